@@ -1,0 +1,1 @@
+"""What to do about a training job: pure decisions, and the shell that carries them out through ports."""

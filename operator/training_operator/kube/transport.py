@@ -1,0 +1,64 @@
+"""What it takes to talk to an API server: one request with an answer, or one request with a stream of lines."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request to an API server, without the server's address and credentials."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    content_type: str = JSON
+    accept: str = JSON
+    timeout: float = 30.0
+    """Seconds until the whole answer must be there; for a stream, the longest silence between two lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answer to a request; `headers` has lower-case names."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The answer to a streamed request: a 200 with lines to come, or any other status with the whole body."""
+
+    status: int
+    lines: AsyncIterator[bytes]
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """Carries requests to one API server: over HTTP, or into the embedded one in the same process.
+
+    A broken connection or a time-out raises `OSError` (of which `TimeoutError` is one); every answer of the
+    server, also a refusal, is a `Response` or a `Stream`.
+    """
+
+    async def request(self, request: Request) -> Response:
+        """Send `request` and return the whole answer."""
+        ...
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """Send `request` and hand out its answer line by line; leaving the context closes the connection."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections; afterwards no request may be sent."""
+        ...
