@@ -1,0 +1,23 @@
+"""Names on the wire that all kinds share: labels, annotations, condition types, well-known values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "kubeflow.org"
+VERSION: Final = "v1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+LABEL_PREFIX: Final = "training.kubeflow.org/"
+OPERATOR_NAME_LABEL: Final = LABEL_PREFIX + "operator-name"
+JOB_NAME_LABEL: Final = LABEL_PREFIX + "job-name"
+REPLICA_TYPE_LABEL: Final = LABEL_PREFIX + "replica-type"
+REPLICA_INDEX_LABEL: Final = LABEL_PREFIX + "replica-index"
+JOB_ROLE_LABEL: Final = LABEL_PREFIX + "job-role"
+MASTER_ROLE: Final = "master"
+
+EXTENSION_PREFIX: Final = "extension.training.kubeflow.org/"
+"""Prefix of the annotations by which a job asks for behaviour that v1 does not have."""
+
+MANAGED_BY_US: Final = "kubeflow.org/training-operator"
+MANAGED_BY_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"

@@ -1,0 +1,131 @@
+"""The input and the output of a decision. Both are plain immutable data; time and memory are part of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from training_api.kinds import Job
+from training_api.models.common import JobStatus
+
+from training_controllers.records import AutoscalerRecord, PodRecord, ServiceRecord
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """The place of one replica in its job: canonical replica type and index from 0."""
+
+    replica_type: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a replacement inherits from the pods that held its slot before (K-03)."""
+
+    restarts: int = 0
+    backoff_level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a decision may depend on."""
+
+    job: Job
+    """The job with defaults applied."""
+    pods: Sequence[PodRecord]
+    """Pods controlled by the job's uid, terminating ones included."""
+    services: Sequence[ServiceRecord]
+    """Services controlled by the job's uid."""
+    now: datetime
+    autoscaler: AutoscalerRecord | None = None
+    """The autoscaler of the job's name, whoever controls it."""
+    carried: Mapping[Slot, Carried] = field(default_factory=dict)
+    """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
+
+
+class EventType(StrEnum):
+    """The two types of events that Kubernetes has."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """An event to be attached to the job."""
+
+    type: EventType
+    reason: str
+    message: str
+
+
+class Counter(StrEnum):
+    """The job counters of v1's metrics; each counts one stored transition (K-27)."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    SUCCESSFUL = "successful"
+    FAILED = "failed"
+    RESTARTED = "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class NewPod:
+    """A pod to be created in an empty slot."""
+
+    slot: Slot
+    carried: Carried = Carried()
+
+
+@dataclass(frozen=True, slots=True)
+class PodDeletion:
+    """A pod to be deleted, and what its replacement inherits if there is to be one."""
+
+    pod: PodRecord
+    slot: Slot | None = None
+    carried: Carried | None = None
+
+
+class AutoscalerVerb(StrEnum):
+    """What to do with the autoscaler of an elastic job."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalerChange:
+    """A change of the job's autoscaler; `spec` is what it shall have, `record` what is there."""
+
+    verb: AutoscalerVerb
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    record: AutoscalerRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a decision may cause, carried out in the order of the fields.
+
+    The status comes first: a crash after any of the later effects finds a status that already accounts for them,
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17).
+    """
+
+    status: JobStatus | None = None
+    """The complete new status, or None to leave it as it is."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced once the status is stored."""
+    counters: tuple[Counter, ...] = ()
+    """Counted once the status is stored."""
+    autoscaler: AutoscalerChange | None = None
+    delete_pods: tuple[PodDeletion, ...] = ()
+    delete_services: tuple[ServiceRecord, ...] = ()
+    create_services: tuple[Slot, ...] = ()
+    create_pods: tuple[NewPod, ...] = ()
+    delete_job: bool = False
+    again_after: float | None = None
+    """Seconds until the job has to be looked at again even if nothing happens: its nearest deadline (K-02)."""

@@ -1,0 +1,93 @@
+"""Cached objects reduced to what decisions need: small, immutable, without cycles (architecture notes, section 1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class Owner(msgspec.Struct, gc=False, frozen=True):
+    """The controlling owner of an object."""
+
+    kind: str
+    name: str
+    uid: str
+    group: str = "kubeflow.org"
+
+
+class ContainerState(msgspec.Struct, gc=False, frozen=True):
+    """What is notable about one container: it has ended, it waits for a reason, or it has restarted."""
+
+    name: str
+    init: bool = False
+    restarts: int = 0
+    exit_code: int | None = None
+    """Exit code of the terminated state; None while it has not ended (or is being restarted)."""
+    finished_at: datetime | None = None
+    started_at: datetime | None = None
+    reason: str = ""
+    """Reason of the terminated or waiting state (`OOMKilled`, `ImagePullBackOff`, ...)."""
+    message: str = ""
+    waiting: bool = False
+
+
+class PodRecord(msgspec.Struct, gc=False, frozen=True):
+    """A pod of a job."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    owner: Owner | None
+    replica_type: str
+    """Value of the replica-type label: lower case; empty if absent."""
+    index: int
+    """Value of the replica-index label; -1 if absent or not a number of at least 0."""
+    phase: str
+    deleting: bool = False
+    ready: bool = False
+    reason: str = ""
+    """Reason of the pod's own status (`Evicted`, `NodeLost`, ...)."""
+    message: str = ""
+    disrupted: bool = False
+    """Whether condition DisruptionTarget is True."""
+    condition_reason: str = ""
+    """Reason of the condition that changed last, if its status is not True and no container status exists (17.3)."""
+    condition_message: str = ""
+    containers: tuple[ContainerState, ...] = ()
+    """Only containers with something notable."""
+    restarts_before: int = 0
+    """Restarts of this slot before this pod existed, from its annotation (K-03)."""
+    backoff_level: int = 0
+    """Consecutive recreations of this slot that led to this pod, from its annotation (K-03)."""
+    node: str = ""
+    ip: str = ""
+
+
+class ServiceRecord(msgspec.Struct, gc=False, frozen=True):
+    """A service of a job."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    owner: Owner | None
+    replica_type: str
+    index: int
+    deleting: bool = False
+
+
+class AutoscalerRecord(msgspec.Struct, gc=False, frozen=True):
+    """A HorizontalPodAutoscaler of a job; its spec is kept as canonical JSON to be compared."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    owner: Owner | None
+    spec: bytes
+    deleting: bool = False
+
+
+Record = PodRecord | ServiceRecord | AutoscalerRecord
