@@ -90,4 +90,21 @@ class AutoscalerRecord(msgspec.Struct, gc=False, frozen=True):
     deleting: bool = False
 
 
-Record = PodRecord | ServiceRecord | AutoscalerRecord
+class JobRecord(msgspec.Struct, gc=False, frozen=True):
+    """A job of any kind as stored: its JSON is decoded when the job is looked at, not when it changes."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    raw: bytes
+    """The whole object as JSON, `metadata.managedFields` left out."""
+    owner: Owner | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+
+Record = PodRecord | ServiceRecord | AutoscalerRecord | JobRecord

@@ -1,0 +1,146 @@
+"""What the shell of the engine needs of the world, as protocols; the operator package implements them.
+
+Reads come from caches and never wait. Every write hands its answer to the cache before it returns, so that the next
+look at the job sees it. Writes raise `ApiError` if the API server refuses, and `OSError` (of which `TimeoutError` is
+one) if there was no answer: then the write may have been done or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from training_controllers.engine.model import Counter, JobEvent
+from training_controllers.records import AutoscalerRecord, JobRecord, PodRecord, ServiceRecord
+
+JobKey = tuple[str, str]
+"""Namespace and name of a job; the kind is that of the controller."""
+
+
+class ApiError(Exception):
+    """The API server refused a request; the text is the server's own message."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds after which the server asks to try again, if it said so."""
+
+
+class NotFound(ApiError):
+    """There is no such object, or no such resource."""
+
+
+class AlreadyExists(ApiError):
+    """An object of this name exists already."""
+
+
+class Conflict(ApiError):
+    """The object is not the one, or not the version, that the request presupposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one look at a job. Errors are raised instead: then the key is retried with its back-off."""
+
+    again_after: float | None = None
+    """Seconds until the next look even if nothing happens; None for never."""
+
+
+class ObjectCounter(StrEnum):
+    """v1's counters of pods and services, by their metric names (K-25)."""
+
+    PODS_CREATED = "created_pods_total"
+    PODS_DELETED = "deleted_pods_total"
+    PODS_FAILED = "failed_pods_total"
+    SERVICES_CREATED = "succeeded_service_creation_total"
+    SERVICES_FAILED = "failed_service_creation_total"
+
+
+class Jobs(Protocol):
+    """The jobs of one kind."""
+
+    def get(self, key: JobKey) -> JobRecord | None:
+        """The cached job."""
+        ...
+
+    async def patch_status(self, job: JobRecord, status: Mapping[str, Any]) -> JobRecord:
+        """Send `status` as a merge patch of the status, on condition that `job.version` is still stored.
+
+        Returns what is stored now. Raises `Conflict` for another version, `NotFound` for a job that is gone.
+        Status writes use the urgent lane.
+        """
+        ...
+
+    async def delete(self, job: JobRecord) -> None:
+        """Delete the job with background propagation, on condition that its uid is still `job.uid`."""
+        ...
+
+
+R = TypeVar("R", PodRecord, ServiceRecord, AutoscalerRecord)
+
+
+class Dependents(Protocol[R]):
+    """The objects of one sort that jobs control. `flow` is the uid of the job for which something is sent."""
+
+    def of_job(self, uid: str) -> Sequence[R]:
+        """The cached objects whose controller is the job with this uid."""
+        ...
+
+    def get(self, namespace: str, name: str) -> R | None:
+        """The cached object of this name, whoever controls it."""
+        ...
+
+    async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
+        """The object as the API server has it now, whatever its labels; None if there is none."""
+        ...
+
+    async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
+        """Create the object. Raises `AlreadyExists` where the name is taken, whoever took it."""
+        ...
+
+    async def replace(self, record: R, body: Mapping[str, Any], *, flow: str) -> R:
+        """Replace the object, on condition that it still is `record` in uid and version."""
+        ...
+
+    async def delete(self, record: R, *, flow: str) -> None:
+        """Delete the object, on condition that its uid is still `record.uid` (`Conflict` if not)."""
+        ...
+
+
+class Events(Protocol):
+    """Announces events on jobs of one kind; never waits, never fails."""
+
+    def record(self, job: JobRecord, event: JobEvent) -> None:
+        """Attach `event` to `job`."""
+        ...
+
+
+class Counters(Protocol):
+    """The counters of one kind."""
+
+    def count_job(self, counter: Counter, namespace: str) -> None:
+        """Count one job's transition."""
+        ...
+
+    def count_object(self, counter: ObjectCounter) -> None:
+        """Count one pod or service."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything outside the engine that the controller of one kind works with."""
+
+    jobs: Jobs
+    pods: Dependents[PodRecord]
+    services: Dependents[ServiceRecord]
+    autoscalers: Dependents[AutoscalerRecord]
+    events: Events
+    counters: Counters
+    now: Callable[[], datetime]
+    """Wall clock, in UTC: for what is stored."""
+    monotonic: Callable[[], float]
+    """Clock of the event loop, in seconds: for how long to wait."""
