@@ -1,0 +1,181 @@
+"""Refusals of the API server, as the Status objects of a real one (Kubernetes API conventions, "Response status kind")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong with an object: a machine-readable reason, a sentence, and the path of the field."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+    def as_json(self) -> Json:
+        """Return the cause as it stands in `details.causes` of a Status."""
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+
+def required(field: str, detail: str = "") -> Cause:
+    """Return the cause for a value that must be given."""
+    return Cause("FieldValueRequired", _with_detail("Required value", detail), field)
+
+
+def invalid(field: str, value: object, detail: str) -> Cause:
+    """Return the cause for a value that is malformed or out of range."""
+    return Cause("FieldValueInvalid", _with_detail(f"Invalid value: {quoted(value)}", detail), field)
+
+
+def type_invalid(field: str, value: object, detail: str) -> Cause:
+    """Return the cause for a value of the wrong JSON type."""
+    return Cause("FieldValueTypeInvalid", _with_detail(f"Invalid value: {quoted(value)}", detail), field)
+
+
+def not_supported(field: str, value: object, supported: Iterable[str]) -> Cause:
+    """Return the cause for a value outside an enumeration; the real server lists the values sorted."""
+    listed = ", ".join(quoted(each) for each in sorted(supported))
+    return Cause("FieldValueNotSupported", f"Unsupported value: {quoted(value)}: supported values: {listed}", field)
+
+
+def forbidden_value(field: str, detail: str) -> Cause:
+    """Return the cause for a field that may not be set, or not be changed."""
+    return Cause("FieldValueForbidden", _with_detail("Forbidden", detail), field)
+
+
+def duplicate(field: str, value: object) -> Cause:
+    """Return the cause for a value that may stand in a list only once."""
+    return Cause("FieldValueDuplicate", f"Duplicate value: {quoted(value)}", field)
+
+
+def not_found_value(field: str, value: object) -> Cause:
+    """Return the cause for a reference to something that does not exist."""
+    return Cause("FieldValueNotFound", f"Not found: {quoted(value)}", field)
+
+
+def quoted(value: object) -> str:
+    """Return `value` as the real server prints bad values: JSON, and null for an absent one."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _with_detail(body: str, detail: str) -> str:
+    return f"{body}: {detail}" if detail else body
+
+
+class ApiError(Exception):
+    """A refusal with HTTP code, reason, message and details; `status()` is the body to send."""
+
+    def __init__(self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+    def status(self) -> Json:
+        """Return the Status object."""
+        status: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = dict(self.details)
+        status["code"] = self.code
+        return status
+
+
+def qualified(group: str, resource: str) -> str:
+    """Return `plural.group`, or the plural alone in the core group."""
+    return f"{resource}.{group}" if group else resource
+
+
+def _details(group: str, kind: str, name: str = "", causes: Iterable[Cause] = ()) -> Json:
+    details: Json = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    if listed := [cause.as_json() for cause in causes]:
+        details["causes"] = listed
+    return details
+
+
+def bad_request(message: str) -> ApiError:
+    """Return the refusal of a request that cannot be understood."""
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """Return the refusal of a request without valid credentials."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(group: str, plural: str, name: str, why: str, causes: Iterable[Cause] = ()) -> ApiError:
+    """Return the refusal of an admission rule."""
+    message = f'{qualified(group, plural)} "{name}" is forbidden: {why}'
+    return ApiError(403, "Forbidden", message, _details(group, plural, name, causes))
+
+
+def not_found(group: str, plural: str, name: str) -> ApiError:
+    """Return the answer for an object that does not exist."""
+    return ApiError(404, "NotFound", f'{qualified(group, plural)} "{name}" not found', _details(group, plural, name))
+
+
+def already_exists(group: str, plural: str, name: str) -> ApiError:
+    """Return the refusal to create an object under a name that is taken."""
+    message = f'{qualified(group, plural)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, _details(group, plural, name))
+
+
+def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
+    """Return the refusal of a write that rests on an older state than the stored one."""
+    message = f'Operation cannot be fulfilled on {qualified(group, plural)} "{name}": {why}'
+    return ApiError(409, "Conflict", message, _details(group, plural, name))
+
+
+def invalid_object(group: str, kind: str, name: str, causes: Iterable[Cause]) -> ApiError:
+    """Return the refusal of an object that breaks rules of its type, with every cause."""
+    causes = tuple(causes)
+    said = str(causes[0]) if len(causes) == 1 else "[" + ", ".join(str(cause) for cause in causes) + "]"
+    subject = qualified(group, kind)
+    return ApiError(422, "Invalid", f'{subject} "{name}" is invalid: {said}', _details(group, kind, name, causes))
+
+
+def expired(message: str) -> ApiError:
+    """Return the answer for a resource version that the server no longer knows."""
+    return ApiError(410, "Expired", message)
+
+
+def method_not_supported(message: str = "the server does not allow this method on the requested resource") -> ApiError:
+    """Return the refusal of a verb that the resource does not have."""
+    return ApiError(405, "MethodNotAllowed", message, {})
+
+
+def unsupported_media_type(message: str) -> ApiError:
+    """Return the refusal of a body in a format that the server does not read."""
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def not_acceptable(message: str) -> ApiError:
+    """Return the refusal to answer in a format that the server does not write."""
+    return ApiError(406, "NotAcceptable", message)
+
+
+def too_large(limit: int) -> ApiError:
+    """Return the refusal of a request body above `limit` bytes."""
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
