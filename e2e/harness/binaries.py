@@ -1,0 +1,124 @@
+"""Build the control plane's programs from Go modules, once per version, into a cache folder."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from e2e.harness.errors import HarnessError
+
+MODULES = Path(__file__).resolve().parents[1] / "modules"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One `go.mod` under `e2e/modules` and the programs that it pins."""
+
+    name: str
+    main: str
+    """The Go module whose version counts."""
+    programs: Mapping[str, str]
+    """Go package by name of the program."""
+    stamps: tuple[str, ...] = field(default=())
+    """Linker variables that tell a program its version; `{major}`, `{minor}` and `{version}` are filled in."""
+
+    @property
+    def folder(self) -> Path:
+        """Where go.mod and go.sum lie."""
+        return MODULES / self.name
+
+    @property
+    def version(self) -> str:
+        """The pinned version, for example `v1.34.4`."""
+        found = re.search(rf"^\s*(?:require )?{re.escape(self.main)} (v\S+)", self._text("go.mod"), re.MULTILINE)
+        if found is None:
+            raise HarnessError(f"{self.folder / 'go.mod'} does not require {self.main}")
+        return found[1]
+
+    @property
+    def stamp(self) -> str:
+        """Name of the cache folder: it changes with everything that decides what is built."""
+        recipe = "\0".join([self._text("go.mod"), self._text("go.sum"), *self.programs.values(), *self.stamps])
+        return f"{self.name}-{self.version}-{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
+
+    @property
+    def linker_flags(self) -> str:
+        """No symbol tables, and the version inside."""
+        major, minor, _ = self.version.removeprefix("v").split(".", 2)
+        stamps = (s.format(major=major, minor=minor, version=self.version) for s in self.stamps)
+        return " ".join(["-s -w", *(f"-X {s}" for s in stamps)])
+
+    def _text(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+
+ETCD = Module("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
+KUBERNETES = Module(
+    "kubernetes",
+    "k8s.io/kubernetes",
+    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
+    # Without these every program calls itself v0.0.0-master.
+    (
+        "k8s.io/component-base/version.gitVersion={version}",
+        "k8s.io/component-base/version.gitMajor={major}",
+        "k8s.io/component-base/version.gitMinor={minor}",
+        "k8s.io/client-go/pkg/version.gitVersion={version}",
+    ),
+)
+
+
+def cache_folder() -> Path:
+    """Where binaries are kept: `TRAINING_E2E_CACHE`, else the user's cache folder."""
+    if chosen := os.environ.get("TRAINING_E2E_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "training-operator"
+
+
+def programs() -> dict[str, Path]:
+    """Every program of the control plane by name; builds what the cache lacks and says so on stderr."""
+    found: dict[str, Path] = {}
+    for module in (ETCD, KUBERNETES):
+        folder = cache_folder() / "bin" / module.stamp
+        if not folder.is_dir():
+            with _locked(folder.with_name(f"{folder.name}.lock")):
+                if not folder.is_dir():  # else another process has built it while this one waited
+                    _build(module, folder)
+        found |= {name: folder / name for name in module.programs}
+    return found
+
+
+def _build(module: Module, target: Path) -> None:
+    if shutil.which("go") is None:
+        raise HarnessError(
+            f"{module.name} {module.version} is not in {target.parent} and Go is not installed to build it: install Go "
+            "1.24 or newer, or use PROVIDER=existing KUBECONFIG=... or PROVIDER=kind"
+        )
+    partial = target.with_name(f"{target.name}.{os.getpid()}")
+    partial.mkdir()
+    for name, package in module.programs.items():
+        print(f"building {name} {module.version} from Go modules ...", file=sys.stderr, flush=True)
+        start = time.monotonic()
+        command = ["go", "build", "-trimpath", "-ldflags", module.linker_flags, "-o", str(partial / name), package]
+        done = subprocess.run(command, cwd=module.folder, env={**os.environ, "CGO_ENABLED": "0"}, check=False)
+        if done.returncode != 0:
+            raise HarnessError(f"`go build {package}` failed; its message is above")
+        print(f"built {name} in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    partial.rename(target)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

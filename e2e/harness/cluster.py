@@ -1,0 +1,34 @@
+"""What tests know of a cluster, whoever provides it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An API server and the way to reach it with full rights."""
+
+    provider: str
+    kubeconfig: Path
+    kubectl: str
+    """The kubectl to use: path, or a name to be looked up in PATH."""
+
+
+def write_kubeconfig(path: Path, server: str, ca_file: Path, user: dict[str, Any]) -> Path:
+    """Write a kubeconfig with one context, readable for its owner only; JSON is YAML, so JSON it is."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "e2e", "cluster": {"server": server, "certificate-authority": str(ca_file)}}],
+        "users": [{"name": "e2e", "user": user}],
+        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}],
+        "current-context": "e2e",
+    }
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(content, file, indent=1)
+    return path

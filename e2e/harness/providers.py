@@ -1,0 +1,34 @@
+"""The providers of a cluster by name."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from e2e.harness.bare import bare
+from e2e.harness.cluster import Cluster
+from e2e.harness.errors import HarnessError
+
+PROVIDERS = ("bare", "existing")
+
+
+def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextManager[Cluster]:
+    """A context in which the cluster of `provider` exists; `kubeconfig` says which one is meant by `existing`."""
+    match provider:
+        case "bare":
+            return bare()
+        case "existing":
+            return existing(kubeconfig)
+    raise HarnessError(f"unknown provider {provider!r}: choose one of {', '.join(PROVIDERS)}")
+
+
+@contextmanager
+def existing(kubeconfig: Path | None) -> Iterator[Cluster]:
+    """A cluster that others run; it is left as it is found but for CRDs and what tests forget."""
+    if kubeconfig is None or not kubeconfig.is_file():
+        raise HarnessError(f"the provider `existing` needs a kubeconfig file (KUBECONFIG=FILE); given: {kubeconfig}")
+    if shutil.which("kubectl") is None:
+        raise HarnessError("the provider `existing` needs kubectl in PATH")
+    yield Cluster("existing", kubeconfig, "kubectl")
