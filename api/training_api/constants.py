@@ -19,5 +19,9 @@ MASTER_ROLE: Final = "master"
 EXTENSION_PREFIX: Final = "extension.training.kubeflow.org/"
 """Prefix of the annotations by which a job asks for behaviour that v1 does not have."""
 
+RESTARTS_ANNOTATION: Final = EXTENSION_PREFIX + "restarts"
+BACKOFF_LEVEL_ANNOTATION: Final = EXTENSION_PREFIX + "backoff-level"
+"""On pods that replace others: what their slot has seen before (K-03)."""
+
 MANAGED_BY_US: Final = "kubeflow.org/training-operator"
 MANAGED_BY_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"

@@ -63,6 +63,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     """Consecutive recreations of this slot that led to this pod, from its annotation (K-03)."""
     node: str = ""
     ip: str = ""
+    created: datetime | None = None
+    """Creation timestamp; of two pods in one slot the older one stays (K-12)."""
 
 
 class ServiceRecord(msgspec.Struct, gc=False, frozen=True):

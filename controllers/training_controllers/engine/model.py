@@ -61,6 +61,8 @@ class JobEvent:
     type: EventType
     reason: str
     message: str
+    once: str | None = None
+    """Announced only if no event of the same job with the same key was announced before (K-39)."""
 
 
 class Counter(StrEnum):
@@ -83,7 +85,7 @@ class NewPod:
 
 @dataclass(frozen=True, slots=True)
 class PodDeletion:
-    """A pod to be deleted, and what its replacement inherits if there is to be one."""
+    """A pod to be deleted, and what the next pod of its slot inherits, now or after scaling up or resuming again."""
 
     pod: PodRecord
     slot: Slot | None = None
