@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from training_controllers.engine.expectations import PATIENCE, UNANSWERED_PATIENCE, Expectations
+from training_controllers.records import Owner, PodRecord, ServiceRecord
+
+JOB = "uid-of-job"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def pod(name: str, uid: str, *, owner: str = JOB, deleting: bool = False) -> PodRecord:
+    return PodRecord("ns", name, uid, "1", Owner("PyTorchJob", "job", owner), "worker", 0, "Pending", deleting=deleting)
+
+
+def service(name: str) -> ServiceRecord:
+    return ServiceRecord("ns", name, "s", "1", Owner("PyTorchJob", "job", JOB), "worker", 0)
+
+
+def test_nothing_expected_is_satisfied() -> None:
+    assert Expectations(Clock()).wait(JOB) == 0
+
+
+def test_all_names_have_to_appear() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.expect_creation(JOB, PodRecord, "b")
+    expectations.seen(pod("a", "1"))
+    assert expectations.wait(JOB) == PATIENCE
+    expectations.seen(pod("b", "2"))
+    assert expectations.wait(JOB) == 0
+    assert len(expectations) == 0
+
+
+def test_a_service_does_not_stand_in_for_the_pod_of_its_name() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.seen(service("a"))
+    assert expectations.wait(JOB) > 0
+
+
+def test_the_object_of_another_job_meets_nothing() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.seen(pod("a", "1", owner="another job"))
+    assert expectations.wait(JOB) > 0
+
+
+def test_a_deletion_is_met_by_termination_or_absence() -> None:
+    for observe in (
+        lambda e: e.seen(pod("a", "1", deleting=True)),
+        lambda e: e.gone(pod("a", "1")),
+    ):
+        expectations = Expectations(Clock())
+        expectations.expect_deletion(JOB, "1")
+        expectations.seen(pod("a", "1"))
+        assert expectations.wait(JOB) > 0
+        observe(expectations)
+        assert expectations.wait(JOB) == 0
+
+
+def test_the_replacement_of_the_same_name_does_not_meet_a_deletion() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_deletion(JOB, "1")
+    expectations.gone(pod("a", "2"))
+    assert expectations.wait(JOB) > 0
+
+
+def test_observing_twice_or_unasked_is_harmless() -> None:
+    expectations = Expectations(Clock())
+    expectations.seen(pod("a", "1"))
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.seen(pod("a", "1"))
+    expectations.seen(pod("a", "1"))
+    assert expectations.wait(JOB) == 0
+    expectations.expect_creation(JOB, PodRecord, "b")
+    assert expectations.wait(JOB) > 0
+
+
+def test_withdrawn_is_no_longer_expected() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.expect_deletion(JOB, "1")
+    expectations.withdraw_creation(JOB, PodRecord, "a")
+    assert expectations.wait(JOB) > 0
+    expectations.withdraw_deletion(JOB, "1")
+    assert expectations.wait(JOB) == 0
+
+
+def test_waits_no_longer_than_its_patience() -> None:
+    clock = Clock()
+    expectations = Expectations(clock)
+    expectations.expect_creation(JOB, PodRecord, "a")
+    clock.now += PATIENCE - 1
+    assert expectations.wait(JOB) == 1
+    clock.now += 1
+    assert expectations.wait(JOB) == 0
+    assert len(expectations) == 0
+
+
+def test_waits_less_long_for_what_may_never_have_happened() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_creation(JOB, PodRecord, "a")
+    expectations.doubt_creation(JOB, PodRecord, "a")
+    assert expectations.wait(JOB) == UNANSWERED_PATIENCE
+    expectations.expect_deletion(JOB, "1")
+    assert expectations.wait(JOB) == PATIENCE
+    expectations.doubt_deletion(JOB, "1")
+    assert expectations.wait(JOB) == UNANSWERED_PATIENCE
+
+
+def test_forgets_a_job() -> None:
+    expectations = Expectations(Clock())
+    expectations.expect_deletion(JOB, "1")
+    expectations.forget(JOB)
+    expectations.forget("never known")
+    assert expectations.wait(JOB) == 0
+    assert len(expectations) == 0
