@@ -1,0 +1,1 @@
+"""Namespaces in which pods run; everything the supervisor program imports uses the standard library only."""

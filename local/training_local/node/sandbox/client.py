@@ -1,0 +1,218 @@
+"""The node's side of a sandbox: starting supervisor programs and asking them for pods and containers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import training_local
+from training_local.node.sandbox.messages import ContainerSpec, PodSpec, Setup, encode
+
+# The program needs none of site-packages and none of the user's settings; it appends the folder of this package itself.
+_BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); from training_local.node.sandbox import supervisor; supervisor.main()"
+)
+_PACKAGE_FOLDER = str(Path(training_local.__file__).parent.parent)
+_LINE_LIMIT = 1 << 20
+
+
+class SandboxError(Exception):
+    """A sandbox, pod or container could not be made; the text says what was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a container's process ended, as container runtimes report it: a signal adds 128 to its number."""
+
+    code: int
+    signal: int = 0
+
+
+LOST = Exit(code=137, signal=9)
+"""What is reported for processes that were killed together with their supervisor."""
+
+
+class Process:
+    """A running container."""
+
+    def __init__(self, supervisor: Supervisor, container_id: str) -> None:
+        self._supervisor = supervisor
+        self._id = container_id
+        self.started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the container's first process; nothing happens if it has ended."""
+        self._supervisor.send("signal", id=self._id, number=number)
+
+
+class Supervisor:
+    """A running supervisor program."""
+
+    def __init__(self, process: asyncio.subprocess.Process, connection: socket.socket) -> None:
+        self.missing: Mapping[str, str] = {}
+        """Capabilities this machine refused, with the reason."""
+        self.alive = True
+        self._process = process
+        self._socket = connection
+        self._outbox: deque[tuple[bytes, Sequence[int]]] = deque()
+        self._pods: dict[str, asyncio.Future[None]] = {}
+        self._removals: dict[str, asyncio.Future[None]] = {}
+        self._processes: dict[str, Process] = {}
+        self._buffer = b""
+        self._hello: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(connection, self._receive)
+
+    @classmethod
+    async def launch(cls, setup: Setup) -> Supervisor:
+        """Start a supervisor program; raises `SandboxError` if this machine refuses the sandbox."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            command = (sys.executable, "-I", "-S", "-c", _BOOT, _PACKAGE_FOLDER, str(theirs.fileno()))
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+            )
+        supervisor = cls(process, ours)
+        supervisor.send("setup", **setup._asdict())
+        try:
+            await supervisor._hello
+        except BaseException:
+            await supervisor.close()
+            raise
+        return supervisor
+
+    async def add_pod(self, spec: PodSpec) -> None:
+        """Make what the pod's containers share; raises `SandboxError`."""
+        done = self._pods[spec.id] = self._loop.create_future()
+        self.send("pod", **spec._asdict())
+        await done
+
+    async def start(self, spec: ContainerSpec, streams: Sequence[int]) -> Process:
+        """Execute a container's program with `streams` as standard output and error, which are not closed here.
+
+        Raises `SandboxError` if the program cannot be executed.
+        """
+        process = self._processes[spec.id] = Process(self, spec.id)
+        self.send("start", streams, **spec._asdict())
+        await process.started
+        return process
+
+    async def remove_pod(self, pod_id: str) -> None:
+        """Kill the pod's containers, wait until they have gone and give its namespaces up."""
+        if not self.alive:
+            return
+        done = self._removals[pod_id] = self._loop.create_future()
+        self.send("remove", id=pod_id)
+        await done
+
+    async def close(self) -> None:
+        """Hang up and wait until the program and everything it has started have gone."""
+        self._hang_up()
+        await self._process.wait()
+
+    def send(self, operation: str, streams: Sequence[int] = (), **fields: object) -> None:
+        """Queue a message; it is dropped if the program has gone."""
+        if self.alive:
+            self._outbox.append((encode(operation, **fields), streams))
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._outbox:
+                data, streams = self._outbox[0]
+                sent = socket.send_fds(self._socket, [data], streams) if streams else self._socket.send(data)
+                if sent == len(data):
+                    self._outbox.popleft()
+                else:
+                    self._outbox[0] = (data[sent:], ())
+        except BlockingIOError:
+            self._loop.add_writer(self._socket, self._flush)
+        except OSError:
+            self._hang_up()
+        else:
+            self._loop.remove_writer(self._socket)
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(_LINE_LIMIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+            return
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            getattr(self, "_on_" + message.pop("op"))(**message)
+
+    def _on_hello(self, error: str, missing: dict[str, str]) -> None:
+        self.missing = missing
+        _settle(self._hello, error)
+
+    def _on_ready(self, id: str, missing: dict[str, str]) -> None:
+        self.missing = missing
+        _settle(self._pods.pop(id))
+
+    def _on_refused(self, id: str, error: str) -> None:
+        _settle(self._pods.pop(id), error)
+
+    def _on_started(self, id: str, pid: int) -> None:
+        started = self._processes[id].started
+        if not started.done():
+            started.set_result(pid)
+
+    def _on_failed(self, id: str, error: str) -> None:
+        _settle(self._processes.pop(id).started, error)
+
+    def _on_exited(self, id: str, code: int, signal: int) -> None:
+        if process := self._processes.pop(id, None):  # else its start has failed
+            _resolve(process.exited, Exit(code, signal))
+
+    def _on_removed(self, id: str) -> None:
+        _resolve(self._removals.pop(id), None)
+
+    def _hang_up(self) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._outbox.clear()
+        gone = "the sandbox has ended"
+        starts = [process.started for process in self._processes.values()]
+        waiting: list[asyncio.Future[Any]] = [self._hello, *self._pods.values(), *starts]
+        for future in waiting:
+            _settle(future, gone)
+        for process in self._processes.values():
+            _resolve(process.exited, LOST)
+        for removal in self._removals.values():
+            _resolve(removal, None)
+
+
+def _resolve(future: asyncio.Future[Any], value: object) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _settle(future: asyncio.Future[Any], error: str = "") -> None:
+    if future.done():
+        return
+    if error:
+        future.set_exception(SandboxError(error))
+        with suppress(SandboxError):
+            future.exception()  # nobody need be waiting
+    else:
+        future.set_result(None)

@@ -1,0 +1,206 @@
+"""Pods in namespaces: one user namespace for all of them, and per pod a network, host name, IPC and mount namespace."""
+# Importing pathlib would add a third to the start of every supervisor.
+# ruff: noqa: PTH
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from training_local.node.sandbox import syscalls
+from training_local.node.sandbox.children import Child, fork
+from training_local.node.sandbox.messages import ContainerSpec, Mount, PodSpec, Setup
+from training_local.node.sandbox.netlink import Netlink
+from training_local.node.sandbox.view import View, build_root, mount_processes, tmpfs
+
+_BRIDGE = "pods"
+_CARD = "eth0"
+_KINDS = {
+    "net": syscalls.CLONE_NEWNET,
+    "uts": syscalls.CLONE_NEWUTS,
+    "ipc": syscalls.CLONE_NEWIPC,
+    "mnt": syscalls.CLONE_NEWNS,
+}
+# What each kind is missed as; network and mount namespaces are never missing here.
+_CAPABILITIES = {"net": "network", "uts": "hostname", "ipc": "ipc", "mnt": "mount"}
+
+
+def enter_namespaces() -> None:
+    """Give this process a user namespace in which it may do everything, with its own user id, and the rest inside it.
+
+    Raises `OSError` with the name of the namespace that this machine refuses. Root goes on without a user namespace.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUSER)
+    except OSError as error:
+        if uid != 0:
+            raise OSError(f"user namespaces are refused ({error.strerror})") from error
+    else:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    for name, kind in (
+        ("mount", syscalls.CLONE_NEWNS),
+        ("network", syscalls.CLONE_NEWNET),
+        ("process id", syscalls.CLONE_NEWPID),
+    ):
+        try:
+            syscalls.unshare(kind)
+        except OSError as error:
+            raise OSError(f"{name} namespaces are refused ({error.strerror})") from error
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+class _Pod(NamedTuple):
+    """The namespaces of a pod, kept alive by descriptors, and what its containers need to know of it."""
+
+    spec: PodSpec
+    namespaces: dict[str, int]
+    pause: int
+    """Process whose process-id namespace the containers share; 0 if each has its own."""
+
+
+class IsolatedPods:
+    """Makes pods and containers; runs as the first process of a process-id namespace."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.missing: dict[str, str] = {}
+        """What this machine refused: capability -> reason."""
+        self._hidden = setup.hidden
+        self._pods: dict[str, _Pod] = {}
+        self._cards = 0
+        syscalls.mount("none", "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)
+        self._attempt("root", lambda: build_root(setup.root))
+        self._attempt("proc", lambda: mount_processes("/proc"))
+        for source, target in setup.resolver:
+            syscalls.bind(source, target)
+        # Returning to a namespace needs power over it, so this process leaves the machine's first.
+        self._attempt("hostname", lambda: syscalls.unshare(syscalls.CLONE_NEWUTS))
+        self._attempt("ipc", lambda: syscalls.unshare(syscalls.CLONE_NEWIPC))
+        self._home = {
+            name: _namespace(name) for name, capability in _CAPABILITIES.items() if capability not in self.missing
+        }
+        self._own_processes = _namespace("pid")
+        self._network = Netlink()
+        self._network.up(socket.if_nametoindex("lo"))
+        self._network.add_bridge(_BRIDGE)
+        self._bridge = socket.if_nametoindex(_BRIDGE)
+
+    def _attempt(self, capability: str, step: Callable[[], None]) -> None:
+        if capability in self.missing:
+            return
+        try:
+            step()
+        except OSError as error:
+            self.missing[capability] = str(error)
+
+    def add(self, spec: PodSpec) -> None:
+        """Make a pod's namespaces: its card, address and host name, its hosts file and shared memory."""
+        with self._elsewhere():
+            for name in self._home:
+                syscalls.unshare(_KINDS[name])
+            self._attempt("hostname", lambda: socket.sethostname(spec.hostname))
+            self._connect(spec)
+            syscalls.bind(spec.hosts, "/etc/hosts")
+            tmpfs("/dev/shm", f"mode=1777,size={spec.shm_bytes}")
+            for directory, size in spec.memory:
+                tmpfs(directory, f"mode=1777,size={size}" if size else "mode=1777")
+            pause = self._pause() if spec.share_processes else 0
+            self._pods[spec.id] = _Pod(spec, {name: _namespace(name) for name in self._home}, pause)
+
+    @contextmanager
+    def _elsewhere(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for name, descriptor in self._home.items():
+                syscalls.setns(descriptor, _KINDS[name])
+
+    def _connect(self, spec: PodSpec) -> None:
+        self._cards += 1
+        namespace = _namespace("net")
+        try:
+            self._network.add_pair(f"pod{self._cards}", _CARD, namespace, self._bridge)
+        finally:
+            os.close(namespace)
+        inside = Netlink()
+        try:
+            inside.up(socket.if_nametoindex("lo"))
+            card = socket.if_nametoindex(_CARD)
+            inside.add_address(card, spec.address, spec.prefix)
+            inside.up(card)
+        finally:
+            inside.close()
+        with suppress(OSError):  # older kernels; then ports below 1024 stay reserved
+            _write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
+
+    def _pause(self) -> int:
+        with self._new_processes():
+            pid = os.fork()
+        if pid:
+            return pid
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps orphans
+        signal.set_wakeup_fd(-1)
+        while True:
+            signal.pause()
+
+    @contextmanager
+    def _new_processes(self, pause: int = 0) -> Iterator[None]:
+        if pause:
+            descriptor = os.pidfd_open(pause)
+            syscalls.setns(descriptor, syscalls.CLONE_NEWPID)
+            os.close(descriptor)
+        else:
+            syscalls.unshare(syscalls.CLONE_NEWPID)
+        try:
+            yield
+        finally:
+            syscalls.setns(self._own_processes, syscalls.CLONE_NEWPID)
+
+    def spawn(self, spec: ContainerSpec, streams: Sequence[int]) -> Child:
+        """Start a container in its pod's namespaces and in a process-id and mount namespace of its own."""
+        pod = self._pods[spec.pod]
+        with self._new_processes(pod.pause):
+            return fork(lambda: self._enter(pod, spec), spec, streams)
+
+    def _enter(self, pod: _Pod, spec: ContainerSpec) -> None:
+        for name, descriptor in pod.namespaces.items():
+            syscalls.setns(descriptor, _KINDS[name])
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        if "proc" not in self.missing:
+            mount_processes("/proc")
+        view = View(private_root="root" not in self.missing)
+        view.show([Mount(*mount) for mount in spec.mounts])
+        view.hide(self._hidden, spec.visible)
+
+    def end(self, pid: int) -> None:
+        """Kill what is left of a container whose first process has ended."""
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # only found where the pod's containers share process ids
+
+    def remove(self, pod_id: str) -> None:
+        """Give up a pod's namespaces; its containers have ended."""
+        pod = self._pods.pop(pod_id)
+        if pod.pause:
+            os.kill(pod.pause, signal.SIGKILL)
+        for descriptor in pod.namespaces.values():
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """The kernel ends every process of the namespace together with this one."""
+
+
+def _namespace(name: str) -> int:
+    return os.open(f"/proc/self/ns/{name}", os.O_RDONLY)

@@ -1,0 +1,116 @@
+"""The file system that a pod sees: the machine's own, with private places where the pod's volumes appear."""
+# Importing pathlib would add a third to the start of every supervisor.
+# ruff: noqa: PTH
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+
+from training_local.node.sandbox import syscalls
+from training_local.node.sandbox.messages import Mount
+
+_TMPFS_FLAGS = syscalls.MS_NOSUID | syscalls.MS_NODEV
+
+
+def tmpfs(target: str, options: str) -> None:
+    """Mount an empty file system in memory."""
+    syscalls.mount("tmpfs", target, "tmpfs", _TMPFS_FLAGS, options)
+
+
+def mount_processes(target: str) -> None:
+    """Mount the process list of this process-id namespace."""
+    syscalls.mount("proc", target, "proc", _TMPFS_FLAGS | syscalls.MS_NOEXEC)
+
+
+def build_root(at: str) -> None:
+    """Replace the root by an empty one in memory in which each top-level entry of the machine is bound.
+
+    New mount points can then be made anywhere at the top without touching the machine's disk.
+    """
+    tmpfs(at, "mode=755")
+    syscalls.mount("none", at, None, syscalls.MS_UNBINDABLE)  # else binding its own parent would copy it
+    _show_entries("/", at)
+    os.chdir(at)
+    syscalls.pivot_root(".", ".")
+    syscalls.detach(".")
+    os.chdir("/")
+    syscalls.mount("none", "/", None, syscalls.MS_PRIVATE)
+
+
+def _show_entries(source: str, target: str) -> None:
+    with os.scandir(source) as entries:
+        for entry in entries:
+            place = f"{target}/{entry.name}"
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), place)
+                continue
+            _make_point(place, entry.is_dir(follow_symlinks=False))
+            with suppress(FileNotFoundError):  # deleted since the directory was read
+                syscalls.bind(entry.path, place)
+
+
+def _make_point(place: str, directory: bool) -> None:
+    if directory:
+        os.mkdir(place)
+    else:
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+
+
+class View:
+    """The file system of one container while it is put together, inside its own mount namespace."""
+
+    def __init__(self, *, private_root: bool) -> None:
+        # Directories whose own entries, and trees whose whole contents, may grow without touching the machine's disk.
+        self._fresh = {"/"} if private_root else set()
+        self._volumes: set[str] = set()
+
+    def show(self, mounts: Sequence[Mount]) -> None:
+        """Bind each source at its target, outer targets first."""
+        for mount in sorted(mounts, key=lambda m: m.target.count("/")):
+            target = os.path.realpath(mount.target)
+            directory = os.path.isdir(mount.source)
+            if not os.path.lexists(target):
+                self._make(target, directory)
+            elif os.path.isdir(target) != directory:
+                kinds = ("a file", "a directory")
+                raise OSError(f"{mount.target} is {kinds[not directory]}, but the volume is {kinds[directory]}")
+            syscalls.bind(mount.source, target, readonly=mount.readonly)
+            self._volumes.add(target)
+
+    def hide(self, directory: str, visible: Sequence[str]) -> None:
+        """Cover `directory` with an empty one in which only the paths of `visible` exist."""
+        kept = [(path, os.open(path, os.O_PATH)) for path in visible]
+        tmpfs(directory, "mode=755,size=64k")
+        for path, descriptor in kept:
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                os.makedirs(path)
+            else:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                _make_point(path, directory=False)
+            syscalls.bind(f"/proc/self/fd/{descriptor}", path)
+            os.close(descriptor)
+
+    def _make(self, target: str, directory: bool) -> None:
+        parent = os.path.dirname(target)
+        missing = [target]
+        while not os.path.lexists(parent):
+            missing.append(parent)
+            parent = os.path.dirname(parent)
+        if parent not in self._fresh and not any(f"{parent}/".startswith(f"{v}/") for v in self._volumes):
+            self._mirror(parent)
+        for place in reversed(missing):
+            _make_point(place, directory or place != target)
+            self._fresh.add(place)
+
+    def _mirror(self, directory: str) -> None:
+        """Cover `directory` with a private one that shows the same entries."""
+        if directory == "/":
+            raise OSError("cannot make a new directory in / because the root cannot be replaced on this machine")
+        original = os.open(directory, os.O_PATH)
+        tmpfs(directory, f"mode={stat.S_IMODE(os.fstat(original).st_mode):o}")
+        _show_entries(f"/proc/self/fd/{original}", directory)
+        os.close(original)
+        self._fresh.add(directory)
