@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
 import secrets
-import socket
 import ssl
 import tempfile
 import time
@@ -16,10 +13,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-
 from e2e.harness.binaries import programs
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.harness.errors import HarnessError
+from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
 
 START_LIMIT = 60.0
@@ -39,7 +36,7 @@ def bare() -> Iterator[Cluster]:
             stack.callback(child.kill)  # nothing of it is kept, so nothing needs a tidy end
             children.append(child)
 
-        etcd_port, peer_port, api_port = _free_ports(3)
+        etcd_port, peer_port, api_port = free_ports(3)
         admin, manager = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         tokens = _private_file(
             folder / "tokens.csv",
@@ -115,17 +112,6 @@ def _get(url: str, token: str, ca_file: Path) -> bool:
             return True
     except OSError:
         return False
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports below those which the kernel gives to outgoing connections, so that none is lost before it is used."""
-    found: list[int] = []
-    while len(found) < count:
-        port = random.randrange(20_000, 32_000)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-    return found
 
 
 def _service_account_keys(folder: Path) -> tuple[Path, Path]:

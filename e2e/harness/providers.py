@@ -10,8 +10,9 @@ from pathlib import Path
 from e2e.harness.bare import bare
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
+from e2e.harness.kind import kind
 
-PROVIDERS = ("bare", "existing")
+PROVIDERS = ("bare", "kind", "existing")
 
 
 def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextManager[Cluster]:
@@ -19,6 +20,8 @@ def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextMan
     match provider:
         case "bare":
             return bare()
+        case "kind":
+            return kind()
         case "existing":
             return existing(kubeconfig)
     raise HarnessError(f"unknown provider {provider!r}: choose one of {', '.join(PROVIDERS)}")

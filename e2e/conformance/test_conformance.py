@@ -1,0 +1,75 @@
+"""The operator behaves as recorded from the Go operator, but for differences that are meant."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from e2e.conformance.activity import watching
+from e2e.conformance.case import PLURALS, Case, case_names
+from e2e.conformance.compare import Deviations, Record, differences
+from e2e.harness.client import ApiError, connect
+from e2e.harness.cluster import Cluster
+from e2e.harness.operator import Operator
+
+HERE = Path(__file__).parent
+CASES = case_names(["jax-*", "pt-*"])
+
+Outcome = Record | Exception
+
+
+@pytest.fixture(scope="module")
+def outcomes(cluster: Cluster, operator: Operator) -> dict[str, Outcome]:
+    """All cases, played at the same time in front of one operator."""
+    return asyncio.run(_play_all(cluster.kubeconfig))
+
+
+async def _play_all(kubeconfig: Path) -> dict[str, Outcome]:
+    async with connect(kubeconfig) as api:
+        try:
+            pod = await api.create("/api/v1/namespaces/default/pods?dryRun=All", PROBE)
+        except ApiError as error:
+            pytest.fail(f"the API server refuses a plain pod: {error}")
+        if "serviceAccountName" in pod["spec"]:
+            pytest.skip("the recordings were made without ServiceAccount admission, which this cluster has")
+        async with watching(api, PLURALS.values()) as activity:
+            cases = [Case(api, activity, name) for name in CASES]
+            found = await asyncio.gather(*map(_outcome, cases))
+    return dict(zip(CASES, found, strict=True))
+
+
+async def _outcome(case: Case) -> Outcome:
+    try:
+        return await case.record()
+    except Exception as error:  # fails the test of this case, not those of the others
+        return error
+
+
+PROBE = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "probe", "image": "probe:1"}]}}
+
+
+def _differences(case: str, outcomes: dict[str, Outcome], deviations: Deviations) -> list[str]:
+    outcome = outcomes[case]
+    if isinstance(outcome, Exception):
+        raise outcome
+    golden = json.loads((HERE / "golden" / f"{case}.json").read_text())
+    return [str(difference) for difference in deviations.unexplained(case, differences(golden, outcome))]
+
+
+@pytest.fixture(scope="module")
+def deviations() -> Deviations:
+    return Deviations.load(HERE / "deviations.yaml")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case_equals_its_recording(case: str, outcomes: dict[str, Outcome], deviations: Deviations) -> None:
+    found = _differences(case, outcomes, deviations)
+    assert not found, "\n".join([f"{len(found)} leaves differ:", *found])
+
+
+def test_every_deviation_is_seen(outcomes: dict[str, Outcome], deviations: Deviations) -> None:
+    for case in CASES:
+        _differences(case, outcomes, deviations)
+    assert deviations.unused() == []

@@ -1,0 +1,75 @@
+"""Fixtures for tests against a real API server, or against the embedded one: `pytest e2e --provider ...`."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from e2e.harness.client import Api, connect
+from e2e.harness.cluster import Cluster
+from e2e.harness.operator import Operator, running_operator
+from e2e.harness.providers import PROVIDERS, provide
+
+Kubectl = Callable[..., str]
+CRDS = Path(__file__).resolve().parents[1] / "crds"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--provider", choices=PROVIDERS, default="bare", help="which API server to test against")
+    parser.addoption("--kubeconfig", type=Path, help="kubeconfig of the cluster, for the provider `existing`")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"API server: {config.getoption('--provider')}"
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """The API server under test, with our CRDs."""
+    with provide(pytestconfig.getoption("--provider"), pytestconfig.getoption("--kubeconfig")) as cluster:
+        run_kubectl(cluster, "apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
+        run_kubectl(cluster, "wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+        yield cluster
+
+
+@pytest.fixture
+async def api(cluster: Cluster) -> AsyncIterator[Api]:
+    """A client with full rights."""
+    async with connect(cluster.kubeconfig) as api:
+        yield api
+
+
+@pytest.fixture
+async def namespace(api: Api) -> AsyncIterator[str]:
+    """A namespace of the test's own."""
+    name = f"e2e-{secrets.token_hex(4)}"
+    await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    await api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
+    """Run kubectl in the test's namespace and return what it prints."""
+
+    def run(*arguments: str, stdin: str | None = None) -> str:
+        return run_kubectl(cluster, f"--namespace={namespace}", *arguments, stdin=stdin)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """One operator for all tests of a module."""
+    with running_operator(cluster.kubeconfig, tmp_path_factory.mktemp("operator") / "operator.log") as operator:
+        yield operator
+
+
+def run_kubectl(cluster: Cluster, *arguments: str, stdin: str | None = None) -> str:
+    command = [cluster.kubectl, f"--kubeconfig={cluster.kubeconfig}", *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}"
+    return done.stdout
