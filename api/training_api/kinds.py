@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from training_api.models.common import JobMetadata, JobSpec, JobStatus, ReplicaSpec, RestartPolicy
+from training_api.problems import ProblemKind
+
+
+@dataclass(frozen=True, slots=True)
+class SpecRule:
+    """A rule about the spec of one kind, in CEL for the API server and in Python for objects that slipped in."""
+
+    path: tuple[str, ...]
+    """The field to blame, below `spec`."""
+    problem: ProblemKind
+    detail: str
+    cel: str
+    """Expression over the spec as `self`, true where the rule is kept; replica types may be in any case."""
+    broken: Callable[[Any], bool]
+    """Whether a spec (of the kind's model, with canonical replica types) breaks the rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +44,23 @@ class KindInfo:
     """Whether there is a scale subresource on the Worker replicas, and a selector in their status."""
     metrics_label: str
     """Value of the label `framework` of the job counters."""
+    services: bool = True
+    """Whether every replica has a service of its name. Then the job's name must fit into that of a service, and the
+    container called `container` must exist and gets the default port."""
+    other_types: bool = False
+    """Whether replica types beside the canonical ones are accepted."""
+    required_types: tuple[str, ...] = ()
+    """Types without which the job is refused."""
+    single_types: tuple[str, ...] = ()
+    """Types that have exactly one replica if they are present."""
+    populated_types: tuple[str, ...] = ()
+    """Types that have at least one replica if they are present."""
+    default_replicas: Mapping[str, int] = field(default_factory=dict)
+    """Number of replicas where it is absent, for types of which that is not 1."""
+    rules: tuple[SpecRule, ...] = ()
+    """What else is refused."""
+    age_first: bool = False
+    """Whether `kubectl get` shows the column Age before the column State."""
 
     @property
     def singular(self) -> str:
@@ -39,6 +72,11 @@ class KindInfo:
         """Name of the controller: value of the operator-name label and source of events."""
         return f"{self.singular}-controller"
 
+    def canonical_type(self, replica_type: str) -> str:
+        """The canonical spelling of a replica type given in any case; a type that the kind does not know stays."""
+        folded = replica_type.lower()
+        return next((known for known in self.replica_types if known.lower() == folded), replica_type)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -47,11 +85,14 @@ class Job:
     info: KindInfo
     metadata: JobMetadata
     spec: JobSpec
-    replicas: Mapping[str, ReplicaSpec]
-    """The replica map of the spec, in processing order."""
     status: JobStatus
 
     @property
     def key(self) -> tuple[str, str]:
         """Namespace and name."""
         return self.metadata.namespace, self.metadata.name
+
+    @property
+    def replicas(self) -> Mapping[str, ReplicaSpec]:
+        """The replica map of the spec, once defaults are applied in processing order."""
+        return self.spec.replica_specs

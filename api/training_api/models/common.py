@@ -1,24 +1,68 @@
-"""What the jobs of all six kinds have in common: replica specs, run policy, status."""
+"""What the jobs of all six kinds have in common: replica specs, run policy, status.
+
+The docstrings of fields are also their descriptions in the CRDs, so that `kubectl explain` shows them.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 PodTemplate = dict[str, Any]
 """A pod template as stored; the operator reads a few paths of it and keeps everything else untouched."""
 
-Quantity = int | str
+Quantity = Annotated[int | str, Field(json_schema_extra={"format": "quantity"})]
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+
+
+def whole_seconds(time: datetime) -> datetime:
+    """The time as the API stores it: in UTC, without a fraction of a second. Raises ValueError if UTC has no such year."""
+    try:
+        return time.astimezone(UTC).replace(microsecond=0)
+    except OverflowError as error:
+        raise ValueError("is out of range") from error
+
+
+def rfc3339(time: datetime) -> str:
+    """The time as it stands in an object, for example `2026-01-31T08:00:00Z`."""
+    return whole_seconds(time).isoformat().replace("+00:00", "Z")
+
+
+Time = Annotated[AwareDatetime, AfterValidator(whole_seconds), PlainSerializer(rfc3339, when_used="json")]
 
 
 class ApiModel(BaseModel):
-    """A part of an API object: camelCase on the wire, immutable, unknown fields ignored."""
+    """A part of an API object: camelCase on the wire, immutable, unknown fields ignored, null the same as absent."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: object) -> object:
+        if isinstance(data, Mapping):
+            return {key: value for key, value in data.items() if value is not None}
+        return data
 
 
 class RestartPolicy(StrEnum):
@@ -57,76 +101,155 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
+def _empty_is_absent(value: object) -> object:
+    return None if value == "" else value
+
+
+def _other_texts_mean_all(value: object) -> object:
+    """What v1 makes of a stored text that is none of the three, the empty one included (K-15)."""
+    return CleanPodPolicy.ALL if isinstance(value, str) and value not in tuple(CleanPodPolicy) else value
+
+
+StoredRestartPolicy = Annotated[RestartPolicy | None, BeforeValidator(_empty_is_absent)]
+StoredCleanPodPolicy = Annotated[CleanPodPolicy | None, BeforeValidator(_other_texts_mean_all)]
+
+
 class ReplicaSpec(ApiModel):
     """The replicas of one type: how many, made from which template, restarted when."""
 
-    replicas: int | None = None
+    replicas: Annotated[Int32 | None, Field(json_schema_extra={"minimum": 0})] = None
+    """How many replicas of this type the job has. Absent means the default of the type, which is nearly always 1."""
     template: PodTemplate = Field(default_factory=dict)
-    restart_policy: RestartPolicy | None = None
+    """The pod from which each replica is made. Its restart policy is replaced by the one beside this field."""
+    restart_policy: StoredRestartPolicy = None
+    """What to do about a replica that failed. Always and OnFailure start it again, Never lets it fail the job, and
+    ExitCode starts it again if its exit code is 128 or above. Absent means the default of the kind."""
+
+
+ReplicaSpecs = dict[str, ReplicaSpec]
 
 
 class SchedulingPolicy(ApiModel):
     """What a gang scheduler is told about the job."""
 
-    min_available: int | None = None
+    min_available: Int32 | None = None
+    """How many pods must be placeable before any of them starts. Absent means all."""
     queue: str | None = None
+    """Queue of the gang scheduler. It cannot be changed."""
     min_resources: dict[str, Quantity] | None = None
+    """Resources that must be free before any pod starts. Absent means those that minAvailable pods request."""
     priority_class: str | None = None
-    schedule_timeout_seconds: int | None = None
+    """Priority class of the whole gang."""
+    schedule_timeout_seconds: Int32 | None = None
+    """Seconds after which a gang that could not be placed is given up."""
 
 
 class RunPolicy(ApiModel):
     """How long a job may run, how often it may restart, what remains of it."""
 
-    clean_pod_policy: CleanPodPolicy | None = None
-    ttl_seconds_after_finished: int | None = None
-    active_deadline_seconds: int | None = None
-    backoff_limit: int | None = None
+    clean_pod_policy: StoredCleanPodPolicy = None
+    """Which pods are deleted when the job has finished. Absent means None, except that a job which exceeded a limit
+    of this policy does not keep pods that are still active."""
+    ttl_seconds_after_finished: Int32 | None = None
+    """Seconds after which a finished job is deleted. Absent means that it is kept."""
+    active_deadline_seconds: Int64 | None = None
+    """Seconds that the job may be active, counted anew after each resume, before it fails."""
+    backoff_limit: Int32 | None = None
+    """Number of restarts at which the job fails. Absent means that it may restart without end."""
     scheduling_policy: SchedulingPolicy | None = None
+    """What a gang scheduler is told about the job."""
     suspend: bool = False
+    """True stops the job and deletes its pods; false starts or resumes it."""
     managed_by: str | None = None
+    """The controller in charge of the job. Absent means this operator, which leaves the jobs of others alone.
+    It cannot be changed."""
+
+    @property
+    def effective_clean_pod_policy(self) -> CleanPodPolicy:
+        """The policy with its default; K-18 is why `clean_pod_policy` itself stays absent (limits tell them apart)."""
+        return self.clean_pod_policy or CleanPodPolicy.NONE
 
 
 class JobCondition(ApiModel):
-    """One state of a job; the order of a job's conditions is part of the API, the newest is the last."""
+    """One state of a job; the order of a job's conditions is part of the API, the newest true one is the last."""
 
-    type: ConditionType
+    type: str
+    """A `ConditionType`; the types of others are kept."""
     status: ConditionStatus
+    """Whether the condition holds."""
     reason: str = ""
+    """One word for what led to the condition, beginning with the kind of the job."""
     message: str = ""
-    last_update_time: datetime | None = None
-    last_transition_time: datetime | None = None
+    """One sentence for people."""
+    last_update_time: Time | None = None
+    """When status, reason or message changed last."""
+    last_transition_time: Time | None = None
+    """When the status changed last."""
 
 
 class ReplicaStatus(ApiModel):
     """The replicas of one type, counted by state. Counters that are 0 are absent on the wire."""
 
-    active: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    active: Int32 = 0
+    """Replicas that run."""
+    succeeded: Int32 = 0
+    """Replicas that have ended well."""
+    failed: Int32 = 0
+    """Replicas that have failed and not been replaced yet."""
     selector: str | None = None
-    restarts: int = 0
-    ready: int = 0
+    """Label selector of the pods of this type, for the scale subresource."""
+    restarts: Int32 = 0
+    """Restarts so far: of containers in place, and of replicas by new pods. The backoff limit is compared with it."""
+    ready: Int32 = 0
+    """Replicas whose pods are ready."""
     completed_indexes: str = ""
+    """Indexes of the replicas that have succeeded and are never run again, for example 0-3,7."""
+
+
+class Waiting(ApiModel):
+    """Why a job makes no progress."""
+
+    reason: str
+    """One word, for example Unschedulable, ImagePull, Quota, NameTaken, CrashLoop."""
+    message: str = ""
+    """One sentence for people that names the object in question."""
+    since: Time | None = None
+    """When the cause was first seen."""
 
 
 class JobStatus(ApiModel):
     """What has become of a job so far."""
 
     conditions: tuple[JobCondition, ...] = ()
+    """The states that the job has reached; false ones come first, the newest true one is the last."""
     replica_statuses: dict[str, ReplicaStatus] = Field(default_factory=dict)
-    start_time: datetime | None = None
-    completion_time: datetime | None = None
-    last_reconcile_time: datetime | None = None
-    observed_generation: int | None = None
+    """The replicas counted by state, by replica type."""
+    start_time: Time | None = None
+    """When the job became active first, or last after a resume."""
+    completion_time: Time | None = None
+    """When the job succeeded or failed."""
+    last_reconcile_time: Time | None = None
+    """When the operator last looked at a job that waits for its gang to be placed."""
+    observed_generation: Int64 | None = None
+    """Generation of the job that this status speaks of."""
+    waiting: Waiting | None = None
+    """Why the job makes no progress; absent while it does."""
 
 
 class JobSpec(ApiModel):
-    """The part of a job's spec that every kind has; each kind adds its replica map and settings."""
+    """The part of a job's spec that every kind has.
 
-    run_policy: Annotated[RunPolicy, BeforeValidator(lambda v: {} if v is None else v)] = Field(
-        default_factory=RunPolicy
-    )
+    Each kind declares a subclass that gives `replica_specs` its name on the wire and adds the settings of the kind.
+    """
+
+    run_policy: RunPolicy = Field(default_factory=RunPolicy)
+    """How long the job may run, how often it may restart, what remains of it."""
+    replica_specs: ReplicaSpecs
+    """The replicas of the job by replica type."""
+
+    def with_kind_defaults(self) -> JobSpec:
+        """The spec with the defaults of its kind's own settings, once those of the replicas are applied."""
+        return self
 
 
 class JobMetadata(ApiModel):
@@ -137,7 +260,7 @@ class JobMetadata(ApiModel):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)

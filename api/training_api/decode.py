@@ -1,0 +1,114 @@
+"""From a stored object to a `Job`, and from a status back to what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError
+
+from training_api.kinds import Job, KindInfo
+from training_api.models.common import ApiModel, JobMetadata, JobStatus
+
+Model = TypeVar("Model", bound=ApiModel)
+
+MAPS = {"replicaStatuses", "labels", "annotations", "minResources"}
+"""Fields, beside the replica map, whose keys are the user's; paths show these keys in brackets."""
+
+SHOWN = 60
+"""Longest piece of a wrong value that an error quotes, in characters."""
+
+
+class DecodeError(ValueError):
+    """A stored object that is no usable job; the text is one sentence that begins with the path of the field."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(f"{path} {detail}")
+        self.path = path
+        self.detail = detail
+
+
+class _Container(ApiModel):
+    """What everybody may rely on in a container."""
+
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[dict[str, Any], ...] = ()
+    ports: tuple[dict[str, Any], ...] = ()
+
+
+class _PodSpec(ApiModel):
+    """What everybody may rely on in a pod spec."""
+
+    containers: tuple[_Container, ...] = ()
+    init_containers: tuple[_Container, ...] = ()
+    volumes: tuple[dict[str, Any], ...] = ()
+
+
+class _TemplateMetadata(ApiModel):
+    """What everybody may rely on in the metadata of a pod template."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class _Template(ApiModel):
+    """What everybody may rely on in a pod template; nothing is required, and null is the same as absent."""
+
+    metadata: _TemplateMetadata = _TemplateMetadata()
+    spec: _PodSpec = _PodSpec()
+
+
+def decode_job(info: KindInfo, stored: object) -> Job:
+    """Read a stored object of this kind as it is, without defaults.
+
+    Everything that the Go operator may have stored is accepted. Raises DecodeError, and nothing else, for an object
+    that cannot be used.
+    """
+    if not isinstance(stored, Mapping):
+        raise DecodeError("the object", f"should be a mapping, not {_shown(stored)}")
+    maps = MAPS | {info.replica_field}
+    metadata = _decode(JobMetadata, stored.get("metadata"), ("metadata",), maps)
+    spec = _decode(info.spec, stored.get("spec"), ("spec",), maps)
+    for replica_type, replica in spec.replica_specs.items():
+        _decode(_Template, replica.template, ("spec", info.replica_field, replica_type, "template"), maps)
+    status = _decode(JobStatus, stored.get("status") or {}, ("status",), maps)
+    return Job(info, metadata, spec, status)
+
+
+def encode_status(status: JobStatus) -> dict[str, Any]:
+    """The status as it is stored: what is zero, empty or unknown is absent, a replica type without counts is `{}`."""
+    return status.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def _decode(model: type[Model], value: object, path: tuple[str, ...], maps: set[str]) -> Model:
+    if value is None:
+        raise DecodeError(_joined(path, maps), "is required")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    where = _joined((*path, *first["loc"]), maps)
+    if first["type"] == "missing":
+        raise DecodeError(where, "is required")
+    raise DecodeError(where, f"{_wording(first['msg'])}, not {_shown(first['input'])}")
+
+
+def _joined(path: Iterable[str | int], maps: set[str]) -> str:
+    text, inside_map = "", False
+    for step in path:
+        text += f"[{step}]" if inside_map or isinstance(step, int) else f".{step}"
+        inside_map = step in maps
+    return text.removeprefix(".")
+
+
+def _wording(message: str) -> str:
+    """The library's sentence with our subject, and without the names of our classes."""
+    return message.removeprefix("Input ").split(" or instance of ")[0].replace("valid dictionary", "mapping")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
