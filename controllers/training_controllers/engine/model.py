@@ -10,7 +10,6 @@ from typing import Any
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
-
 from training_controllers.records import AutoscalerRecord, PodRecord, ServiceRecord
 
 

@@ -1,0 +1,38 @@
+"""What goes when a job has finished (engine.md 5.2, 10 as mended by K-18 and K-36)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from training_api.kinds import Job
+from training_api.models.common import CleanPodPolicy
+from training_controllers.engine.failures import is_active
+from training_controllers.engine.limits import failed_by_limit
+from training_controllers.records import PodRecord, ServiceRecord
+
+
+def clean_pod_policy(job: Job) -> CleanPodPolicy:
+    """The policy in force: without one, pods are kept, except active ones of a job that exceeded a limit (K-18)."""
+    stored = job.spec.run_policy.clean_pod_policy
+    if stored is not None:
+        return stored
+    return CleanPodPolicy.RUNNING if failed_by_limit(job) else CleanPodPolicy.NONE
+
+
+def pods_to_delete(job: Job, pods: Sequence[PodRecord]) -> tuple[PodRecord, ...]:
+    """The pods of the finished job that its policy does not keep."""
+    policy = clean_pod_policy(job)
+    if policy == CleanPodPolicy.NONE:
+        return ()
+    if policy == CleanPodPolicy.RUNNING:
+        return tuple(pod for pod in pods if is_active(pod))
+    return tuple(pod for pod in pods if not pod.deleting)
+
+
+def services_to_delete(
+    pods: Sequence[PodRecord], deleted: Collection[PodRecord], services: Sequence[ServiceRecord]
+) -> tuple[ServiceRecord, ...]:
+    """The services of the finished job, except those of pods that are kept running (K-36)."""
+    gone = {pod.uid for pod in deleted}
+    serving = {pod.name for pod in pods if is_active(pod) and pod.uid not in gone}
+    return tuple(service for service in services if not service.deleting and service.name not in serving)

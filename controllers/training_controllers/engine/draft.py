@@ -1,0 +1,96 @@
+"""The part of a plan that is written and announced: status, events, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from training_api.conditions import set_condition
+from training_api.kinds import Job
+from training_api.models.common import (
+    ConditionStatus,
+    ConditionType,
+    JobCondition,
+    JobStatus,
+    ReplicaStatus,
+    whole_seconds,
+)
+from training_controllers.engine.model import Counter, EventType, JobEvent, Plan, Snapshot
+
+
+class Draft:
+    """The new status of a job as a decision puts it together, with what will announce it."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.job: Job = snapshot.job
+        self.now = whole_seconds(snapshot.now)
+        self.status: JobStatus = snapshot.job.status
+        self.events: list[JobEvent] = []
+        self.counters: list[Counter] = []
+
+    def update(self, **fields: Any) -> None:
+        """Set fields of the status."""
+        self.status = self.status.model_copy(update=fields)
+
+    def set_replicas(self, statuses: Mapping[str, ReplicaStatus]) -> None:
+        """Set the counters of all replica types."""
+        self.update(replica_statuses=dict(statuses))
+
+    def condition(
+        self, kind: ConditionType, message: str, *, status: ConditionStatus = ConditionStatus.TRUE, reason: str = ""
+    ) -> bool:
+        """Set a condition; `reason` is the word behind the kind, by default its type. Returns whether it changed."""
+        before = self.status
+        condition = JobCondition(
+            type=kind, status=status, reason=f"{self.job.info.kind}{reason or kind}", message=message
+        )
+        self.status = set_condition(before, condition, self.now)
+        return self.status is not before
+
+    def announce(self, kind: EventType, word: str, message: str) -> None:
+        """Announce a transition with an event whose reason is the job's kind and `word`."""
+        self.events.append(JobEvent(kind, f"{self.job.info.kind}{word}", message))
+
+    def tell(self, events: Iterable[JobEvent]) -> None:
+        """Add events that are not transitions of the job."""
+        self.events.extend(events)
+
+    def count(self, counter: Counter) -> None:
+        """Count a transition."""
+        self.counters.append(counter)
+
+    def succeed(self, message: str) -> None:
+        """End the job with success."""
+        self._complete()
+        self.condition(ConditionType.SUCCEEDED, message)
+        self.announce(EventType.NORMAL, "Succeeded", message)
+        self.count(Counter.SUCCESSFUL)
+
+    def fail(self, message: str, details: str = "") -> None:
+        """End the job with failure: completion time, counter and Warning on every path (K-05, K-56, K-60).
+
+        The event says what v1 says; the condition continues with `details`.
+        """
+        self._complete()
+        self.condition(ConditionType.FAILED, _sentences(message, details))
+        self.announce(EventType.WARNING, "Failed", message)
+        self.count(Counter.FAILED)
+
+    def _complete(self) -> None:
+        if self.status.completion_time is None:
+            self.update(completion_time=self.now)
+
+    def plan(self, **effects: Any) -> Plan:
+        """The plan that stores and announces this draft and then has `effects`."""
+        return Plan(
+            status=None if self.status == self.job.status else self.status,
+            events=tuple(self.events),
+            counters=tuple(self.counters),
+            **effects,
+        )
+
+
+def _sentences(first: str, second: str) -> str:
+    if not second:
+        return first
+    return f"{first} {second}" if first.endswith(".") else f"{first}. {second}"

@@ -1,0 +1,73 @@
+"""Policy: a finished job is cleaned up and, when its time to live is over, deleted (engine.md S5, 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from training_api.conditions import find, holds, is_finished
+from training_api.models.common import ConditionType, ReplicaStatus
+from training_controllers.engine import timers
+from training_controllers.engine.autoscaler import autoscaler_change
+from training_controllers.engine.cleanup import pods_to_delete, services_to_delete
+from training_controllers.engine.draft import Draft
+from training_controllers.engine.failures import is_active
+from training_controllers.engine.model import Plan, PodDeletion
+from training_controllers.engine.situation import Situation
+from training_controllers.engine.slots import slot_of
+from training_controllers.records import PodRecord
+
+
+def settle_finished(situation: Situation, draft: Draft) -> Plan | None:
+    """Delete what the policy does not keep, correct the counters, and the job itself once it has expired."""
+    snapshot, job = situation.snapshot, situation.job
+    if not is_finished(draft.status):
+        return None
+    doomed = pods_to_delete(job, snapshot.pods)
+    _complete(draft)
+    draft.set_replicas(_final_statuses(situation, doomed))
+    expiry = timers.expiry(job, draft.status)
+    expired = timers.is_past(expiry, snapshot.now)
+    return draft.plan(
+        autoscaler=autoscaler_change(snapshot, None),
+        delete_pods=tuple(PodDeletion(pod) for pod in doomed),
+        delete_services=services_to_delete(snapshot.pods, doomed, snapshot.services),
+        delete_job=expired,
+        again_after=None if expired else timers.seconds_until(snapshot.now, [expiry]),
+    )
+
+
+def _complete(draft: Draft) -> None:
+    """Give a job that v1 failed without completion time the time of its failure, so that it can expire (K-05)."""
+    if draft.status.completion_time is None:
+        ends = (find(draft.status, kind) for kind in (ConditionType.FAILED, ConditionType.SUCCEEDED))
+        times = (end.last_transition_time for end in ends if end is not None)
+        draft.update(completion_time=next((time for time in times if time is not None), draft.now))
+
+
+def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict[str, ReplicaStatus]:
+    """The last counters of each type: what was active counts as succeeded if the job has, as v1 does (E-081); of a
+
+    failed job only pods that are still there and kept are active (K-42).
+    """
+    stored = situation.job.status.replica_statuses
+    last = {name: stored[name] for name in situation.job.replicas if name in stored}
+    if holds(situation.job.status, ConditionType.SUCCEEDED):
+        return {
+            name: status.model_copy(update={"succeeded": status.succeeded + status.active, "active": 0, "ready": 0})
+            for name, status in last.items()
+        }
+    gone = {pod.uid for pod in doomed}
+    kept = [pod for pod in situation.snapshot.pods if pod.phase == "Running" and is_active(pod) and pod.uid not in gone]
+    return {name: _still_active(situation, status, name, kept) for name, status in last.items()}
+
+
+def _still_active(
+    situation: Situation, status: ReplicaStatus, replica_type: str, kept: Collection[PodRecord]
+) -> ReplicaStatus:
+    own = []
+    for pod in kept:
+        slot = slot_of(situation.job, pod.replica_type, pod.index)
+        if slot is not None and slot.replica_type == replica_type:
+            own.append(pod)
+    active = min(status.active, len(own))
+    return status.model_copy(update={"active": active, "ready": min(active, sum(pod.ready for pod in own))})

@@ -1,0 +1,68 @@
+"""Events on a job that tell what happens to its pods (engine.md 6.3, 17.3), each of them once (K-39)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from training_api.kinds import Job
+from training_controllers.engine.failures import exit_code, is_active
+from training_controllers.engine.model import EventType, JobEvent
+from training_controllers.records import ContainerState, PodRecord
+
+
+def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
+    """One event for each pod whose main container has ended, whatever its exit code."""
+    for pod in pods:
+        code = exit_code(pod, container)
+        if code is not None:
+            restarts = next(c.restarts for c in pod.containers if c.name == container and not c.init)
+            yield JobEvent(
+                EventType.NORMAL,
+                "ExitedWithCode",
+                f"Pod: {pod.namespace}.{pod.name} exited with code {code}",
+                once=f"exit/{pod.uid}/{restarts}",
+            )
+
+
+def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
+    """One event for each container of an active pod that failed or cannot start, or for the pod that cannot."""
+    for pod in pods:
+        if not is_active(pod):
+            continue
+        # Like v1: init containers only matter while nothing is known of the regular ones.
+        regular = [c for c in pod.containers if not c.init]
+        for container in regular or pod.containers:
+            message = _abnormality(container)
+            if message:
+                yield _warning(
+                    pod,
+                    container.reason,
+                    f"container {container.name} {message}",
+                    key=f"{container.name}/{container.restarts}",
+                )
+        if not pod.containers and pod.condition_reason:
+            yield _warning(pod, pod.condition_reason, f"condition message: {pod.condition_message}", key="condition")
+
+
+def overwritten_restart_policies(job: Job, replica_types: Collection[str]) -> Iterator[JobEvent]:
+    """One event for each of these types whose pod template has a restart policy of its own (E-030)."""
+    for replica_type, spec in job.replicas.items():
+        if replica_type in replica_types and (spec.template.get("spec") or {}).get("restartPolicy"):
+            yield JobEvent(
+                EventType.WARNING,
+                "SetPodTemplateRestartPolicy",
+                "Restart policy in pod template will be overwritten by restart policy in replica spec",
+                once=f"template-restart-policy/{replica_type}",
+            )
+
+
+def _abnormality(container: ContainerState) -> str:
+    if container.exit_code:
+        return f"exitCode: {container.exit_code} terminated message: {container.message}"
+    if container.waiting and container.message:
+        return f"waiting message: {container.message}"
+    return ""
+
+
+def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
+    return JobEvent(EventType.WARNING, reason, f"Error pod {pod.name} {what}", once=f"state/{pod.uid}/{key}/{reason}")

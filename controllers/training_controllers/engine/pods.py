@@ -1,0 +1,53 @@
+"""Building the pod of a replica (engine.md 6.4), sharing with the template whatever does not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from training_api.constants import BACKOFF_LEVEL_ANNOTATION, JOB_ROLE_LABEL, MASTER_ROLE, RESTARTS_ANNOTATION
+from training_api.kinds import Job
+from training_api.models.common import RestartPolicy
+from training_controllers.engine.model import Carried, NewPod
+from training_controllers.frameworks.base import Framework
+from training_controllers.names import owner_reference, replica_labels, replica_name
+
+
+def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]:
+    """The pod for a slot, ready to be sent; raises `CannotBuild`. Its parts are shared: nothing may change them."""
+    slot = new_pod.slot
+    replica = job.replicas[slot.replica_type]
+    template = replica.template.get("metadata") or {}
+    labels = {**(template.get("labels") or {}), **replica_labels(job, slot)}
+    if framework.is_master(job, slot):
+        labels[JOB_ROLE_LABEL] = MASTER_ROLE
+    metadata = {
+        "name": replica_name(job.metadata.name, slot),
+        "namespace": job.metadata.namespace,
+        "labels": labels,
+        "ownerReferences": [owner_reference(job)],
+    }
+    annotations = _annotations(template.get("annotations") or {}, new_pod.carried)
+    if annotations:
+        metadata["annotations"] = annotations
+    if template.get("finalizers"):
+        metadata["finalizers"] = template["finalizers"]
+    spec = framework.configure_pod(job, slot, replica.template.get("spec") or {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {**spec, "restartPolicy": _restart_policy(replica.restart_policy)},
+    }
+
+
+def _annotations(template: Mapping[str, str], carried: Carried) -> dict[str, str]:
+    """Those of the template, and on a pod with predecessors what they have seen (K-03)."""
+    ours = {RESTARTS_ANNOTATION: carried.restarts, BACKOFF_LEVEL_ANNOTATION: carried.backoff_level}
+    kept = {key: value for key, value in template.items() if key not in ours}
+    return {**kept, **{key: str(value) for key, value in ours.items() if value}}
+
+
+def _restart_policy(policy: RestartPolicy | None) -> str:
+    """What the kubelet is told: replicas with `ExitCode` are restarted by the engine, never in place (E-029)."""
+    return RestartPolicy.NEVER.value if policy in (None, RestartPolicy.EXIT_CODE) else policy.value

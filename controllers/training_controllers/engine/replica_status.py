@@ -1,0 +1,59 @@
+"""Counting the replicas of a type (engine.md 6.3 step 4 as mended by K-07, K-09, K-13, K-14)."""
+
+from __future__ import annotations
+
+from training_api.kinds import Job
+from training_api.models.common import ReplicaStatus, RestartPolicy
+from training_controllers.engine import restarts
+from training_controllers.engine.failures import has_failed
+from training_controllers.engine.index_ranges import format_ranges, parse_ranges
+from training_controllers.engine.model import Slot, Snapshot
+from training_controllers.engine.slots import Placement, wanted_slots
+from training_controllers.names import type_selector
+from training_controllers.records import PodRecord
+
+
+def count_replicas(snapshot: Snapshot, placement: Placement) -> dict[str, ReplicaStatus]:
+    """The replicas of each type of the job, in processing order (K-10); removed types vanish (K-42)."""
+    return {name: _count_type(snapshot, placement, name) for name in snapshot.job.replicas}
+
+
+def completed_indexes(job: Job, status: ReplicaStatus | None, replica_type: str) -> frozenset[int]:
+    """Indexes whose work is done and never run again; with restart policy `Always` there are none (K-13)."""
+    if status is None or job.replicas[replica_type].restart_policy == RestartPolicy.ALWAYS:
+        return frozenset()
+    return parse_ranges(status.completed_indexes)
+
+
+def _count_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> ReplicaStatus:
+    job = snapshot.job
+    slots = list(wanted_slots(job, replica_type))
+    pods = {slot: placement.holders[slot] for slot in slots if slot in placement.holders}
+    completed = _completed(job, pods, replica_type)
+    running = [pod for slot, pod in pods.items() if _is_running(pod) and slot.index not in completed]
+    with_success = {slot.index for slot, pod in pods.items() if _has_succeeded(pod)} | completed
+    return ReplicaStatus(
+        active=len(running),
+        ready=sum(pod.ready for pod in running),
+        succeeded=sum(slot.index in with_success for slot in slots),
+        failed=sum(has_failed(pod) for slot, pod in pods.items() if slot.index not in completed),
+        selector=type_selector(job, replica_type) if job.info.scalable else None,
+        restarts=restarts.total(snapshot, placement, replica_type),
+        completed_indexes=format_ranges(completed),
+    )
+
+
+def _completed(job: Job, pods: dict[Slot, PodRecord], replica_type: str) -> frozenset[int]:
+    known = completed_indexes(job, job.status.replica_statuses.get(replica_type), replica_type)
+    if job.replicas[replica_type].restart_policy == RestartPolicy.ALWAYS:
+        return known
+    return known | {slot.index for slot, pod in pods.items() if _has_succeeded(pod)}
+
+
+def _is_running(pod: PodRecord) -> bool:
+    return pod.phase == "Running" and not pod.deleting
+
+
+def _has_succeeded(pod: PodRecord) -> bool:
+    """Whether the pod did its work. One that ends with 0 while it is being deleted was asked to stop (K-09)."""
+    return pod.phase == "Succeeded" and not pod.deleting

@@ -1,0 +1,90 @@
+"""Policy: an active job has the pods and services it wants, and a status that says how they are (S12, S13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from training_controllers.engine import restarts, timers
+from training_controllers.engine.autoscaler import autoscaler_change
+from training_controllers.engine.draft import Draft
+from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
+from training_controllers.engine.pod_events import exits, overwritten_restart_policies
+from training_controllers.engine.replica_status import completed_indexes
+from training_controllers.engine.situation import Situation
+from training_controllers.engine.slots import slot_of, wanted_slots
+from training_controllers.engine.verdicts import apply_verdicts
+from training_controllers.records import ServiceRecord
+
+
+def run_replicas(situation: Situation, draft: Draft) -> Plan:
+    """Write down how the replicas are; if that does not end the job, bring pods and services to what it wants."""
+    snapshot, job = situation.snapshot, situation.job
+    if draft.status.start_time is None:
+        draft.update(start_time=draft.now)
+    draft.set_replicas(situation.statuses)
+    draft.tell(exits(situation.placement.holders.values(), job.info.container))
+    if apply_verdicts(situation, draft):
+        return draft.plan(again_after=0.0)
+
+    new_pods = tuple(_new_pods(situation))
+    draft.tell(overwritten_restart_policies(job, {new.slot.replica_type for new in new_pods}))
+    waiting, due = _recreations(situation)
+    return draft.plan(
+        autoscaler=autoscaler_change(snapshot, situation.framework.autoscaler_spec(job)),
+        delete_pods=(*_superfluous_pods(situation), *due),
+        delete_services=tuple(_superfluous_services(situation)),
+        create_services=tuple(_missing_services(situation)),
+        create_pods=new_pods,
+        again_after=timers.seconds_until(snapshot.now, [timers.active_deadline(job, draft.status), *waiting]),
+    )
+
+
+def _new_pods(situation: Situation) -> Iterator[NewPod]:
+    """Pods for the empty slots whose work is not done (K-13)."""
+    job, placement = situation.job, situation.placement
+    for replica_type in job.replicas:
+        done = completed_indexes(job, situation.statuses[replica_type], replica_type)
+        empty = [s for s in wanted_slots(job, replica_type) if s not in placement.holders and s.index not in done]
+        inherited = restarts.inheritance(situation.snapshot, placement, replica_type, empty)
+        yield from (NewPod(slot, inherited[slot]) for slot in empty)
+
+
+def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion]]:
+    """When the failed pods that have to wait may go, and those that go now; replacements follow when they are gone."""
+    snapshot = situation.snapshot
+    waiting, due = [], []
+    for slot, pod in situation.placement.holders.items():
+        if not restarts.will_be_replaced(snapshot, slot, pod):
+            continue
+        moment = restarts.recreation_due(pod)
+        if moment is not None and moment > snapshot.now:
+            waiting.append(moment)
+        else:
+            due.append(PodDeletion(pod, slot, restarts.passed_on(snapshot, slot, pod)))
+    return waiting, due
+
+
+def _superfluous_pods(situation: Situation) -> Iterator[PodDeletion]:
+    """Pods beyond the desired number, and those whose slot an older one holds; each is deleted once (K-12, K-14)."""
+    snapshot = situation.snapshot
+    for slot, pod in situation.placement.out_of_range:
+        if not pod.deleting:
+            yield PodDeletion(pod, slot, restarts.passed_on(snapshot, slot, pod))
+    yield from (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
+
+
+def _missing_services(situation: Situation) -> Iterator[Slot]:
+    job = situation.job
+    present = {slot_of(job, service.replica_type, service.index) for service in situation.snapshot.services}
+    for replica_type in job.replicas:
+        yield from (slot for slot in wanted_slots(job, replica_type) if slot not in present)
+
+
+def _superfluous_services(situation: Situation) -> Iterator[ServiceRecord]:
+    """Services of indexes that the job does not want any more (E-032)."""
+    job = situation.job
+    for service in situation.snapshot.services:
+        slot = slot_of(job, service.replica_type, service.index)
+        if slot is not None and slot.index >= (job.replicas[slot.replica_type].replicas or 0) and not service.deleting:
+            yield service

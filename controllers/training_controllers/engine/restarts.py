@@ -1,0 +1,94 @@
+"""Counting restarts and spacing recreations (K-03, K-04).
+
+What a slot has seen is the sum of what its earlier pods have seen (an annotation on the pod), the restarts of its
+containers, and one for the failed pod that is about to be replaced. So the count includes a recreation before the pod
+is deleted, and stays the same when the replacement, which inherits the sum, appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from training_controllers.engine.failures import has_failed, may_restart
+from training_controllers.engine.model import Carried, Slot, Snapshot
+from training_controllers.engine.slots import Placement
+from training_controllers.records import PodRecord
+
+FIRST_DELAY = timedelta(seconds=10)
+LONGEST_DELAY = timedelta(minutes=5)
+CALM = timedelta(minutes=10)
+"""A pod that ran this long does not count as one of a series of failures."""
+
+
+def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
+    """Whether the pod has failed and its replica may restart."""
+    job = snapshot.job
+    return has_failed(pod) and may_restart(pod, job.replicas[slot.replica_type].restart_policy, job.info.container)
+
+
+def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
+    """Restarts that the slot of `pod` has seen, the recreation that is due included."""
+    seen = pod.restarts_before + sum(c.restarts for c in pod.containers)
+    if pod.deleting:
+        return max(seen, snapshot.carried.get(slot, Carried()).restarts)
+    return seen + (1 if will_be_replaced(snapshot, slot, pod) else 0)
+
+
+def seen_by_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
+    """Restarts that the slots of a type account for: through their pods or, while there is none, through memory."""
+    pods = (*placement.holders.items(), *placement.out_of_range)
+    held = {slot: pod for slot, pod in pods if slot.replica_type == replica_type}
+    by_pods = sum(seen_by_pod(snapshot, slot, pod) for slot, pod in held.items())
+    by_memory = sum(
+        carried.restarts
+        for slot, carried in snapshot.carried.items()
+        if slot.replica_type == replica_type and slot not in held
+    )
+    return by_pods + by_memory
+
+
+def total(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
+    """Restarts of a type; it never falls, so a pod that vanishes takes nothing away."""
+    stored = snapshot.job.status.replica_statuses.get(replica_type)
+    return max(stored.restarts if stored else 0, seen_by_type(snapshot, placement, replica_type))
+
+
+def inheritance(
+    snapshot: Snapshot, placement: Placement, replica_type: str, slots: Sequence[Slot]
+) -> dict[Slot, Carried]:
+    """What the new pods of a type inherit that are to be created in `slots`.
+
+    What the stored count knows beyond all pods and memory (pods vanished while the operator was away) goes to the
+    first of them, so that the sum stays right.
+    """
+    inherited = {slot: snapshot.carried.get(slot, Carried()) for slot in slots}
+    if slots:
+        lost = total(snapshot, placement, replica_type) - seen_by_type(snapshot, placement, replica_type)
+        first = inherited[slots[0]]
+        inherited[slots[0]] = Carried(first.restarts + lost, first.backoff_level)
+    return inherited
+
+
+def passed_on(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> Carried:
+    """What the next pod of the slot inherits from `pod`."""
+    level = _level(pod) + 1 if will_be_replaced(snapshot, slot, pod) else 0
+    return Carried(seen_by_pod(snapshot, slot, pod), level)
+
+
+def recreation_due(pod: PodRecord) -> datetime | None:
+    """When the failed pod may be replaced: 0 s, 10 s, 20 s ... 5 min after it ended; None for at once.
+
+    Where no container tells when it ended, the delay counts from the pod's creation.
+    """
+    level = _level(pod)
+    ended = max((c.finished_at for c in pod.containers if c.finished_at), default=pod.created)
+    if level == 0 or ended is None:
+        return None
+    return ended + min(FIRST_DELAY * (1 << min(level - 1, 10)), LONGEST_DELAY)
+
+
+def _level(pod: PodRecord) -> int:
+    """Place of the pod in a series of failures, 0 for the first."""
+    spans = (c.finished_at - c.started_at for c in pod.containers if c.finished_at and c.started_at and not c.init)
+    return 0 if max(spans, default=timedelta()) >= CALM else pod.backoff_level

@@ -1,0 +1,60 @@
+"""Which pod holds which slot (engine.md 6.2 as mended by K-07, K-08, K-09, K-12, K-14, K-41)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from training_api.kinds import Job
+from training_controllers.engine.model import Slot
+from training_controllers.records import PodRecord
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The pods of a job by slot, and those that have no slot of their own and must go."""
+
+    holders: Mapping[Slot, PodRecord]
+    """One pod for each occupied slot that the job wants; it may be on its way out."""
+    out_of_range: tuple[tuple[Slot, PodRecord], ...]
+    """Pods of indexes that the job does not want any more."""
+    twins: tuple[PodRecord, ...]
+    """Pods of slots that an older pod holds."""
+
+
+def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
+    """The slots of a type: one for each desired replica, none for 0 or a negative number (K-07)."""
+    return (Slot(replica_type, index) for index in range(job.replicas[replica_type].replicas or 0))
+
+
+def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
+    """The slot that the labels of an object speak of; None if they name no type of the job or no index (E-034)."""
+    types = {name.lower(): name for name in job.replicas}
+    return Slot(types[replica_type], index) if replica_type in types and index >= 0 else None
+
+
+def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
+    """Give each pod its slot. Pods whose labels name no slot are left alone; so are those of removed types."""
+    desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
+    holders: dict[Slot, PodRecord] = {}
+    out_of_range: list[tuple[Slot, PodRecord]] = []
+    twins: list[PodRecord] = []
+    for pod in sorted(pods, key=_precedence):
+        slot = slot_of(job, pod.replica_type, pod.index)
+        if slot is None:
+            continue
+        if slot.index >= desired[slot.replica_type]:
+            out_of_range.append((slot, pod))
+        elif slot in holders:
+            twins.append(pod)
+        else:
+            holders[slot] = pod
+    return Placement(holders, tuple(out_of_range), tuple(twins))
+
+
+def _precedence(pod: PodRecord) -> tuple[bool, datetime, str]:
+    """Pods that stay before those on their way out, older ones first (K-12)."""
+    return pod.deleting, pod.created or _LONG_AGO, pod.name

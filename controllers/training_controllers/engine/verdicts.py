@@ -1,0 +1,61 @@
+"""What the counted replicas mean for their job, put into conditions, events and counters (engine.md S13, 6.3)."""
+
+from __future__ import annotations
+
+from training_api.models.common import ConditionType, RestartPolicy
+from training_controllers.engine.draft import Draft
+from training_controllers.engine.failure_message import first_failure
+from training_controllers.engine.failures import has_failed, may_restart
+from training_controllers.engine.model import Counter, EventType
+from training_controllers.engine.situation import Situation
+from training_controllers.frameworks.base import Verdict
+
+
+def apply_verdicts(situation: Situation, draft: Draft) -> bool:
+    """Write down what the replicas say; whether that ends the job."""
+    broken = _broken_type(situation)
+    if broken is not None:
+        message = f'job "{situation.job.metadata.name}" is failing because "{broken}" replica(s) failed.'
+        draft.fail(message, _details(situation, broken))
+        return True
+    verdicts = situation.framework.judge(situation.job, situation.statuses)
+    conditions = {verdict.condition for verdict in verdicts}
+    for verdict in verdicts:
+        match verdict.condition:
+            # Running would be replaced by Restarting at once; setting both would move their times on every pass.
+            case ConditionType.RUNNING if ConditionType.RESTARTING not in conditions:
+                draft.condition(ConditionType.RUNNING, verdict.message)
+            case ConditionType.RESTARTING:
+                _restart(situation, draft, verdict, others_run=ConditionType.RUNNING in conditions)
+            case ConditionType.SUCCEEDED:
+                draft.succeed(verdict.message)
+            case ConditionType.FAILED:
+                draft.fail(verdict.message, _details(situation, verdict.replica_type))
+    return not conditions.isdisjoint((ConditionType.SUCCEEDED, ConditionType.FAILED))
+
+
+def _broken_type(situation: Situation) -> str | None:
+    """The first type with a replica that failed for good under restart policy `ExitCode`."""
+    for slot, pod in situation.placement.holders.items():
+        spec = situation.job.replicas[slot.replica_type]
+        for_good = not may_restart(pod, spec.restart_policy, situation.job.info.container)
+        if spec.restart_policy == RestartPolicy.EXIT_CODE and has_failed(pod) and for_good:
+            return slot.replica_type
+    return None
+
+
+def _restart(situation: Situation, draft: Draft, verdict: Verdict, *, others_run: bool) -> None:
+    """The condition says what v1's says; the events come when the number of failed replicas has risen, not per pass."""
+    name, replica_type = situation.job.metadata.name, verdict.replica_type
+    plain = f"job {name} is restarting because {replica_type} replica(s) failed."
+    draft.condition(ConditionType.RESTARTING, verdict.message if others_run else plain)
+    stored = situation.job.status.replica_statuses.get(replica_type)
+    if situation.statuses[replica_type].failed > (stored.failed if stored else 0):
+        draft.announce(EventType.WARNING, "Restarting", plain)
+        draft.announce(EventType.WARNING, "Restarting", verdict.message)
+        draft.count(Counter.RESTARTED)
+
+
+def _details(situation: Situation, replica_type: str) -> str:
+    holders = situation.placement.holders
+    return first_failure(pod for slot, pod in holders.items() if slot.replica_type == replica_type)

@@ -1,0 +1,1 @@
+"""What differs between the job kinds, one module per framework."""

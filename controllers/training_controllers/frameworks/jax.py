@@ -1,0 +1,58 @@
+"""JAXJob: every worker learns where the coordinator is, how many processes there are, and which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training_api.kinds import Job
+from training_api.registry import KINDS
+from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
+from training_controllers.frameworks.status_rules import failed_replicas, until_the_end, workers_decide
+from training_controllers.names import replica_name
+from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+
+WORKER = "Worker"
+
+
+def jax() -> Framework:
+    """The framework of JAXJob (frameworks.md section 8)."""
+    return Framework(
+        info=KINDS["JAXJob"],
+        judge=judge,
+        configure_pod=configure_pod,
+        is_master=lambda _job, slot: slot.index == 0,
+        job_deleted_reason="SuccessfulDeletePod",
+        job_delete_failed_reason="FailedDeletePod",
+    )
+
+
+def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
+    """Tell every container where to meet; the program joins address and port itself."""
+    return with_env(spec, environment(job, slot))
+
+
+def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
+    """The variables of frameworks.md 8.4, in v1's order."""
+    worker = job.replicas.get(WORKER)
+    port = port_number(worker.template, job.info.container, job.info.port_name) if worker else None
+    if port is None:
+        raise CannotBuild("default container port is not exposed")
+    return [
+        env("PYTHONUNBUFFERED", 1),
+        env("COORDINATOR_PORT", port),
+        env("COORDINATOR_ADDRESS", replica_name(job.metadata.name, Slot(WORKER, 0))),
+        env("NUM_PROCESSES", sum(replica.replicas or 0 for replica in job.replicas.values())),
+        env("PROCESS_ID", slot.index),
+    ]
+
+
+def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+    """All workers have to succeed (frameworks.md 8.6)."""
+    return until_the_end(_verdicts(job, statuses))
+
+
+def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+    for replica_type, status in statuses.items():
+        yield from workers_decide(job, replica_type, status)
+        yield from failed_replicas(job, replica_type, status)

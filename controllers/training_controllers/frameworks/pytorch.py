@@ -1,0 +1,180 @@
+"""PyTorchJob: master address, ranks and torchrun settings in the environment; elastic jobs with an autoscaler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from training_api.constants import API_VERSION
+from training_api.kinds import Job
+from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
+from training_api.registry import KINDS
+from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
+from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, render_init_containers
+from training_controllers.frameworks.status_rules import (
+    failed_replicas,
+    master_decides,
+    until_the_end,
+    workers_decide,
+)
+from training_controllers.names import replica_name
+from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env, with_init_containers
+
+MASTER = "Master"
+WORKER = "Worker"
+
+
+@dataclass(frozen=True, slots=True)
+class PyTorchOptions:
+    """Settings of the operator for all PyTorchJobs; raises `BadTemplate` for a template that cannot be used."""
+
+    init_container_image: str = "alpine:3.10"
+    init_container_template: str = BUILT_IN_TEMPLATE
+    """The text of the template file, where there is one."""
+    init_container_max_tries: int = 100
+
+    def __post_init__(self) -> None:
+        self.init_containers("job-master-0")
+
+    def init_containers(self, master_address: str) -> tuple[Mapping[str, Any], ...]:
+        """The init containers of a worker whose master has this address."""
+        return render_init_containers(
+            self.init_container_template,
+            master_address=master_address,
+            image=self.init_container_image,
+            max_tries=self.init_container_max_tries,
+        )
+
+
+def pytorch(options: PyTorchOptions) -> Framework:
+    """The framework of PyTorchJob (frameworks.md section 3)."""
+    return Framework(
+        info=KINDS["PyTorchJob"],
+        judge=judge,
+        configure_pod=partial(configure_pod, options),
+        is_master=is_master,
+        autoscaler_spec=autoscaler_spec,
+        job_deleted_reason="SuccessfulDeletePod",
+        job_delete_failed_reason="FailedDeletePod",
+    )
+
+
+def is_master(job: Job, slot: Slot) -> bool:
+    """The Master, or the first worker of a job without one (PT-045)."""
+    return slot.replica_type == MASTER or (MASTER not in job.replicas and slot.index == 0)
+
+
+def configure_pod(options: PyTorchOptions, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
+    """Give every container the environment, and let workers wait for the master if there is one (PT-028)."""
+    spec = with_env(spec, environment(job, slot))
+    if slot.replica_type == WORKER and MASTER in job.replicas:
+        spec = with_init_containers(spec, options.init_containers(_master_address(job)))
+    return spec
+
+
+def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
+    """The variables of frameworks.md 3.4, in v1's order."""
+    spec = _spec(job)
+    variables = [env("PYTHONUNBUFFERED", 1)]
+    if MASTER in job.replicas:
+        variables += _master_environment(job, slot, spec.nproc_per_node)
+    if spec.nproc_per_node is not None:
+        variables.append(env("PET_NPROC_PER_NODE", spec.nproc_per_node))
+    if spec.elastic_policy is None:
+        variables.append(env("PET_NNODES", _total(job)))
+    else:
+        variables += _elastic_environment(job, spec.elastic_policy)
+    return variables
+
+
+def _master_environment(job: Job, slot: Slot, nproc: str | None) -> list[dict[str, str]]:
+    port, address = _port(job, MASTER), _master_address(job)
+    rank = slot.index if slot.replica_type == MASTER else slot.index + 1
+    return [
+        env("MASTER_PORT", port),
+        env("PET_MASTER_PORT", port),
+        env("MASTER_ADDR", address),
+        env("PET_MASTER_ADDR", address),
+        env("WORLD_SIZE", _total(job) * _processes_per_pod(nproc)),
+        env("RANK", rank),
+        env("PET_NODE_RANK", rank),
+    ]
+
+
+def _elastic_environment(job: Job, policy: PyTorchElasticPolicy) -> list[dict[str, str]]:
+    host = policy.rdzv_host or replica_name(job.metadata.name, Slot(WORKER, 0))
+    port = policy.rdzv_port if policy.rdzv_port is not None else _port(job, WORKER)
+    variables = [
+        env("PET_RDZV_ENDPOINT", f"{host}:{port}"),
+        env("PET_RDZV_BACKEND", policy.rdzv_backend or "c10d"),
+        env("PET_NNODES", f"{policy.min_replicas}:{policy.max_replicas}"),
+    ]
+    if policy.max_restarts is not None:
+        variables.append(env("PET_MAX_RESTARTS", policy.max_restarts))
+    if policy.n_proc_per_node is not None:
+        variables.append(env("PET_NPROC_PER_NODE", policy.n_proc_per_node))
+    if policy.rdzv_id is not None:
+        variables.append(env("PET_RDZV_ID", policy.rdzv_id))
+    if policy.rdzv_conf:
+        variables.append(env("PET_RDZV_CONF", ",".join(f"{conf.key}={conf.value}" for conf in policy.rdzv_conf)))
+    if policy.standalone:
+        variables.append(env("PET_STANDALONE", ""))
+    return variables
+
+
+def autoscaler_spec(job: Job) -> Mapping[str, Any] | None:
+    """The autoscaler of an elastic job with metrics, an empty list of them included (frameworks.md 3.7)."""
+    policy = _spec(job).elastic_policy
+    if policy is None or policy.metrics is None:
+        return None
+    return {
+        "scaleTargetRef": {"apiVersion": API_VERSION, "kind": job.info.kind, "name": job.metadata.name},
+        "minReplicas": policy.min_replicas,
+        "maxReplicas": policy.max_replicas,
+        "metrics": list(policy.metrics),
+    }
+
+
+def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+    """The Master decides; without one all workers, or any of an elastic job (frameworks.md 3.8)."""
+    return until_the_end(_verdicts(job, statuses))
+
+
+def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+    for replica_type, status in statuses.items():
+        if replica_type == MASTER:
+            yield from master_decides(job, replica_type, status)
+        elif MASTER not in job.replicas:
+            elastic = _spec(job).elastic_policy is not None
+            yield from workers_decide(job, replica_type, status, one_is_enough=elastic)
+        yield from failed_replicas(job, replica_type, status)
+
+
+def _spec(job: Job) -> PyTorchJobSpec:
+    assert isinstance(job.spec, PyTorchJobSpec)
+    return job.spec
+
+
+def _total(job: Job) -> int:
+    return sum(replica.replicas or 0 for replica in job.replicas.values())
+
+
+def _processes_per_pod(nproc: str | None) -> int:
+    """The number that `nprocPerNode` gives, 1 where it leaves the choice to torchrun (`auto`, `cpu`, `gpu`)."""
+    return int(nproc) if nproc and re.fullmatch(r"[+-]?[0-9]+", nproc) else 1
+
+
+def _master_address(job: Job) -> str:
+    return replica_name(job.metadata.name, Slot(MASTER, 0))
+
+
+def _port(job: Job, replica_type: str) -> int:
+    replica = job.replicas.get(replica_type)
+    port = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    if port is None:
+        raise CannotBuild("port not found")
+    return port

@@ -1,0 +1,59 @@
+"""The status rules that PyTorchJob, PaddleJob and JAXJob share (frameworks.md 3.8, 7.6, 8.6).
+
+A failed replica only counts while its slot has no other pod, so v1's guard "more replicas than succeeded and active
+ones" always holds here and is not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training_api.kinds import Job
+from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
+from training_controllers.frameworks.base import Verdict
+
+
+def master_decides(job: Job, replica_type: str, status: ReplicaStatus) -> Iterator[Verdict]:
+    """The job runs while a replica of this type runs, and succeeds when all of them have."""
+    subject = f"{job.info.kind} {job.metadata.name}"
+    if status.active > 0:
+        yield Verdict(ConditionType.RUNNING, f"{subject} is running.")
+    if _missing(job, replica_type, status) == 0:
+        yield Verdict(ConditionType.SUCCEEDED, f"{subject} is successfully completed.")
+
+
+def workers_decide(
+    job: Job, replica_type: str, status: ReplicaStatus, *, one_is_enough: bool = False
+) -> Iterator[Verdict]:
+    """The job succeeds when all replicas of this type have, or any if `one_is_enough`; until then it runs with one."""
+    subject = f"{job.info.kind} {job.metadata.namespace}/{job.metadata.name}"
+    if _missing(job, replica_type, status) == 0 or (one_is_enough and status.succeeded > 0):
+        yield Verdict(ConditionType.SUCCEEDED, f"{subject} successfully completed.")
+    elif status.active > 0:
+        yield Verdict(ConditionType.RUNNING, f"{subject} is running.")
+
+
+def failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Iterator[Verdict]:
+    """Failed replicas of any type restart, or with restart policy `Never` fail the job."""
+    if status.failed == 0:
+        return
+    subject = f"{job.info.kind} {job.metadata.name}"
+    because = f"because {status.failed} {replica_type} replica(s) failed."
+    if job.replicas[replica_type].restart_policy == RestartPolicy.NEVER:
+        yield Verdict(ConditionType.FAILED, f"{subject} is failed {because}", replica_type)
+    else:
+        yield Verdict(ConditionType.RESTARTING, f"{subject} is restarting {because}", replica_type)
+
+
+def until_the_end(verdicts: Iterator[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts up to the first that ends the job: v1 may set Failed after Succeeded, we do not (3.9)."""
+    taken: list[Verdict] = []
+    for verdict in verdicts:
+        taken.append(verdict)
+        if verdict.condition in (ConditionType.SUCCEEDED, ConditionType.FAILED):
+            break
+    return tuple(taken)
+
+
+def _missing(job: Job, replica_type: str, status: ReplicaStatus) -> int:
+    return max(job.replicas[replica_type].replicas or 0, 0) - status.succeeded

@@ -1,0 +1,41 @@
+"""Reading and extending pod specs. What does not change is not copied: all pods share the parts of their template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PodSpec = Mapping[str, Any]
+Container = Mapping[str, Any]
+
+
+class CannotBuild(Exception):
+    """An object of the job cannot be built from its spec; the text says why and becomes part of an event."""
+
+
+def env(name: str, value: object) -> dict[str, str]:
+    """One environment variable."""
+    return {"name": name, "value": str(value)}
+
+
+def with_env(spec: PodSpec, variables: Sequence[Mapping[str, str]]) -> PodSpec:
+    """Append `variables` to those of every regular container; of two of one name Kubernetes takes the last."""
+    containers = [{**c, "env": [*(c.get("env") or ()), *variables]} for c in spec.get("containers") or ()]
+    return {**spec, "containers": containers}
+
+
+def with_init_containers(spec: PodSpec, containers: Sequence[Container]) -> PodSpec:
+    """Append `containers` to the init containers."""
+    return {**spec, "initContainers": [*(spec.get("initContainers") or ()), *containers]}
+
+
+def container_named(template: Mapping[str, Any], name: str) -> Container | None:
+    """The first regular container of this name in a pod template."""
+    containers = (template.get("spec") or {}).get("containers") or ()
+    return next((c for c in containers if c.get("name") == name), None)
+
+
+def port_number(template: Mapping[str, Any], container: str, port: str) -> int | None:
+    """Number of the port named `port` of the container named `container`."""
+    ports = (container_named(template, container) or {}).get("ports") or ()
+    return next((int(p["containerPort"]) for p in ports if p.get("name") == port), None)

@@ -1,0 +1,272 @@
+"""Jobs, pods and a small world in which plans come true, for tests of the pure core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from training_api.constants import BACKOFF_LEVEL_ANNOTATION, RESTARTS_ANNOTATION
+from training_api.decode import decode_job, encode_status
+from training_api.defaults import with_defaults
+from training_api.kinds import Job
+from training_api.models.common import JobStatus
+from training_api.registry import KINDS
+from training_controllers.engine.decide import decide
+from training_controllers.engine.model import (
+    AutoscalerVerb,
+    Carried,
+    Counter,
+    JobEvent,
+    Plan,
+    Slot,
+    Snapshot,
+)
+from training_controllers.engine.pods import build_pod
+from training_controllers.engine.services import build_service
+from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.registry import frameworks
+from training_controllers.records import AutoscalerRecord, ContainerState, Owner, PodRecord, ServiceRecord
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+UID = "uid-of-job"
+
+
+def framework_of(kind: str) -> Framework:
+    return frameworks()[kind]
+
+
+def stored_job(
+    kind: str,
+    replicas: Mapping[str, int],
+    *,
+    restart: str | None = None,
+    name: str = "sim",
+    run_policy: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A job as a user writes it; `restart` is the restart policy of all types."""
+    info = KINDS[kind]
+    policy = {} if restart is None else {"restartPolicy": restart}
+    template = {"spec": {"containers": [{"name": info.container, "image": "example.com/train:1"}]}}
+    types = {name: {"replicas": number, "template": template, **policy} for name, number in replicas.items()}
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": UID, "generation": 1},
+        "spec": {info.replica_field: types, "runPolicy": dict(run_policy or {}), **spec},
+    }
+
+
+def load(kind: str, stored: Mapping[str, Any]) -> Job:
+    return with_defaults(decode_job(KINDS[kind], stored))
+
+
+def make_job(kind: str, replicas: Mapping[str, int], **options: Any) -> Job:
+    return load(kind, stored_job(kind, replicas, **options))
+
+
+def pod(
+    replica_type: str,
+    index: int,
+    phase: str,
+    *,
+    exit_code: int | None = None,
+    container: str = "",
+    restarts: int = 0,
+    finished: datetime | None = None,
+    ran: timedelta = timedelta(seconds=10),
+    **fields: Any,
+) -> PodRecord:
+    """A pod of the job `sim`; with an exit code its main container has ended."""
+    name = fields.pop("name", f"sim-{replica_type.lower()}-{index}")
+    state = ContainerState(container or "pytorch", restarts=restarts)
+    if exit_code is not None:
+        ended = finished or START
+        reason = "Completed" if exit_code == 0 else "Error"
+        state = msgspec.structs.replace(
+            state, exit_code=exit_code, finished_at=ended, started_at=ended - ran, reason=reason
+        )
+    notable = exit_code is not None or restarts > 0
+    return PodRecord(
+        namespace="ns",
+        name=name,
+        uid=fields.pop("uid", f"uid-{name}"),
+        version="1",
+        owner=Owner("PyTorchJob", "sim", UID),
+        replica_type=replica_type.lower(),
+        index=index,
+        phase=phase,
+        ready=fields.pop("ready", phase == "Running"),
+        containers=fields.pop("containers", (state,) if notable else ()),
+        **fields,
+    )
+
+
+def conditions(status: JobStatus | None) -> list[str]:
+    """Conditions as `Type=Status`, in their order."""
+    assert status is not None
+    return [f"{condition.type}={condition.status}" for condition in status.conditions]
+
+
+def message(status: JobStatus | None, kind: str) -> str:
+    assert status is not None
+    return next(condition.message for condition in status.conditions if condition.type == kind)
+
+
+def texts(events: tuple[JobEvent, ...] | list[JobEvent]) -> list[str]:
+    return [f"{event.type} {event.reason} {event.message}" for event in events]
+
+
+@dataclass
+class World:
+    """A job with its objects; plans come true at once, except that deleted pods may take their time to stop."""
+
+    stored: dict[str, Any]
+    kind: str
+    lingering: bool = False
+    """Whether deleted pods stay, terminating, until `finish_deletions`."""
+    status_extensions: bool = True
+    """Whether our status fields are kept; v1's own CRDs prune them."""
+    now: datetime = START
+    status: JobStatus = field(default_factory=JobStatus)
+    pods: dict[str, PodRecord] = field(default_factory=dict)
+    services: dict[str, ServiceRecord] = field(default_factory=dict)
+    autoscaler: AutoscalerRecord | None = None
+    carried: dict[Slot, Carried] = field(default_factory=dict)
+    events: list[JobEvent] = field(default_factory=list)
+    counters: list[Counter] = field(default_factory=list)
+    announced: set[str] = field(default_factory=set)
+    deleted: bool = False
+    writes: int = 0
+    again_after: float | None = None
+
+    @property
+    def framework(self) -> Framework:
+        return framework_of(self.kind)
+
+    def snapshot(self) -> Snapshot:
+        job = replace(load(self.kind, self.stored), status=self.status)
+        return Snapshot(
+            job=job,
+            pods=tuple(self.pods.values()),
+            services=tuple(self.services.values()),
+            now=self.now,
+            autoscaler=self.autoscaler,
+            carried=dict(self.carried),
+        )
+
+    def decide(self) -> Plan:
+        return decide(self.snapshot(), self.framework)
+
+    def step(self) -> Plan:
+        """One look at the job, and everything it leads to."""
+        snapshot = self.snapshot()
+        plan = decide(snapshot, self.framework)
+        if plan.status is not None:
+            self._store(plan.status)
+        for event in plan.events:
+            if event.once is None or event.once not in self.announced:
+                self.events.append(event)
+                self.announced |= {event.once} - {None}
+        self.counters += plan.counters
+        self._scale(plan)
+        for deletion in plan.delete_pods:
+            if deletion.slot is not None and deletion.carried is not None:
+                self.carried[deletion.slot] = deletion.carried
+            self.delete(deletion.pod.name)
+        for service in plan.delete_services:
+            del self.services[service.name]
+        for slot in plan.create_services:
+            body = build_service(snapshot.job, slot)
+            self.services[body["metadata"]["name"]] = self._service(body, slot)
+        for new in plan.create_pods:
+            body = build_pod(snapshot.job, self.framework, new)
+            name = body["metadata"]["name"]
+            assert name not in self.pods, f"{name} is created although it is there"
+            self.pods[name] = self._pod(body, new.slot)
+            self.carried.pop(new.slot, None)
+        self.deleted |= plan.delete_job
+        self.again_after = plan.again_after
+        return plan
+
+    def settle(self, *, limit: int = 10) -> None:
+        """Look until nothing changes any more; fails if that does not happen."""
+        for _ in range(limit):
+            before = (self.status, dict(self.pods), dict(self.services), self.autoscaler, self.deleted)
+            self.step()
+            if before == (self.status, self.pods, self.services, self.autoscaler, self.deleted):
+                return
+        raise AssertionError("the world does not settle")
+
+    def set_pods(self, phase: str, *names: str, exit_code: int | None = None, restarts: int = 0) -> None:
+        """Give these pods (all if none is named) a phase, and their main containers an end and a restart count."""
+        for name in names or tuple(self.pods):
+            old = self.pods[name]
+            container = self.framework.info.container
+            new = pod(old.replica_type, old.index, phase, exit_code=exit_code, container=container, restarts=restarts,
+                      finished=self.now, name=name)  # fmt: skip
+            self.pods[name] = msgspec.structs.replace(
+                old, phase=phase, ready=phase == "Running", containers=new.containers
+            )
+
+    def delete(self, name: str) -> None:
+        """Delete a pod as anybody could."""
+        if self.lingering:
+            self.pods[name] = msgspec.structs.replace(self.pods[name], deleting=True)
+        else:
+            del self.pods[name]
+
+    def finish_deletions(self) -> None:
+        self.pods = {name: pod for name, pod in self.pods.items() if not pod.deleting}
+
+    def patch(self, **spec: Any) -> None:
+        """Change the job's spec."""
+        self.stored["spec"] |= spec
+        self.stored["metadata"]["generation"] += 1
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def _store(self, status: JobStatus) -> None:
+        self.writes += 1
+        wire = encode_status(status)
+        if not self.status_extensions:
+            wire.pop("observedGeneration", None)
+            for counters in wire.get("replicaStatuses", {}).values():
+                for extension in ("restarts", "ready", "completedIndexes"):
+                    counters.pop(extension, None)
+        self.status = decode_job(KINDS[self.kind], {**self.stored, "status": wire}).status
+
+    def _scale(self, plan: Plan) -> None:
+        if plan.autoscaler is None:
+            return
+        if plan.autoscaler.verb is AutoscalerVerb.DELETE:
+            self.autoscaler = None
+        else:
+            spec = msgspec.json.encode(plan.autoscaler.spec, order="deterministic")
+            self.autoscaler = AutoscalerRecord("ns", "sim", "uid-hpa", "1", Owner(self.kind, "sim", UID), spec)
+
+    def _pod(self, body: dict[str, Any], slot: Slot) -> PodRecord:
+        annotations = body["metadata"].get("annotations", {})
+        return pod(
+            slot.replica_type,
+            slot.index,
+            "Pending",
+            name=body["metadata"]["name"],
+            uid=f"uid-{body['metadata']['name']}-{self.now.timestamp()}-{len(self.events)}",
+            created=self.now,
+            restarts_before=int(annotations.get(RESTARTS_ANNOTATION, 0)),
+            backoff_level=int(annotations.get(BACKOFF_LEVEL_ANNOTATION, 0)),
+        )
+
+    def _service(self, body: dict[str, Any], slot: Slot) -> ServiceRecord:
+        name = body["metadata"]["name"]
+        return ServiceRecord(
+            "ns", name, f"uid-svc-{name}", "1", Owner(self.kind, "sim", UID), slot.replica_type.lower(), slot.index
+        )
+
+
+def world(kind: str, replicas: Mapping[str, int], **options: Any) -> World:
+    return World(stored_job(kind, replicas, **options), kind)
