@@ -1,0 +1,1 @@
+"""The builtin resource types: their Go shapes, defaults, validation and columns."""
