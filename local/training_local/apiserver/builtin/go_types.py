@@ -104,7 +104,10 @@ class GoTypes:
         return compiled
 
     def _later(self, component: str) -> Decode:
-        return lambda value, where, problems: self._compiled[component](value, where, problems)
+        def decode(value: Any, where: Where, problems: list[str]) -> Any:
+            return self._compiled[component](value, where, problems)
+
+        return decode
 
     def _struct(self, component: str, schema: Json) -> Decode:
         name = component.rpartition(".")[2]
