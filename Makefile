@@ -1,0 +1,87 @@
+# Targets explain themselves: `make help`. Everything happens in .venv; nothing is installed elsewhere.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+FRAMEWORK ?= jax
+PROVIDER ?= bare
+KUBECONFIG_OPTION = $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))
+ARGS ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+DEMO_INSTALLED := .venv/.installed-demo
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := api controllers operator local unit_tests e2e
+
+.PHONY: help demo test lint format types e2e bench crds constraints clean
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  FRAMEWORK=jax|pytorch            job of the demo"
+	@echo "  PROVIDER=bare|kind|existing|local  API server of e2e; existing takes KUBECONFIG=FILE"
+	@echo "  ARGS=...                         further arguments for pytest or the benchmark"
+
+demo: $(INSTALLED) $(if $(filter jax,$(FRAMEWORK)),$(DEMO_INSTALLED)) ## run a real training job on an embedded cluster
+	@$(BIN)/training-operator local demo --framework $(FRAMEWORK)
+
+test: $(INSTALLED) ## unit tests and local-cluster tests, with coverage
+	@$(BIN)/pytest -n 2 --cov --cov-report= $(ARGS)
+	@$(BIN)/coverage report --skip-covered --skip-empty --sort=cover
+	@echo "Decisions (engine and frameworks) must stay above 95 % of lines and branches:"
+	@$(BIN)/coverage report --fail-under=95 --skip-covered \
+	  --include='controllers/training_controllers/engine/*,controllers/training_controllers/frameworks/*'
+
+lint: $(INSTALLED) ## ruff: rules and format
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+
+format: $(INSTALLED) ## let ruff mend what it can
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+types: $(INSTALLED) ## mypy --strict
+	@$(BIN)/mypy
+	@$(BIN)/mypy -p e2e
+
+e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER
+	@$(if $(filter bare,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)
+	@$(BIN)/pytest e2e --provider $(PROVIDER) $(KUBECONFIG_OPTION) $(ARGS)
+
+bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor
+	@$(BIN)/python -m e2e.harness build >/dev/null
+	@$(BIN)/python -m e2e.bench $(ARGS)
+
+crds: $(INSTALLED) ## generate crds/ from the types
+	@$(BIN)/python -m training_api.crd
+
+# Reads the registry's index that pip is configured for; no address is written into the files.
+constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 3.11 and newer
+	@python3 -m venv .cache/uv && .cache/uv/bin/pip --quiet install uv
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group build pyproject.toml --output-file constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra demo pyproject.toml --constraint constraints.txt \
+	  --output-file constraints-demo.txt
+LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+  --custom-compile-command 'make constraints'
+
+clean: ## remove what the other targets made, .venv included
+	rm -rf .venv .cache .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@python=; for candidate in python3.11 python3.12 python3.13 python3; do \
+	  if $$candidate -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    python=$$candidate; break; fi; done; \
+	if [ -z "$$python" ]; then \
+	  echo "No Python 3.11 or newer with venv was found: install one (on Debian: apt-get install python3-venv)." >&2; \
+	  exit 1; fi; \
+	test -x $(BIN)/python || $$python -m venv .venv
+	@echo "Installing into .venv ..." >&2
+	@$(PIP) install --require-hashes -r constraints.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEMO_INSTALLED): $(INSTALLED) constraints-demo.txt
+	@echo "Installing JAX into .venv ..." >&2
+	@$(PIP) install --require-hashes -r constraints-demo.txt
+	@touch $@
