@@ -1,0 +1,88 @@
+"""What the operator can be told: one immutable object, checked once; the flags of `cli` fill it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from training_api.registry import KINDS
+from training_controllers.frameworks.registry import frameworks
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """The least level that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warn"
+    ERROR = "error"
+
+
+SCHEMES: Final = {kind.lower(): kind for kind in KINDS}
+"""The values of --enable-scheme and the kinds they stand for."""
+
+
+def kinds_of_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the kinds that `schemes` name, in any case; raises `ValueError` with v1's words for an unknown one."""
+    for scheme in schemes:
+        if scheme.lower() not in SCHEMES:
+            raise ValueError(f"scheme {scheme} is not supported yet; known are: {', '.join(SCHEMES)}")
+        if SCHEMES[scheme.lower()] not in frameworks():
+            raise ValueError(f"{SCHEMES[scheme.lower()]} is not part of this version")
+    return tuple(dict.fromkeys(SCHEMES[scheme.lower()] for scheme in schemes))
+
+
+def _address(value: str) -> str:
+    if value == "0":
+        return value
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+        raise ValueError(f"{value!r} must be HOST:PORT or :PORT, or 0 to serve nothing")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class Settings(BaseModel):
+    """Flags of v1 (engine.md 19) and their defaults; the operator has no other configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kubeconfig: str = ""
+    namespace: str = ""
+    """The only namespace to watch; empty for all."""
+    operator_namespace: str = "kubeflow"
+    """Where the lease lives if the process does not run in a pod."""
+    enable_scheme: Annotated[tuple[str, ...], AfterValidator(kinds_of_schemes)] = ()
+    controller_threads: int = Field(default=32, ge=1)
+    """Jobs of one kind that are reconciled at once (K-01)."""
+    kube_api_qps: float | None = Field(default=None, gt=0)
+    """Requests per second; None for no limit (K-01)."""
+    kube_api_burst: int = Field(default=30, ge=1)
+    metrics_bind_address: Address = ":8080"
+    health_probe_bind_address: Address = ":8081"
+    leader_elect: bool = False
+    leader_election_id: str = "1ca428e5.training-operator.kubeflow.org"
+    pytorch_init_container_image: str = "alpine:3.10"
+    pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
+    pytorch_init_container_max_tries: int = Field(default=100, ge=1)
+    log_format: LogFormat | None = None
+    """None: for people on a terminal, JSON elsewhere (K-67)."""
+    log_level: LogLevel = LogLevel.INFO
+    without_effect: tuple[str, ...] = ()
+    """Flags that were given and have no effect, to be named in one log line."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds to run: those of --enable-scheme, else all that have a controller."""
+        return self.enable_scheme or tuple(frameworks())
