@@ -25,3 +25,5 @@ BACKOFF_LEVEL_ANNOTATION: Final = EXTENSION_PREFIX + "backoff-level"
 
 MANAGED_BY_US: Final = "kubeflow.org/training-operator"
 MANAGED_BY_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
+MANAGERS: Final = (MANAGED_BY_US, MANAGED_BY_MULTIKUEUE)
+"""The values that `spec.runPolicy.managedBy` may have."""

@@ -9,23 +9,20 @@ from pydantic import Field, ValidationError
 
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ApiModel, JobMetadata, JobStatus
+from training_api.problems import Problem, ProblemKind
 
 Model = TypeVar("Model", bound=ApiModel)
 
 MAPS = {"replicaStatuses", "labels", "annotations", "minResources"}
 """Fields, beside the replica map, whose keys are the user's; paths show these keys in brackets."""
 
-SHOWN = 60
-"""Longest piece of a wrong value that an error quotes, in characters."""
-
 
 class DecodeError(ValueError):
     """A stored object that is no usable job; the text is one sentence that begins with the path of the field."""
 
-    def __init__(self, path: str, detail: str) -> None:
-        super().__init__(f"{path} {detail}")
-        self.path = path
-        self.detail = detail
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 class _Container(ApiModel):
@@ -68,7 +65,7 @@ def decode_job(info: KindInfo, stored: object) -> Job:
     that cannot be used.
     """
     if not isinstance(stored, Mapping):
-        raise DecodeError("the object", f"should be a mapping, not {_shown(stored)}")
+        raise DecodeError(Problem("object", ProblemKind.INVALID, "should be a mapping", stored))
     maps = MAPS | {info.replica_field}
     metadata = _decode(JobMetadata, stored.get("metadata"), ("metadata",), maps)
     spec = _decode(info.spec, stored.get("spec"), ("spec",), maps)
@@ -85,15 +82,19 @@ def encode_status(status: JobStatus) -> dict[str, Any]:
 
 def _decode(model: type[Model], value: object, path: tuple[str, ...], maps: set[str]) -> Model:
     if value is None:
-        raise DecodeError(_joined(path, maps), "is required")
+        raise _missing(_joined(path, maps))
     try:
         return model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     where = _joined((*path, *first["loc"]), maps)
     if first["type"] == "missing":
-        raise DecodeError(where, "is required")
-    raise DecodeError(where, f"{_wording(first['msg'])}, not {_shown(first['input'])}")
+        raise _missing(where)
+    raise DecodeError(Problem(where, ProblemKind.INVALID, _wording(first["msg"]), first["input"]))
+
+
+def _missing(path: str) -> DecodeError:
+    return DecodeError(Problem(path, ProblemKind.REQUIRED, "must be required"))
 
 
 def _joined(path: Iterable[str | int], maps: set[str]) -> str:
@@ -107,8 +108,3 @@ def _joined(path: Iterable[str | int], maps: set[str]) -> str:
 def _wording(message: str) -> str:
     """The library's sentence with our subject, and without the names of our classes."""
     return message.removeprefix("Input ").split(" or instance of ")[0].replace("valid dictionary", "mapping")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -40,10 +40,9 @@ def canonical_replicas(info: KindInfo, replicas: ReplicaSpecs) -> ReplicaSpecs:
 
 
 def _with_replica_defaults(info: KindInfo, replica_type: str, spec: ReplicaSpec) -> ReplicaSpec:
-    count = info.default_replicas.get(replica_type, 1)
     return spec.model_copy(
         update={
-            "replicas": count if spec.replicas is None else spec.replicas,
+            "replicas": info.default_count(replica_type) if spec.replicas is None else spec.replicas,
             "restart_policy": spec.restart_policy or info.restart_policy,
             "template": _with_default_port(info, spec.template) if info.services else spec.template,
         }

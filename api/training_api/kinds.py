@@ -14,8 +14,8 @@ from training_api.problems import ProblemKind
 class SpecRule:
     """A rule about the spec of one kind, in CEL for the API server and in Python for objects that slipped in."""
 
-    path: tuple[str, ...]
-    """The field to blame, below `spec`."""
+    path: str
+    """The field to blame, below `spec`; a replica type stands in brackets."""
     problem: ProblemKind
     detail: str
     cel: str
@@ -71,6 +71,14 @@ class KindInfo:
     def controller_name(self) -> str:
         """Name of the controller: value of the operator-name label and source of events."""
         return f"{self.singular}-controller"
+
+    def default_count(self, replica_type: str) -> int:
+        """Number of replicas of a type where it is absent."""
+        return self.default_replicas.get(self.canonical_type(replica_type), 1)
+
+    def replica_path(self, replica_type: str) -> str:
+        """The entry of a replica type as error texts write it, for example `spec.pytorchReplicaSpecs[Worker]`."""
+        return f"spec.{self.replica_field}[{replica_type}]"
 
     def canonical_type(self, replica_type: str) -> str:
         """The canonical spelling of a replica type given in any case; a type that the kind does not know stays."""

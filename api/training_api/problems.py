@@ -16,18 +16,24 @@ class ProblemKind(StrEnum):
     UNSUPPORTED = "Unsupported value"
 
 
+SHOWN = 80
+"""Longest piece of a value that a text quotes, in characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason to refuse an object."""
+    """One reason to refuse an object; its text is that of an error of the Kubernetes API."""
 
     path: str
     """For example `spec.pytorchReplicaSpecs[Worker].replicas`."""
     kind: ProblemKind
     detail: str
-    value: str | int | None = None
-    """The value in question; only said of invalid and unsupported values."""
+    value: object = None
+    """The value in question; quoted if it is invalid or unsupported."""
 
     def __str__(self) -> str:
-        if self.kind in (ProblemKind.INVALID, ProblemKind.UNSUPPORTED):
-            return f"{self.path}: {self.kind}: {json.dumps(self.value)}: {self.detail}"
-        return f"{self.path}: {self.kind}: {self.detail}"
+        if self.kind not in (ProblemKind.INVALID, ProblemKind.UNSUPPORTED):
+            return f"{self.path}: {self.kind}: {self.detail}"
+        shown = json.dumps(self.value, default=str)
+        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
+        return f"{self.path}: {self.kind}: {shown}: {self.detail}"

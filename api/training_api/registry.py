@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from training_api.kinds import KindInfo
+from training_api.cel import has_type
+from training_api.kinds import KindInfo, SpecRule
 from training_api.models.common import RestartPolicy
 from training_api.models.jax import JAXJobSpec
 from training_api.models.mpi import MPIJobSpec
@@ -13,6 +14,7 @@ from training_api.models.paddle import PaddleJobSpec
 from training_api.models.pytorch import PyTorchJobSpec
 from training_api.models.tensorflow import TFJobSpec
 from training_api.models.xgboost import XGBoostJobSpec
+from training_api.problems import ProblemKind
 
 PYTORCH = KindInfo(
     kind="PyTorchJob",
@@ -29,6 +31,26 @@ PYTORCH = KindInfo(
     metrics_label="pytorch",
     single_types=("Master",),
     populated_types=("Worker",),
+    rules=(
+        SpecRule(
+            path="pytorchReplicaSpecs[Worker]",
+            problem=ProblemKind.REQUIRED,
+            detail="must be configured if elastic policy is used",
+            cel=f"!has(self.elasticPolicy) || {has_type('self.pytorchReplicaSpecs', 'Worker')}",
+            broken=lambda spec: spec.elastic_policy is not None and "Worker" not in spec.replica_specs,
+        ),
+        SpecRule(
+            path="elasticPolicy.nProcPerNode",
+            problem=ProblemKind.FORBIDDEN,
+            detail="must not be used with spec.nprocPerNode",
+            cel="!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode)",
+            broken=lambda spec: (
+                spec.nproc_per_node is not None
+                and spec.elastic_policy is not None
+                and spec.elastic_policy.n_proc_per_node is not None
+            ),
+        ),
+    ),
 )
 
 TENSORFLOW = KindInfo(
@@ -45,6 +67,15 @@ TENSORFLOW = KindInfo(
     scalable=False,
     metrics_label="tensorflow",
     other_types=True,
+    rules=(
+        SpecRule(
+            path="tfReplicaSpecs",
+            problem=ProblemKind.FORBIDDEN,
+            detail="must not have more than 1 Chief or Master role",
+            cel=f"!({has_type('self.tfReplicaSpecs', 'Chief')} && {has_type('self.tfReplicaSpecs', 'Master')})",
+            broken=lambda spec: {"Chief", "Master"} <= set(spec.replica_specs),
+        ),
+    ),
 )
 
 XGBOOST = KindInfo(

@@ -22,7 +22,9 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-PodTemplate = dict[str, Any]
+from training_api.constants import MANAGERS
+
+PodTemplate = Annotated[dict[str, Any], Field(json_schema_extra={"upstream": "PodTemplateSpec"})]
 """A pod template as stored; the operator reads a few paths of it and keeps everything else untouched."""
 
 Quantity = Annotated[int | str, Field(json_schema_extra={"format": "quantity"})]
@@ -31,7 +33,7 @@ Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 
 
 def whole_seconds(time: datetime) -> datetime:
-    """The time as the API stores it: in UTC, without a fraction of a second. Raises ValueError if UTC has no such year."""
+    """The time as the API stores it: in UTC, without a fraction of a second. Raises ValueError out of range."""
     try:
         return time.astimezone(UTC).replace(microsecond=0)
     except OverflowError as error:
@@ -110,14 +112,18 @@ def _other_texts_mean_all(value: object) -> object:
     return CleanPodPolicy.ALL if isinstance(value, str) and value not in tuple(CleanPodPolicy) else value
 
 
-StoredRestartPolicy = Annotated[RestartPolicy | None, BeforeValidator(_empty_is_absent)]
+StoredRestartPolicy = Annotated[
+    RestartPolicy | None,
+    BeforeValidator(_empty_is_absent),
+    Field(json_schema_extra={"enum": [*RestartPolicy, ""]}),
+]
 StoredCleanPodPolicy = Annotated[CleanPodPolicy | None, BeforeValidator(_other_texts_mean_all)]
 
 
 class ReplicaSpec(ApiModel):
     """The replicas of one type: how many, made from which template, restarted when."""
 
-    replicas: Annotated[Int32 | None, Field(json_schema_extra={"minimum": 0})] = None
+    replicas: Int32 | None = None
     """How many replicas of this type the job has. Absent means the default of the type, which is nearly always 1."""
     template: PodTemplate = Field(default_factory=dict)
     """The pod from which each replica is made. Its restart policy is replaced by the one beside this field."""
@@ -160,7 +166,7 @@ class RunPolicy(ApiModel):
     """What a gang scheduler is told about the job."""
     suspend: bool = False
     """True stops the job and deletes its pods; false starts or resumes it."""
-    managed_by: str | None = None
+    managed_by: Annotated[str | None, Field(json_schema_extra={"enum": [*MANAGERS]})] = None
     """The controller in charge of the job. Absent means this operator, which leaves the jobs of others alone.
     It cannot be changed."""
 

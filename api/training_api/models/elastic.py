@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+from pydantic import Field
 
 from training_api.models.common import ApiModel, Int32, ReplicaSpecs
+
+Metric = Annotated[dict[str, Any], Field(json_schema_extra={"upstream": "MetricSpec"})]
+"""One metric of an autoscaler as stored."""
 
 
 class ElasticPolicy(ApiModel):
@@ -16,7 +21,7 @@ class ElasticPolicy(ApiModel):
     """Largest number of workers. Absent means minReplicas, or the number of workers if that is absent too."""
     max_restarts: Int32 | None = None
     """How often the launcher inside the pods may restart its processes."""
-    metrics: tuple[dict[str, Any], ...] | None = None
+    metrics: tuple[Metric, ...] | None = None
     """Metrics by which the number of workers is to be chosen between the bounds."""
 
     def with_both_bounds(self, replicas: ReplicaSpecs) -> Self:

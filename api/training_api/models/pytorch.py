@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from training_api.models.common import ApiModel, Int32, JobSpec, ReplicaSpecs
-from training_api.models.elastic import ElasticPolicy
+from training_api.models.elastic import ElasticPolicy, Metric
 
 
 class RendezvousSetting(ApiModel):
@@ -36,7 +34,7 @@ class PyTorchElasticPolicy(ElasticPolicy):
     """Whether the rendezvous stays within a single node."""
     n_proc_per_node: Int32 | None = None
     """Deprecated: use nprocPerNode of the spec, and not both."""
-    metrics: tuple[dict[str, Any], ...] | None = None
+    metrics: tuple[Metric, ...] | None = None
     """If given, the workers get a HorizontalPodAutoscaler with these metrics and the bounds above."""
 
 

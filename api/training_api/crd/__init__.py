@@ -1,0 +1,1 @@
+"""Generator of the CustomResourceDefinitions in `crds/`: schemas from models, rules in CEL, columns, subresources."""
