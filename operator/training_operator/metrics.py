@@ -24,6 +24,7 @@ from prometheus_client import (
 from training_api.kinds import KindInfo
 from training_controllers.engine.model import Counter as JobCounter
 from training_controllers.ports import ObjectCounter
+from training_operator.controller import Outcome
 
 OBJECT_HELP: Final = {
     ObjectCounter.PODS_CREATED: "The total number of created pods",
@@ -60,6 +61,9 @@ class Metrics:
         )
         self._terminal = self._counter(
             "controller_runtime_terminal_reconcile_errors_total", "Errors that are not retried", "controller"
+        )
+        self._panics = self._counter(
+            "controller_runtime_reconcile_panics_total", "Errors that nobody expected", "controller"
         )
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
@@ -101,11 +105,13 @@ class Metrics:
         """Return the metrics of one controller, present with value 0 from the start."""
         self._most_workers.labels(name).set(workers)
         return ControllerMetrics(
-            results={result: self._reconciles.labels(name, result) for result in ControllerMetrics.RESULTS},
+            results={outcome: self._reconciles.labels(name, outcome.value) for outcome in Outcome},
             errors=self._errors.labels(name),
             terminal=self._terminal.labels(name),
+            panics=self._panics.labels(name),
             seconds=self._seconds.labels(name),
             workers=self._workers.labels(name),
+            retries=self._queue.retries.labels(name),
         )
 
     def queue(self, name: str, depth: Callable[[], int]) -> QueueMetrics:
@@ -142,27 +148,42 @@ class JobCounters:
 class ControllerMetrics:
     """The `controller_runtime_*` metrics of one controller."""
 
-    RESULTS: Final = ("success", "requeue", "requeue_after", "error")
-
     def __init__(
-        self, results: dict[str, Counter], errors: Counter, terminal: Counter, seconds: Histogram, workers: Gauge
+        self,
+        results: dict[Outcome, Counter],
+        errors: Counter,
+        terminal: Counter,
+        panics: Counter,
+        seconds: Histogram,
+        workers: Gauge,
+        retries: Counter,
     ) -> None:
-        self._results, self._errors, self._terminal = results, errors, terminal
-        self._seconds, self._workers = seconds, workers
+        self._results, self._errors, self._terminal, self._panics = results, errors, terminal, panics
+        self._seconds, self._workers, self._retries = seconds, workers, retries
 
-    def started(self) -> None:
-        """Note that a worker took a key."""
+    def began(self) -> None:
+        """Note a reconcile that begins."""
         self._workers.inc()
 
-    def finished(self, result: str, seconds: float, *, terminal: bool = False) -> None:
-        """Note the end of a reconcile; `terminal` for an error that is not retried."""
+    def ended(self, outcome: Outcome, seconds: float) -> None:
+        """Note the end of a reconcile."""
         self._workers.dec()
         self._seconds.observe(seconds)
-        self._results[result].inc()
-        if result == "error":
+        self._results[outcome].inc()
+        if outcome is Outcome.ERROR:
             self._errors.inc()
-            if terminal:
-                self._terminal.inc()
+
+    def failed_terminally(self) -> None:
+        """Note an error that is not retried."""
+        self._terminal.inc()
+
+    def crashed(self) -> None:
+        """Note an error that nobody expected (a panic, in the words of the metric)."""
+        self._panics.inc()
+
+    def retried(self) -> None:
+        """Note a key that goes to its back-off."""
+        self._retries.inc()
 
 
 class _QueueSeries:
@@ -193,7 +214,7 @@ class QueueMetrics:
 
     def __init__(self, series: _QueueSeries, name: str, depth: Callable[[], int]) -> None:
         series.depth.labels(name).set_function(depth)
-        self._adds, self._retries = series.adds.labels(name), series.retries.labels(name)
+        self._adds = series.adds.labels(name)
         self._waited, self._worked = series.waited.labels(name), series.worked.labels(name)
 
     def added(self) -> None:
@@ -207,7 +228,3 @@ class QueueMetrics:
     def finished(self, worked: float) -> None:
         """Note a key whose worker took `worked` seconds."""
         self._worked.observe(worked)
-
-    def retried(self) -> None:
-        """Note a key that failed and will be tried again."""
-        self._retries.inc()
