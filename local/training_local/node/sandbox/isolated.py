@@ -1,6 +1,4 @@
 """Pods in namespaces: one user namespace for all of them, and per pod a network, host name, IPC and mount namespace."""
-# Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Pods without namespaces: ordinary processes of this machine, found again by their session and a mark."""
 # Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The file system that a pod sees: the machine's own, with private places where the pod's volumes appear."""
 # Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH
+# ruff: noqa: PTH102, PTH103, PTH112, PTH115, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -71,6 +71,8 @@ class View:
         """Bind each source at its target, outer targets first."""
         for mount in sorted(mounts, key=lambda m: m.target.count("/")):
             target = os.path.realpath(mount.target)
+            if not os.path.lexists(mount.source):  # part of a volume in memory, which only exists in here
+                os.makedirs(mount.source)
             directory = os.path.isdir(mount.source)
             if not os.path.lexists(target):
                 self._make(target, directory)

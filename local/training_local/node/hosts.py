@@ -1,0 +1,92 @@
+"""The names that the pods of one scope know each other by, as a hosts file: what cluster DNS would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from training_local.node.podspec import Pod, Wire
+
+DOMAIN = "cluster.local"
+
+_LOOPBACK = (
+    "127.0.0.1\tlocalhost",
+    "::1\tlocalhost ip6-localhost ip6-loopback",
+    "fe00::0\tip6-localnet",
+    "ff02::1\tip6-allnodes",
+    "ff02::2\tip6-allrouters",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A pod with an address."""
+
+    pod: Pod
+    address: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service, reduced to the names it gives."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, str]
+    publish_unready: bool
+    headless: bool
+
+    @classmethod
+    def parse(cls, stored: Wire) -> Service:
+        """Read a stored service."""
+        metadata, spec = stored["metadata"], stored.get("spec") or {}
+        return cls(
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            selector=spec.get("selector") or {},
+            publish_unready=bool(spec.get("publishNotReadyAddresses")),
+            headless=spec.get("clusterIP") == "None",
+        )
+
+    def selects(self, pod: Pod) -> bool:
+        """Whether the pod is behind this service; one without a selector has no pods."""
+        mine = pod.metadata.namespace == self.namespace and bool(self.selector)
+        return mine and self.selector.items() <= pod.metadata.labels.items()
+
+
+def entries(peers: Sequence[Peer], services: Iterable[Service]) -> Iterator[tuple[str, str]]:
+    """Every (address, name): one per name, so that no resolver prefers a longer alias of the same line."""
+    for service in services:
+        for peer in peers:
+            if service.selects(peer.pod) and (peer.ready or service.publish_unready):
+                for name in _names(service.name, service.namespace):
+                    yield peer.address, name
+                if service.headless and service.name == peer.pod.spec.subdomain and peer.pod.spec.hostname:
+                    for name in _names(f"{peer.pod.spec.hostname}.{service.name}", service.namespace):
+                        yield peer.address, name
+
+
+def _names(name: str, namespace: str) -> tuple[str, ...]:
+    return name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.{DOMAIN}"
+
+
+def hosts_file(own: Peer, others: Iterable[tuple[str, str]], *, machine_name: str = "") -> str:
+    """The text of a pod's hosts file.
+
+    `machine_name` is the machine's own host name where the pod could not be given another: it must lead to the pod,
+    not to whatever the machine thinks of it. Each name is also given for the IPv4-mapped form of its address, which
+    c10d looks up in reverse.
+    """
+    lines = [*_LOOPBACK]
+    if own.pod.spec.subdomain and own.pod.spec.hostname:
+        full = f"{own.pod.hostname}.{own.pod.spec.subdomain}.{own.pod.metadata.namespace}.svc.{DOMAIN}"
+        lines.append(f"{own.address}\t{full}\t{own.pod.hostname}")
+    else:
+        lines += [f"{own.address}\t{own.pod.hostname}", f"::ffff:{own.address}\t{own.pod.hostname}"]
+    if machine_name:
+        lines.append(f"{own.address}\t{machine_name}")
+    lines += [f"{alias.ip}\t{' '.join(alias.hostnames)}" for alias in own.pod.spec.host_aliases]
+    for address, name in others:
+        lines += [f"{address}\t{name}", f"::ffff:{address}\t{name}"]
+    return "\n".join(lines) + "\n"

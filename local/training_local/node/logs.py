@@ -1,0 +1,257 @@
+"""Container output on disk: written as it comes, in rotated files, and read back as `kubectl logs` wants it.
+
+Each record is a line with a head of fixed width: time, stream and whether it ends a line (`F`) or is part of one (`P`).
+A process only ever waits for the disk: readers take what they show from the files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fcntl import F_SETPIPE_SZ, fcntl
+from pathlib import Path
+
+from training_local.node.ports import LogError, LogQuery
+
+STREAMS = ("stdout", "stderr")
+
+_TIME_WIDTH = 30
+_HEAD_WIDTH = _TIME_WIDTH + len(" stdout F ")
+_TAG = _HEAD_WIDTH - 2
+_BLOCK = 1 << 16
+_PIPE_BYTES = 1 << 20
+_LONGEST_LINE = 1 << 14  # as container runtimes split lines
+_SEGMENT = re.compile(r"(\d+)(?:\.(\d+))?\.log")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """How much of one attempt's output is kept: files of a size, of which the oldest go first."""
+
+    segment_bytes: int = 10 << 20
+    segments: int = 100
+
+
+def _stamp(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:09d}Z"
+
+
+def _segment(directory: Path, attempt: int, number: int) -> Path:
+    return directory / (f"{attempt}.{number}.log" if number else f"{attempt}.log")
+
+
+class LogWriter:
+    """The log of one attempt of one container while its process runs."""
+
+    def __init__(self, directory: Path, attempt: int, limits: LogLimits) -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory, self._attempt, self._limits = directory, attempt, limits
+        self._loop = asyncio.get_running_loop()
+        self._number = 0
+        self._file = self._open()
+        self._size = 0
+        self._rests = dict.fromkeys(STREAMS, b"")
+        self._pipes: dict[str, int] = {}
+        self._change = self._loop.create_future()
+        self.ended = asyncio.Event()
+
+    def pipes(self) -> tuple[int, int]:
+        """Make the pipes to be given to the process as standard output and error; the caller closes them."""
+        ends = []
+        for stream in STREAMS:
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            with suppress(OSError):  # more than the machine grants; then the usual size has to do
+                fcntl(read, F_SETPIPE_SZ, _PIPE_BYTES)
+            self._pipes[stream] = read
+            self._loop.add_reader(read, self._take, stream)
+            ends.append(write)
+        return ends[0], ends[1]
+
+    def change(self) -> asyncio.Future[None]:
+        """What is done as soon as something more is written or the log ends."""
+        return self._change
+
+    async def finish(self, patience: float) -> None:
+        """Take in the rest of the output, at most for `patience` seconds (somebody may have kept a pipe), and end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self.ended.wait()
+        for stream in list(self._pipes):
+            self._end(stream)
+
+    def _open(self) -> int:
+        path = _segment(self._directory, self._attempt, self._number)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def _take(self, stream: str) -> None:
+        try:
+            data = os.read(self._pipes[stream], _BLOCK)
+        except BlockingIOError:
+            return
+        if data:
+            self._add(stream, data)
+        else:
+            self._end(stream)
+
+    def _add(self, stream: str, data: bytes) -> None:
+        head = f"{_stamp(time.time_ns())} {stream} ".encode()
+        whole, newline, rest = (self._rests[stream] + data).rpartition(b"\n")
+        records = b""
+        if newline:
+            records = head + b"F " + whole.replace(b"\n", b"\n" + head + b"F ") + b"\n"
+        if len(rest) >= _LONGEST_LINE:
+            records, rest = records + head + b"P " + rest + b"\n", b""
+        self._rests[stream] = rest
+        if records:
+            self._write(records)
+
+    def _end(self, stream: str) -> None:
+        if rest := self._rests[stream]:
+            self._rests[stream] = b""
+            self._write(f"{_stamp(time.time_ns())} {stream} P ".encode() + rest + b"\n")
+        read = self._pipes.pop(stream)
+        self._loop.remove_reader(read)
+        os.close(read)
+        if not self._pipes:
+            os.close(self._file)
+            self.ended.set()
+            self._announce()
+
+    def _write(self, records: bytes) -> None:
+        if self._size and self._size + len(records) > self._limits.segment_bytes:
+            os.close(self._file)
+            self._number += 1
+            self._file, self._size = self._open(), 0
+            if (oldest := self._number - self._limits.segments) >= 0:
+                _segment(self._directory, self._attempt, oldest).unlink(missing_ok=True)
+        self._size += len(records)
+        view = memoryview(records)
+        while view:
+            view = view[os.write(self._file, view) :]
+        self._announce()
+
+    def _announce(self) -> None:
+        if not self._change.done():
+            self._change.set_result(None)
+        self._change = self._loop.create_future()
+
+
+def attempts(directory: Path) -> list[int]:
+    """The attempts of a container of which there is a log."""
+    found = (_SEGMENT.fullmatch(entry.name) for entry in directory.iterdir()) if directory.is_dir() else ()
+    return sorted({int(match[1]) for match in found if match})
+
+
+def _segments(directory: Path, attempt: int) -> list[int]:
+    matches = (_SEGMENT.fullmatch(entry.name) for entry in directory.iterdir())
+    return sorted(int(match[2] or 0) for match in matches if match and int(match[1]) == attempt)
+
+
+class LogReader:
+    """Reads one attempt's log, and follows it while `writer` is at work."""
+
+    def __init__(self, directory: Path, attempt: int, writer: LogWriter | None) -> None:
+        if attempt not in attempts(directory):
+            raise LogError(404, f"there is no log of attempt {attempt} of container {directory.name!r}")
+        self._directory, self._attempt, self._writer = directory, attempt, writer
+
+    async def read(self, query: LogQuery) -> AsyncIterator[bytes]:
+        """Yield what `query` asks for as chunks."""
+        shape = _Shape(query)
+        async for block in self._blocks(query):
+            chunk = shape.convert(block)
+            if chunk:
+                yield chunk
+            if shape.full:
+                return
+            await asyncio.sleep(0)  # a long log must not hold up everybody else
+
+    async def _blocks(self, query: LogQuery) -> AsyncIterator[bytes]:
+        """Yield whole records, from where the wanted ones can begin."""
+        number, offset = self._start(query.tail_lines)
+        rest = b""
+        while True:
+            ended = self._writer is None or self._writer.ended.is_set()
+            changed = self._writer.change() if self._writer else None
+            newer = [n for n in _segments(self._directory, self._attempt) if n > number]
+            try:
+                with _segment(self._directory, self._attempt, number).open("rb") as file:
+                    file.seek(offset)
+                    while block := file.read(_BLOCK):
+                        offset += len(block)
+                        whole, newline, rest = (rest + block).rpartition(b"\n")
+                        yield whole + newline
+            except FileNotFoundError:
+                pass  # rotated away before it was read
+            if newer:
+                number, offset = newer[0], 0
+            elif ended or not query.follow or changed is None:
+                return
+            else:
+                await asyncio.shield(changed)
+
+    def _start(self, tail_lines: int | None) -> tuple[int, int]:
+        """Segment and offset of the first of the last `tail_lines` lines."""
+        numbers = _segments(self._directory, self._attempt)
+        if tail_lines is None:
+            return numbers[0], 0
+        for number in reversed(numbers):
+            data = _segment(self._directory, self._attempt, number).read_bytes()
+            starts = list(_line_starts(data))
+            if len(starts) >= tail_lines:
+                return number, starts[-tail_lines] if tail_lines else len(data)
+            tail_lines -= len(starts)
+        return numbers[0], 0
+
+
+def _line_starts(data: bytes) -> Iterator[int]:
+    """Offsets at which lines of output (not parts of them) begin."""
+    offset, continued = 0, False
+    while offset < len(data):
+        if not continued:
+            yield offset
+        continued = data[offset + _TAG : offset + _TAG + 1] == b"P"
+        end = data.find(b"\n", offset)
+        offset = end + 1 if end >= 0 else len(data)
+
+
+class _Shape:
+    """Turns records into what the client wants to see."""
+
+    def __init__(self, query: LogQuery) -> None:
+        self._timestamps = query.timestamps
+        self._since = _stamp(int(query.since_time * 1e9)).encode() if query.since_time is not None else b""
+        self._left = query.limit_bytes
+        self._continued = False
+
+    @property
+    def full(self) -> bool:
+        """Whether as much has been given out as was asked for."""
+        return self._left == 0
+
+    def convert(self, records: bytes) -> bytes:
+        """Take the heads off."""
+        chunk = b"".join(self._lines(records))
+        if self._left is not None:
+            chunk = chunk[: self._left]
+            self._left -= len(chunk)
+        return chunk
+
+    def _lines(self, records: bytes) -> Iterator[bytes]:
+        for record in records.split(b"\n")[:-1]:
+            if record < self._since:
+                continue
+            part = record[_TAG : _TAG + 1] == b"P"
+            if self._timestamps and not self._continued:
+                yield record[: _TIME_WIDTH + 1]
+            yield record[_HEAD_WIDTH:]
+            if not part:
+                yield b"\n"
+            self._continued = part

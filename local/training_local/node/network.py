@@ -1,0 +1,190 @@
+"""Which pods share a sandbox, the addresses they get and the names they know."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from training_local.node.hosts import Peer, Service, entries, hosts_file
+from training_local.node.podspec import Pod
+from training_local.node.rewrite import LOOPBACK
+from training_local.node.sandbox.client import SandboxError, Supervisor
+from training_local.node.sandbox.messages import PodSpec, Setup
+
+PREFIX = 16
+"""Length of the network part of pod addresses."""
+
+SHM_BYTES = 64 << 20
+"""Size of `/dev/shm` as on a cluster."""
+
+
+def addresses() -> Iterator[str]:
+    """Every pod address, over and over again."""
+    while True:
+        for third in range(256):
+            for fourth in range(1, 255):
+                yield f"10.244.{third}.{fourth}"
+
+
+class Scope:
+    """The pods that reach each other: one supervisor, one bridge, one set of names."""
+
+    def __init__(self, setup: Setup, services: dict[str, Service]) -> None:
+        self.peers: dict[str, Peer] = {}
+        self._setup = setup
+        self._services = services
+        self._hosts: dict[str, Path] = {}
+        self._ports: dict[tuple[str, int], int] = {}
+        self._launch: asyncio.Task[Supervisor] | None = None
+        self._rewriting: asyncio.Handle | None = None
+
+    async def supervisor(self) -> Supervisor:
+        """The running supervisor, started if there is none; raises `SandboxError`."""
+        if self._launch is None or (self._launch.done() and not _alive(self._launch)):
+            self._launch = asyncio.create_task(Supervisor.launch(self._setup))
+        return await asyncio.shield(self._launch)
+
+    async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
+        """Make what the containers of a pod share; raises `SandboxError`."""
+        uid = pod.metadata.uid
+        self.peers[uid] = Peer(pod, address, ready=False)
+        self._hosts[uid] = hosts
+        self._rewrite()
+        supervisor = await self.supervisor()
+        await supervisor.add_pod(
+            PodSpec(uid, pod.hostname, address, PREFIX, str(hosts), SHM_BYTES, memory, pod.spec.share_process_namespace)
+        )
+        if "hostname" in supervisor.missing:
+            self._rewrite()
+        return supervisor
+
+    async def remove(self, pod: Pod) -> None:
+        """End what is left of a pod and forget it."""
+        self.peers.pop(pod.metadata.uid, None)
+        self._hosts.pop(pod.metadata.uid, None)
+        self.names_changed()
+        if self._launch is not None and self._launch.done() and _alive(self._launch):
+            await self._launch.result().remove_pod(pod.metadata.uid)
+
+    async def close(self) -> None:
+        """End the supervisor and everything in it."""
+        if self._rewriting:
+            self._rewriting.cancel()
+        if self._launch is not None:
+            with suppress(SandboxError):
+                await (await self._launch).close()
+
+    def set_ready(self, pod: Pod, ready: bool) -> None:
+        """Note whether a pod answers under the names of its services."""
+        known = self.peers.get(pod.metadata.uid)
+        if known and known.ready != ready:
+            self.peers[pod.metadata.uid] = Peer(pod, known.address, ready)
+            self.names_changed()
+
+    def names_changed(self) -> None:
+        """Bring the hosts files up to date soon: once for all changes of this turn of the loop."""
+        if self._rewriting is None:
+            self._rewriting = asyncio.get_running_loop().call_soon(self._rewrite)
+
+    def _rewrite(self) -> None:
+        if self._rewriting:
+            self._rewriting.cancel()
+            self._rewriting = None
+        others = list(entries(list(self.peers.values()), self._services.values()))
+        machine = socket.gethostname() if self._launch and _misses_hostname(self._launch) else ""
+        for uid, path in self._hosts.items():
+            _replace_content(path, hosts_file(self.peers[uid], others, machine_name=machine))
+
+    def free_port(self, service: str, port: int) -> int:
+        """A port of this machine that stands for a service's port in host mode, the same for every pod of the scope."""
+        if (service, port) not in self._ports:
+            with socket.socket() as probe:
+                probe.bind((LOOPBACK, 0))
+                self._ports[service, port] = probe.getsockname()[1]
+        return self._ports[service, port]
+
+
+def _alive(launch: asyncio.Task[Supervisor]) -> bool:
+    return not launch.cancelled() and launch.exception() is None and launch.result().alive
+
+
+def _misses_hostname(launch: asyncio.Task[Supervisor]) -> bool:
+    return launch.done() and _alive(launch) and "hostname" in launch.result().missing
+
+
+def _replace_content(path: Path, text: str) -> None:
+    """Write in place: running pods see the file itself, not whatever takes its name."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        content = text.encode()
+        os.pwrite(descriptor, content, 0)
+        os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
+
+
+class Network:
+    """All scopes of a node."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._scopes: dict[str, Scope] = {}
+        self._services: dict[str, dict[str, Service]] = {}
+        self._addresses = addresses()
+
+    def scope(self, pod: Pod) -> Scope:
+        """The scope of a pod, made if it is the first one."""
+        if pod.scope not in self._scopes:
+            services = self._services.setdefault(pod.metadata.namespace, {})
+            self._scopes[pod.scope] = Scope(self._setup, services)
+        return self._scopes[pod.scope]
+
+    def new_address(self) -> str:
+        """An address that no pod of this node has."""
+        if self._setup.mode == "host":
+            return LOOPBACK
+        taken = {peer.address for scope in self._scopes.values() for peer in scope.peers.values()}
+        return next(address for address in self._addresses if address not in taken)
+
+    async def leave(self, pod: Pod) -> None:
+        """Remove a pod, and its scope with the last one."""
+        if scope := self._scopes.get(pod.scope):
+            await scope.remove(pod)
+            if not scope.peers and self._scopes.get(pod.scope) is scope:
+                del self._scopes[pod.scope]
+                await scope.close()
+
+    async def close(self) -> None:
+        """End every pod."""
+        scopes = list(self._scopes.values())
+        self._scopes.clear()
+        await asyncio.gather(*(scope.close() for scope in scopes))
+
+    def put_service(self, service: Service, *, gone: bool) -> None:
+        """Note a change of a service."""
+        known = self._services.setdefault(service.namespace, {})
+        if gone:
+            known.pop(service.name, None)
+        else:
+            known[service.name] = service
+        self.update_names(service.namespace)
+
+    def set_services(self, namespace: str, services: Iterable[Service]) -> None:
+        """Replace what is known of the services of a namespace."""
+        known = self._services.setdefault(namespace, {})
+        known.clear()
+        known.update({service.name: service for service in services})
+
+    def services(self, namespace: str) -> list[Service]:
+        """The services of a namespace."""
+        return list(self._services.get(namespace, {}).values())
+
+    def update_names(self, namespace: str) -> None:
+        """Bring the names of the pods of a namespace up to date."""
+        for scope in self._scopes.values():
+            if any(peer.pod.metadata.namespace == namespace for peer in scope.peers.values()):
+                scope.names_changed()

@@ -1,0 +1,240 @@
+"""The node: follows pods, gives each of its own a worker, and hands out their logs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from training_local.node import status, tools
+from training_local.node.container import Backoff
+from training_local.node.hosts import Service
+from training_local.node.logs import LogLimits, LogReader, attempts
+from training_local.node.network import Network
+from training_local.node.pod import HOST_IP, PodWorker, Surroundings
+from training_local.node.podspec import Pod, Wire, parse_pod
+from training_local.node.ports import Change, LogError, LogQuery, NodeApi
+from training_local.node.resolver import resolver_files
+from training_local.node.sandbox.messages import Setup
+from training_local.node.volumes import VolumeError, safe_name
+
+_log = structlog.get_logger(__name__)
+
+_MOST_PODS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """What may be chosen about a node."""
+
+    state: Path
+    """Folder for logs and everything else; made with mode 0700."""
+    mode: str
+    """`netns` or `host`, as `sandbox.doctor.choose` finds it."""
+    name: str = "local"
+    python: Path = Path(sys.executable)
+    """The interpreter that `python` and `python3` mean inside pods."""
+    working_directory: Path = field(default_factory=Path.cwd)
+    """Where containers without `workingDir` run."""
+    entry_points: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Image -> command, for containers that rely on their image's."""
+    backoff: Backoff = field(default_factory=Backoff)
+    log_limits: LogLimits = field(default_factory=LogLimits)
+
+
+class Node:
+    """A kubelet: turns the pods of an API server into processes of this machine."""
+
+    def __init__(self, api: NodeApi, config: NodeConfig) -> None:
+        self._api, self._config = api, config
+        self._workers: dict[str, PodWorker] = {}
+        self._seen: dict[tuple[str, str], Pod] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled; then every process has gone."""
+        config, state = self._config, self._config.state
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state.chmod(0o700)
+        for leftover in ("work", "root"):  # of a node that was killed
+            shutil.rmtree(state / leftover, ignore_errors=True)
+        (state / "root").mkdir()
+        setup = Setup(config.mode, str(state / "root"), str(state), resolver_files(state / "etc"))
+        self._network = Network(setup)
+        self._around = Surroundings(
+            api=self._api,
+            network=self._network,
+            node_name=config.name,
+            mode=config.mode,
+            state=state,
+            search_path=tools.install(state / "bin", config.python),
+            working_directory=config.working_directory,
+            capacity=_capacity(),
+            entry_points=config.entry_points,
+            backoff=config.backoff,
+            log_limits=config.log_limits,
+        )
+        try:
+            await self._api.register(_node_object(config.name, self._around.capacity))
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                tasks.create_task(self._follow_services())
+                tasks.create_task(self._follow_pods())
+        finally:
+            await self._network.close()
+            shutil.rmtree(state / "work", ignore_errors=True)
+
+    async def logs(self, namespace: str, pod: str, container: str, query: LogQuery) -> AsyncIterator[bytes]:
+        """Return the log of a container as chunks of bytes; raises `LogError` (see `ports.LogSource`)."""
+        seen = self._seen.get((namespace, pod))
+        if seen is None:
+            raise LogError(404, f'pods "{pod}" not found on node {self._config.name}')
+        if container not in [c.name for c in seen.containers]:
+            raise LogError(400, f"container {container} is not valid for pod {pod}")
+        directory = self._around.logs(seen) / container
+        written = attempts(directory)
+        wanted = written[-2:-1] if query.previous else written[-1:]
+        if not wanted and query.previous:
+            raise LogError(400, f'previous terminated container "{container}" in pod "{pod}" not found')
+        worker = self._workers.get(seen.metadata.uid)
+        if not wanted:
+            reason = worker.waiting_reason(container) if worker else ""
+            raise LogError(
+                400, f'container "{container}" in pod "{pod}" is waiting to start: {reason or "not started"}'
+            )
+        writer = worker.writers.get(container) if worker and not query.previous else None
+        return LogReader(directory, wanted[0], writer).read(query)
+
+    async def _follow_services(self) -> None:
+        async for change in self._api.follow("services"):
+            self._network.put_service(Service.parse(change.object), gone=change.gone)
+
+    async def _follow_pods(self) -> None:
+        async for change in self._api.follow("pods"):
+            try:
+                pod = parse_pod(change.object)
+                for name in (pod.metadata.namespace, pod.metadata.name, pod.metadata.uid):
+                    safe_name(name)
+                for container in pod.containers:
+                    safe_name(container.name)
+            except (ValueError, VolumeError) as error:
+                where = change.object.get("metadata", {})
+                _log.warning(
+                    "pod not understood", namespace=where.get("namespace"), pod=where.get("name"), error=str(error)
+                )
+                continue
+            self._handle(pod, change)
+
+    def _handle(self, pod: Pod, change: Change) -> None:
+        key, worker = (pod.metadata.namespace, pod.metadata.name), self._workers.get(pod.metadata.uid)
+        if change.gone:
+            if worker:
+                worker.vanished()
+            if (seen := self._seen.get(key)) and seen.metadata.uid == pod.metadata.uid:
+                del self._seen[key]
+            return
+        if not pod.spec.node_name:
+            self._schedule(pod)
+        elif pod.spec.node_name == self._config.name:
+            self._seen[key] = pod
+            if worker:
+                worker.update(pod)
+            elif not pod.finished:
+                self._start(pod)
+            elif pod.metadata.deletion_timestamp:
+                self._spawn(self._api.confirm_deletion(pod.metadata))
+
+    def _schedule(self, pod: Pod) -> None:
+        if not (pod.finished or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates):
+            self._spawn(self._bind(pod))
+
+    async def _bind(self, pod: Pod) -> None:
+        await self._api.bind(pod.metadata, self._config.name)
+        where = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        await self._api.record(
+            pod.metadata, "Normal", "Scheduled", f"Successfully assigned {where} to {self._config.name}"
+        )
+
+    def _start(self, pod: Pod) -> None:
+        worker = PodWorker(pod, self._around, status.recovered(pod, datetime.now(UTC)))
+        self._workers[pod.metadata.uid] = worker
+        self._spawn(self._work(worker))
+
+    async def _work(self, worker: PodWorker) -> None:
+        if worker.pod.metadata.deletion_timestamp:
+            worker.update(worker.pod)
+        try:
+            await worker.run()
+        finally:
+            del self._workers[worker.pod.metadata.uid]
+        if worker.pod.metadata.deletion_timestamp:
+            await self._api.confirm_deletion(worker.pod.metadata)
+
+    def _spawn(self, work: Any) -> None:
+        assert self._tasks is not None
+        self._tasks.create_task(_guarded(work))
+
+
+async def _guarded(work: Any) -> None:
+    """Run `work`; a failure concerns one pod only and must not end the node."""
+    try:
+        await work
+    except Exception:
+        _log.exception("a pod could not be taken care of")
+
+
+def _capacity() -> dict[str, Decimal]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"cpu": Decimal(os.cpu_count() or 1), "memory": Decimal(memory), "pods": Decimal(_MOST_PODS)}
+
+
+def _node_object(name: str, capacity: Mapping[str, Decimal]) -> Wire:
+    now = status.timestamp(datetime.now(UTC))
+    amounts = {resource: str(amount) for resource, amount in capacity.items()}
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": sys.platform,
+        "kubernetes.io/arch": machine,
+    }
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "the local node is ready",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [ready],
+            "addresses": [{"type": "InternalIP", "address": HOST_IP}, {"type": "Hostname", "address": name}],
+            "nodeInfo": {
+                "architecture": machine,
+                "bootID": "",
+                "containerRuntimeVersion": "process://1",
+                "kernelVersion": platform.release(),
+                "kubeProxyVersion": "",
+                "kubeletVersion": "v1.34.0",
+                "machineID": "",
+                "operatingSystem": sys.platform,
+                "osImage": platform.platform(),
+                "systemUUID": "",
+            },
+        },
+    }

@@ -1,0 +1,211 @@
+"""The parts of a pod, as stored, that a node needs; everything else of the object is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+Wire = Mapping[str, Any]
+"""A JSON object as an API server gives it."""
+
+Quantity = str | int | float
+
+
+class _Struct(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of a pod."""
+
+
+class KeyRef(_Struct, frozen=True):
+    """A key of a config map or secret."""
+
+    key: str
+    name: str = ""
+    optional: bool = False
+
+
+class FieldRef(_Struct, frozen=True):
+    """A field of the pod itself."""
+
+    field_path: str
+
+
+class ResourceRef(_Struct, frozen=True):
+    """A resource limit or request of a container."""
+
+    resource: str
+    container_name: str = ""
+    divisor: Quantity = "1"
+
+
+class ValueFrom(_Struct, frozen=True):
+    """Where the value of an environment variable comes from; exactly one is given."""
+
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+
+
+class EnvVar(_Struct, frozen=True):
+    """An environment variable of a container."""
+
+    name: str
+    value: str = ""
+    value_from: ValueFrom | None = None
+
+
+class ObjectRef(_Struct, frozen=True):
+    """A config map or secret."""
+
+    name: str = ""
+    optional: bool = False
+
+
+class EnvFrom(_Struct, frozen=True):
+    """All keys of a config map or secret as environment variables."""
+
+    prefix: str = ""
+    config_map_ref: ObjectRef | None = None
+    secret_ref: ObjectRef | None = None
+
+
+class Port(_Struct, frozen=True):
+    """A declared port of a container."""
+
+    container_port: int
+    name: str = ""
+    host_port: int = 0
+
+
+class Resources(_Struct, frozen=True):
+    """Requests and limits of a container."""
+
+    limits: dict[str, Quantity] = {}
+    requests: dict[str, Quantity] = {}
+
+
+class VolumeMount(_Struct, frozen=True):
+    """A place in a container where a volume appears."""
+
+    name: str
+    mount_path: str
+    sub_path: str = ""
+    sub_path_expr: str = ""
+    read_only: bool = False
+
+
+class Container(_Struct, frozen=True):
+    """A container or init container."""
+
+    name: str
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    working_dir: str = ""
+    env: tuple[EnvVar, ...] = ()
+    env_from: tuple[EnvFrom, ...] = ()
+    ports: tuple[Port, ...] = ()
+    resources: Resources = Resources()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    restart_policy: str = ""
+    liveness_probe: Wire | None = None
+    readiness_probe: Wire | None = None
+    startup_probe: Wire | None = None
+    lifecycle: Wire | None = None
+
+
+class HostAlias(_Struct, frozen=True):
+    """Further lines for the hosts file."""
+
+    ip: str
+    hostnames: tuple[str, ...] = ()
+
+
+class PodSpec(_Struct, frozen=True):
+    """What is to run."""
+
+    containers: tuple[Container, ...]
+    init_containers: tuple[Container, ...] = ()
+    volumes: tuple[dict[str, Any], ...] = ()
+    restart_policy: str = "Always"
+    node_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    service_account_name: str = ""
+    termination_grace_period_seconds: int = 30
+    active_deadline_seconds: int | None = None
+    share_process_namespace: bool = False
+    host_network: bool = False
+    host_aliases: tuple[HostAlias, ...] = ()
+    scheduling_gates: tuple[Wire, ...] = ()
+
+
+class OwnerReference(_Struct, frozen=True):
+    """An owner of an object."""
+
+    uid: str
+    controller: bool = False
+
+
+class Metadata(_Struct, frozen=True):
+    """Who a pod is."""
+
+    name: str
+    namespace: str
+    uid: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class Pod(_Struct, frozen=True):
+    """A pod as a node sees it."""
+
+    metadata: Metadata
+    spec: PodSpec
+    status: dict[str, Any] = {}
+
+    @property
+    def phase(self) -> str:
+        """The stored phase."""
+        return str(self.status.get("phase") or "Pending")
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended for good."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def hostname(self) -> str:
+        """The host name of its containers: its name, cut to what a host name may be."""
+        return self.spec.hostname or self.metadata.name[:63].rstrip("-.")
+
+    @property
+    def scope(self) -> str:
+        """Which pods can reach each other: those of one controlling owner, else those of the namespace without one."""
+        for owner in self.metadata.owner_references:
+            if owner.controller:
+                return owner.uid
+        return f"namespace/{self.metadata.namespace}"
+
+    @property
+    def containers(self) -> Sequence[Container]:
+        """Init containers, then containers."""
+        return (*self.spec.init_containers, *self.spec.containers)
+
+
+def parse_pod(stored: Wire) -> Pod:
+    """Decode a stored pod; raises `ValueError` with the field that is wrong."""
+    return msgspec.convert(_without_nulls(stored), Pod)
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without null fields: the API convention makes them equal to absent ones."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

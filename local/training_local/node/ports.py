@@ -1,0 +1,84 @@
+"""What a node needs of the world, and what it offers to the API server, as protocols."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from training_local.node.podspec import Metadata, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object as it is now, or, if `gone`, as it was last."""
+
+    object: Wire
+    gone: bool = False
+
+
+class NodeApi(Protocol):
+    """The API server as a node uses it. Methods raise `OSError` when it cannot be reached."""
+
+    def follow(self, plural: Literal["pods", "services"]) -> AsyncIterator[Change]:
+        """Yield every object there is, then every change, for ever; lost connections are made up for."""
+        ...
+
+    async def get(self, plural: str, namespace: str, name: str) -> Wire | None:
+        """Read a config map or secret; None if there is none."""
+        ...
+
+    async def services(self, namespace: str) -> list[Wire]:
+        """Read the services of a namespace as they are now."""
+        ...
+
+    async def register(self, node: Wire) -> None:
+        """Create the node object, or bring it and its status up to date."""
+        ...
+
+    async def bind(self, pod: Metadata, node_name: str) -> None:
+        """Assign a pod to a node; nothing happens if it has gone or is assigned already."""
+        ...
+
+    async def patch_status(self, pod: Metadata, status: Wire) -> None:
+        """Merge `status` into the status of exactly this pod; nothing happens if it has gone."""
+        ...
+
+    async def confirm_deletion(self, pod: Metadata) -> None:
+        """Remove the object of a pod whose processes have gone."""
+        ...
+
+    async def record(self, pod: Metadata, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        """Record an event about a pod; an identical one counts up."""
+        ...
+
+
+class LogError(Exception):
+    """A log cannot be read; the text is the answer's message."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        """HTTP status: 400 or 404."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """Which part of a container's output is wanted."""
+
+    follow: bool = False
+    previous: bool = False
+    """The attempt before the current one."""
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since_time: float | None = None
+    """Only lines written at this moment, in seconds since 1970, or later."""
+    limit_bytes: int | None = None
+
+
+class LogSource(Protocol):
+    """Gives out the output of containers."""
+
+    async def logs(self, namespace: str, pod: str, container: str, query: LogQuery) -> AsyncIterator[bytes]:
+        """Return the log as chunks of bytes; with `follow` it ends with the container. Raises `LogError`."""
+        ...

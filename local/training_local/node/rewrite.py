@@ -1,0 +1,74 @@
+"""Host mode: without a network of their own, pods are told other addresses than on a cluster (no effects here)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from training_local.node.hosts import DOMAIN, Service
+
+LOOPBACK = "127.0.0.1"
+
+FreePort = Callable[[str, int], int]
+"""Service name and declared port -> the port that stands for it on this machine."""
+
+_PARTNERS = ("ADDR", "ADDRESS", "HOST", "HOSTNAME", "IP")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What a container is started with instead, and in one sentence per change what differs from a cluster."""
+
+    argv: list[str]
+    env: dict[str, str]
+    changes: tuple[str, ...]
+
+
+class Rewriter:
+    """Replaces the service names of one namespace by the loopback address and their ports by free ones."""
+
+    def __init__(self, services: Sequence[Service], own: str, ports: frozenset[int], free_port: FreePort) -> None:
+        self._own = own
+        self._ports = ports
+        self._free_port = free_port
+        names = sorted((re.escape(service.name) for service in services), key=len, reverse=True)
+        namespace = re.escape(services[0].namespace) if services else ""
+        domain = re.escape(DOMAIN)
+        self._pattern = re.compile(
+            rf"(?<![\w.-])(?P<name>{'|'.join(names) or '(?!)'})(?:\.{namespace}(?:\.svc(?:\.{domain})?)?)?"
+            r"(?::(?P<port>\d+))?(?![\w-]|\.\w)"
+        )
+
+    def rewrite(self, argv: Sequence[str], env: Mapping[str, str], paths: Mapping[str, str]) -> Rewritten:
+        """Rewrite a command line and environment; `paths` says which folder stands for which mount path."""
+        changed = dict(env)
+        for name, value in env.items():
+            changed[name] = self._port(name, value, env) or self._text(value, paths)
+        differences = [f"{name}={env[name]} became {value}" for name, value in changed.items() if value != env[name]]
+        line = [self._text(part, paths) for part in argv]
+        differences += [f"argument {old} became {new}" for old, new in zip(argv, line, strict=True) if old != new]
+        return Rewritten(line, changed, tuple(differences))
+
+    def _text(self, text: str, paths: Mapping[str, str]) -> str:
+        text = self._pattern.sub(self._address, text)
+        for path, folder in paths.items():
+            text = re.sub(rf"(?<![\w./-]){re.escape(path)}(?![\w.-])", folder.replace("\\", r"\\"), text)
+        return text
+
+    def _address(self, found: re.Match[str]) -> str:
+        if not found["port"]:
+            return LOOPBACK
+        return f"{LOOPBACK}:{self._replaced(found['name'], int(found['port']))}"
+
+    def _replaced(self, service: str, port: int) -> int:
+        return self._free_port(service, port) if port in self._ports else port
+
+    def _port(self, name: str, value: str, env: Mapping[str, str]) -> str:
+        """The port that replaces the value of a variable such as `MASTER_PORT`; empty if it is something else."""
+        stem, _, last = name.rpartition("_")
+        if last != "PORT" or not value.isdigit() or int(value) not in self._ports:
+            return ""
+        partners = [env[f"{stem}_{partner}"] for partner in _PARTNERS if f"{stem}_{partner}" in env]
+        found = self._pattern.fullmatch(partners[0]) if partners else None
+        return str(self._free_port(found["name"] if found else self._own, int(value)))

@@ -1,0 +1,63 @@
+"""What this machine can do for pods, found out by doing it once, and said in sentences."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from training_local.node.sandbox.client import SandboxError, Supervisor
+from training_local.node.sandbox.messages import PodSpec, Setup
+
+_CONSEQUENCES = {
+    "root": "a volume can only be mounted below an existing top-level directory",
+    "proc": "a pod sees the process list of the whole machine, but can signal its own processes only",
+    "hostname": "pods keep the machine's host name; it leads to the pod's own address inside the pod",
+    "ipc": "pods share the machine's System V shared memory",
+}
+_HOST_MODE = (
+    "names of services and their ports are replaced in environment and arguments, because pods share the machine's "
+    "network; nothing hides files or processes of the machine from a pod"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a trial sandbox has shown."""
+
+    refusal: str = ""
+    """Why mode `netns` is impossible; empty if it is possible."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What mode `netns` must do without here: capability -> reason."""
+
+    @property
+    def mode(self) -> str:
+        """The best mode this machine can do."""
+        return "host" if self.refusal else "netns"
+
+    def sentences(self) -> list[str]:
+        """The diagnosis for people."""
+        if self.refusal:
+            return [
+                f"Pods cannot be isolated on this machine: {self.refusal}.",
+                f"They run in host mode: {_HOST_MODE}.",
+            ]
+        first = "Each pod gets its own network, host name, process list and mounts, in one user namespace per job."
+        return [first, *(f"Without {what} ({why}): {_CONSEQUENCES[what]}." for what, why in self.missing.items())]
+
+
+async def examine() -> Diagnosis:
+    """Build a sandbox with one pod and take it down again; takes some 50 ms."""
+    if sys.platform != "linux":
+        return Diagnosis(f"namespaces exist on Linux only, this is {sys.platform}")
+    with tempfile.TemporaryDirectory(prefix="training-doctor-") as folder:
+        try:
+            supervisor = await Supervisor.launch(Setup("netns", folder, folder, ()))
+            try:
+                await supervisor.add_pod(PodSpec("trial", "trial", "10.244.0.1", 16, "/dev/null", 1 << 20))
+            finally:
+                await supervisor.close()
+        except SandboxError as error:
+            return Diagnosis(str(error))
+        return Diagnosis(missing=supervisor.missing)

@@ -1,0 +1,46 @@
+"""The programs that pods find first: the chosen Python, and stand-ins for tools that need a real cluster's network."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from training_local.node import nslookup
+
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LOCALE = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+def install(folder: Path, python: Path) -> str:
+    """Fill `folder` and return the search path for pods.
+
+    `python` and `python3` lead to the chosen interpreter. A virtual environment works only under its own path, so its
+    folder joins the search path; other interpreters are linked.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _script(folder / "nslookup", (sys.executable, "-I", "-S", nslookup.__file__))
+    python = Path(os.path.abspath(python))  # noqa: PTH100 - resolving the link would leave the virtual environment
+    if not (python.parent.parent / "pyvenv.cfg").exists():
+        for name in ("python", "python3"):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(python)
+    return os.pathsep.join((str(folder), str(python.parent), _SYSTEM_PATH))
+
+
+def _script(path: Path, command: tuple[str, ...]) -> None:
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    path.chmod(0o755)
+
+
+def base_environment(search_path: str, temporary: Path, hostname: str, own: Mapping[str, str]) -> dict[str, str]:
+    """The variables every container starts with; of the node's `own` only the home and the locale are passed on."""
+    return {
+        "PATH": search_path,
+        "HOME": own.get("HOME", "/"),
+        "TMPDIR": str(temporary),
+        "HOSTNAME": hostname,
+        **{name: own[name] for name in _LOCALE if name in own},
+    }

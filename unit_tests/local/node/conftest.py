@@ -1,0 +1,29 @@
+"""Nodes to test with, in each mode."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in, needs_namespaces
+
+
+@pytest.fixture(params=[pytest.param("netns", marks=needs_namespaces), "host"])
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_in(tmp_path / "state", request.param) as running:
+        yield running
+
+
+@pytest.fixture
+async def sandboxed(tmp_path: Path) -> AsyncIterator[Cluster]:
+    if REFUSAL:
+        pytest.skip(f"this machine refuses the sandbox: {REFUSAL}")
+    async with cluster_in(tmp_path / "state", "netns") as running:
+        yield running
+
+
+@pytest.fixture
+async def on_host(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_in(tmp_path / "state", "host") as running:
+        yield running
