@@ -150,6 +150,7 @@ class ControllerMetrics:
 
     def __init__(
         self,
+        *,
         results: dict[Outcome, Counter],
         errors: Counter,
         terminal: Counter,

@@ -1,0 +1,205 @@
+"""Events on jobs: similar ones are combined, identical ones counted up, floods cut off (engine.md 17.5).
+
+The correlation follows client-go's three stages, with one difference: the flood gate is kept per object *and reason*,
+so that a thousand creations never swallow the one event that says why the job failed (K-39).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from training_api.constants import API_VERSION
+from training_api.kinds import KindInfo
+from training_controllers.engine.model import JobEvent
+from training_controllers.ports import ApiError, NotFound
+from training_controllers.records import JobRecord
+from training_operator.kube.client import KubeClient
+from training_operator.kube.flow import TokenBucket
+from training_operator.kube.resources import EVENTS
+
+SIMILAR: Final = 10
+"""So many events that differ in their message only are sent one by one; further ones are combined."""
+SIMILAR_SECONDS: Final = 600.0
+BURST: Final = 25
+REFILL_SECONDS: Final = 300.0
+"""After a burst, one event per this time, for each object and reason."""
+REMEMBERED: Final = 4096
+"""Objects and messages whose past is kept."""
+WAITING: Final = 1000
+"""Events that wait to be sent; further ones are dropped."""
+FLOW: Final = "events"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What is to be sent: a new event, or a higher count of one that exists."""
+
+    name: str
+    namespace: str
+    message: str
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(slots=True)
+class _Similar:
+    """The events of one object, type and reason."""
+
+    bucket: TokenBucket
+    since: float
+    messages: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Known:
+    """An event that has been sent."""
+
+    name: str
+    first: datetime
+    count: int = 0
+
+
+class Correlator:
+    """Decides for each event whether it is sent, combined with others, counted up, or dropped; pure but for memory."""
+
+    def __init__(self) -> None:
+        self._similar: OrderedDict[tuple[str, ...], _Similar] = OrderedDict()
+        self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
+        self._made = 0
+
+    def correlate(self, job: JobRecord, event: JobEvent, seconds: float, now: datetime) -> Outgoing | None:
+        """Return what to send for `event`, None for nothing; `seconds` is a clock that never goes back."""
+        kind = (job.uid, event.type, event.reason)
+        similar = self._similar_to(kind, seconds)
+        if len(similar.messages) <= SIMILAR:
+            similar.messages.add(event.message)
+        combined = len(similar.messages) > SIMILAR
+        message = f"(combined from similar events): {event.message}" if combined else event.message
+        known = self._count((*kind, "" if combined else event.message), job.name, now)
+        if similar.bucket.wait(seconds):
+            return None
+        similar.bucket.take()
+        return Outgoing(known.name, job.namespace, message, known.count, known.first, now)
+
+    def _similar_to(self, kind: tuple[str, ...], seconds: float) -> _Similar:
+        similar = self._similar.get(kind)
+        if similar is None or seconds - similar.since >= SIMILAR_SECONDS:
+            similar = _Similar(similar.bucket if similar else TokenBucket(1 / REFILL_SECONDS, BURST), seconds)
+        _remember(self._similar, kind, similar)
+        return similar
+
+    def _count(self, identity: tuple[str, ...], job_name: str, now: datetime) -> _Known:
+        known = self._known.get(identity)
+        if known is None:
+            self._made += 1  # two events of one instant must not share a name
+            known = _Known(f"{job_name}.{int(now.timestamp() * 1e9) + self._made:x}", now)
+        known.count += 1
+        _remember(self._known, identity, known)
+        return known
+
+
+def _remember(memory: OrderedDict[tuple[str, ...], T], key: tuple[str, ...], value: T) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > REMEMBERED:
+        memory.popitem(last=False)
+
+
+class EventRecorder:
+    """Sends the events of all controllers in the background, one after the other; never delays who records them."""
+
+    def __init__(self, client: KubeClient, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
+        self._client, self._now, self._clock = client, now, clock
+        self._correlator = Correlator()
+        self._queue: asyncio.Queue[tuple[Outgoing, dict[str, Any]]] = asyncio.Queue(WAITING)
+        self._log = structlog.get_logger()
+
+    def of(self, info: KindInfo) -> JobEvents:
+        """Return the port `Events` for the controller of one kind."""
+        return JobEvents(self, info)
+
+    def record(self, info: KindInfo, job: JobRecord, event: JobEvent) -> None:
+        """Take over an event on `job`; it is dropped if too many wait already."""
+        outgoing = self._correlator.correlate(job, event, self._clock(), self._now())
+        if outgoing is None:
+            return
+        try:
+            self._queue.put_nowait((outgoing, _body(info, job, event, outgoing)))
+        except asyncio.QueueFull:
+            self._log.warning("event dropped: too many are waiting", reason=event.reason, name=job.name)
+
+    async def run(self) -> None:
+        """Send what is recorded, for ever."""
+        while True:
+            outgoing, body = await self._queue.get()
+            try:
+                await self._send(outgoing, body)
+            except (ApiError, OSError) as error:
+                self._log.warning("event not sent", error=str(error) or repr(error), reason=body["reason"])
+            finally:
+                self._queue.task_done()
+
+    async def flush(self) -> None:
+        """Wait until everything recorded so far has been sent."""
+        await self._queue.join()
+
+    async def _send(self, outgoing: Outgoing, body: dict[str, Any]) -> None:
+        if outgoing.count > 1:
+            patch = {name: body[name] for name in ("count", "lastTimestamp", "message")}
+            try:
+                await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, flow=FLOW)
+            except NotFound:  # its time to live is over, or it was never sent
+                pass
+            else:
+                return
+        await self._client.create(EVENTS, outgoing.namespace, body, flow=FLOW)
+
+
+class JobEvents:
+    """The events of one controller (the port `Events` of the engine)."""
+
+    def __init__(self, recorder: EventRecorder, info: KindInfo) -> None:
+        self._recorder, self._info = recorder, info
+
+    def record(self, job: JobRecord, event: JobEvent) -> None:
+        """Attach `event` to `job`."""
+        self._recorder.record(self._info, job, event)
+
+
+def _body(info: KindInfo, job: JobRecord, event: JobEvent, outgoing: Outgoing) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": outgoing.name, "namespace": outgoing.namespace},
+        "involvedObject": {
+            "apiVersion": API_VERSION,
+            "kind": info.kind,
+            "namespace": job.namespace,
+            "name": job.name,
+            "uid": job.uid,
+            "resourceVersion": job.version,
+        },
+        "type": event.type,
+        "reason": event.reason,
+        "message": outgoing.message,
+        "source": {"component": info.controller_name},
+        "reportingComponent": info.controller_name,
+        "reportingInstance": "",
+        "count": outgoing.count,
+        "firstTimestamp": _wire_time(outgoing.first),
+        "lastTimestamp": _wire_time(outgoing.last),
+    }
+
+
+def _wire_time(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
