@@ -1,0 +1,1 @@
+"""What the process knows of the cluster: records, and how they are kept up to date."""

@@ -1,0 +1,246 @@
+"""Follows one resource: what the API server says about it goes into a store."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from training_controllers.ports import ApiError, NotFound
+from training_operator.cache.store import Key, Store
+from training_operator.kube.client import KubeClient, WatchEvent
+from training_operator.kube.errors import Gone, Invalid
+from training_operator.kube.resources import Cacheable, Resource
+
+R = TypeVar("R", bound=Cacheable)
+
+FIRST_DELAY: Final = 0.8
+LONGEST_DELAY: Final = 30.0
+CALM: Final = 120.0
+"""After so many seconds without a failure the delay starts from the beginning."""
+ABSENT_DELAY: Final = 5.0
+"""Seconds between two looks for a resource that the server does not have."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+_decode_object = msgspec.json.Decoder(_Object).decode
+
+
+class Reflector(Generic[R]):
+    """Keeps a store equal to what the server has: first everything, then each change, for ever.
+
+    Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
+    decoded is logged, counted and skipped; what was known of it stays.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource[R],
+        store: Store[R],
+        *,
+        rng: random.Random,
+        namespace: str = "",
+        selector: str = "",
+        keep: Callable[[R], bool] = lambda record: True,
+        undecodable: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._store = store
+        self._rng = rng
+        self._namespace = namespace
+        self._selector = selector
+        self._keep = keep
+        self._undecodable = undecodable
+        self._streaming = True
+        self._resume = False
+        self._complaint = ""
+        self._log = structlog.get_logger().bind(resource=resource.qualified)
+        self._progress = 0.0
+        self.synced = asyncio.Event()
+        """Set once everything was there for the first time."""
+        self.settled = asyncio.Event()
+        """Set once synced, or once it is known that the server does not have the resource."""
+
+    @property
+    def name(self) -> str:
+        """The resource, for people."""
+        return self._resource.qualified
+
+    @property
+    def complaint(self) -> str:
+        """Why the resource cannot be followed at the moment; empty if it can."""
+        return self._complaint
+
+    @property
+    def progress(self) -> float:
+        """When the server was last heard of, or spoken to, by the clock of the event loop."""
+        return self._progress
+
+    async def run(self) -> None:
+        """Follow the resource until cancelled; no answer of the server ends it."""
+        clock = asyncio.get_running_loop().time
+        delay = FIRST_DELAY
+        while True:
+            started = self._progress = clock()
+            try:
+                await self._step()
+                continue
+            except Gone:
+                self._resume = False
+            except NotFound as error:
+                self._resume = False
+                await self._absent(error)
+                continue
+            except (ApiError, OSError, msgspec.MsgspecError) as error:
+                self._complain(error)
+            if clock() - started >= CALM:
+                delay = FIRST_DELAY
+            await asyncio.sleep(delay * (1 + self._rng.random()))
+            delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _step(self) -> None:
+        """Do one watch, or one list in pages; return to go on."""
+        if self._resume:
+            await self._watch(self._store.version)
+        elif not self._streaming:
+            await self._page()
+        else:
+            try:
+                await self._watch("")
+            except Invalid:
+                if self._resume:
+                    raise
+                self._streaming = False  # a server without initial events: pages from now on
+
+    async def _watch(self, version: str) -> None:
+        """Follow changes after `version`, or take everything first if there is none, until the watch ends."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        async with self._client.watch(
+            self._resource,
+            self._namespace,
+            version=version,
+            selector=self._selector,
+            seconds=self._rng.randint(300, 600),
+            initial=not version,
+        ) as events:
+            if not version:
+                await self._take_over(events)
+            else:
+                self._recovered()
+            async for event in events:
+                self._apply(event)
+        if version and clock() - started < 1:
+            raise ConnectionError("the watch ended as soon as it had begun")
+
+    async def _take_over(self, events: AsyncIterator[WatchEvent]) -> None:
+        """Collect the initial events and replace what the store holds, in one step."""
+        listed = _Listed[R]()
+        async for event in events:
+            self._heard()
+            if event.type != "BOOKMARK":
+                self._collect(event.object, listed, gone=event.type == "DELETED")
+                continue
+            metadata = _decode_object(event.object).metadata
+            if (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
+                self._replace(listed, metadata.resource_version)
+                return
+        raise ConnectionError("the watch ended before all objects were there")
+
+    async def _page(self) -> None:
+        """List everything in pages and replace what the store holds, in one step."""
+        listed, token = _Listed[R](), ""
+        while True:
+            page = await self._client.list_page(self._resource, self._namespace, selector=self._selector, token=token)
+            self._heard()
+            for raw in page.items:
+                self._collect(raw, listed)
+            if not (token := page.next):
+                self._replace(listed, page.version)
+                return
+
+    def _collect(self, raw: msgspec.Raw, listed: _Listed[R], *, gone: bool = False) -> None:
+        if (record := self._decode(raw)) is None:
+            metadata = _decode_object(raw).metadata
+            listed.broken.add((metadata.namespace, metadata.name))
+        elif gone:
+            listed.records.pop((record.namespace, record.name), None)
+        elif self._keep(record):
+            listed.records[record.namespace, record.name] = record
+
+    def _replace(self, listed: _Listed[R], version: str) -> None:
+        self._store.replace(listed.records.values(), version, listed.broken)
+        self._resume = True
+        self._recovered()
+        self.synced.set()
+        self.settled.set()
+
+    def _apply(self, event: WatchEvent) -> None:
+        self._heard()
+        if event.type == "BOOKMARK" or (record := self._decode(event.object)) is None:
+            self._store.advance(_decode_object(event.object).metadata.resource_version)
+        elif event.type == "DELETED" or not self._keep(record):
+            self._store.remove(record)
+        else:
+            self._store.observe(record)
+
+    def _decode(self, raw: msgspec.Raw) -> R | None:
+        try:
+            return self._resource.decode(raw)
+        except msgspec.MsgspecError as error:
+            metadata = _decode_object(raw).metadata
+            self._undecodable()
+            self._log.error(
+                "object cannot be decoded and is skipped",
+                namespace=metadata.namespace,
+                name=metadata.name,
+                error=str(error),
+            )
+            return None
+
+    def _heard(self) -> None:
+        self._progress = asyncio.get_running_loop().time()
+
+    async def _absent(self, error: NotFound) -> None:
+        if not self.settled.is_set() or not self._complaint:
+            self._log.warning("the API server does not have this resource yet: waiting for it", error=str(error))
+        self._complaint = f"the API server does not have {self.name}"
+        self.settled.set()
+        await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
+
+    def _complain(self, error: Exception) -> None:
+        """Say once what is wrong, not with every attempt."""
+        complaint = str(error) or type(error).__name__
+        if complaint != self._complaint:
+            self._complaint = complaint
+            self._log.warning("cannot follow the resource: trying again", error=complaint)
+
+    def _recovered(self) -> None:
+        if self._complaint:
+            self._complaint = ""
+            self._log.info("following the resource again")
+
+
+class _Listed(Generic[R]):
+    """What a list has delivered so far."""
+
+    def __init__(self) -> None:
+        self.records: dict[Key, R] = {}
+        self.broken: set[Key] = set()

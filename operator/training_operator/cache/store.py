@@ -1,0 +1,144 @@
+"""Records of one resource by name and by owner; whoever changes one tells everybody who wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from training_operator.kube.resources import Cacheable
+
+R = TypeVar("R", bound=Cacheable)
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[R]):
+    """A record before and after; None where there was or is none."""
+
+    old: R | None
+    new: R | None
+    initial: bool = False
+    """Whether it comes from a list of everything rather than from somebody's doing."""
+
+
+class Store(Generic[R]):
+    """The records of one resource. Nothing in here waits, so what is read together fits together.
+
+    Versions of one resource can be compared as numbers (Kubernetes API concepts, "Resource versions"); where a server
+    uses anything else, the last one to come counts as the newer one.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[Key, R] = {}
+        self._owned: dict[str, dict[Key, R]] = {}
+        self._handlers: list[Callable[[Change[R]], None]] = []
+        self._version = ""
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._records.values())
+
+    @property
+    def version(self) -> str:
+        """The version up to which the cluster's changes are known; empty before the first list."""
+        return self._version
+
+    def subscribe(self, handler: Callable[[Change[R]], None]) -> None:
+        """Call `handler` at once with each change to come; it must not wait."""
+        self._handlers.append(handler)
+
+    def get(self, namespace: str, name: str) -> R | None:
+        """Return the record of this name."""
+        return self._records.get((namespace, name))
+
+    def of_owner(self, uid: str) -> Sequence[R]:
+        """Return the records whose controller has this uid."""
+        return tuple(self._owned.get(uid, {}).values())
+
+    def put(self, record: R) -> None:
+        """Store what the server answered to a request of ours, unless something newer is known already."""
+        old = self._records.get(_key(record))
+        # A record that is absent and not younger than the watch has been deleted meanwhile.
+        if (old is None and _older(record.version, self._version, or_equal=True)) or _is_stale(record, old):
+            return
+        self._set(record, old)
+
+    def observe(self, record: R) -> None:
+        """Store what a watch delivered, unless something newer is known already."""
+        old = self._records.get(_key(record))
+        if not _is_stale(record, old):
+            self._set(record, old)
+        self.advance(record.version)
+
+    def remove(self, record: R) -> None:
+        """Drop a record of which a watch delivered the deletion, unless a newer one has its name already."""
+        old = self._records.get(_key(record))
+        if old is not None and not _older(record.version, old.version):
+            self._drop(old)
+        self.advance(record.version)
+
+    def advance(self, version: str) -> None:
+        """Note that everything up to `version` is known."""
+        if not _older(version, self._version):
+            self._version = version
+
+    def replace(self, records: Collection[R], version: str, keep: Collection[Key] = ()) -> None:
+        """Take over a complete list made at `version`; what is not on it is gone.
+
+        What was written after the list was made stays, and so do the records of objects on the list that could not
+        be decoded (`keep`).
+        """
+        listed = {_key(record) for record in records}
+        listed.update(keep)
+        self._version = version
+        for key in [key for key in self._records if key not in listed]:
+            if not _older(version, self._records[key].version):
+                self._drop(self._records[key])
+        for record in records:
+            known = self._records.get(_key(record))
+            if not _is_stale(record, known):
+                self._set(record, known, initial=True)
+
+    def _set(self, record: R, old: R | None, *, initial: bool = False) -> None:
+        key = _key(record)
+        self._unindex(key, old)
+        self._records[key] = record
+        if record.owner is not None:
+            self._owned.setdefault(record.owner.uid, {})[key] = record
+        self._tell(Change(old, record, initial))
+
+    def _drop(self, old: R) -> None:
+        key = _key(old)
+        del self._records[key]
+        self._unindex(key, old)
+        self._tell(Change(old, None))
+
+    def _unindex(self, key: Key, old: R | None) -> None:
+        if old is not None and old.owner is not None and (owned := self._owned.get(old.owner.uid)) is not None:
+            owned.pop(key, None)
+            if not owned:
+                del self._owned[old.owner.uid]
+
+    def _tell(self, change: Change[R]) -> None:
+        for handler in self._handlers:
+            handler(change)
+
+
+def _key(record: Cacheable) -> Key:
+    return record.namespace, record.name
+
+
+def _is_stale(record: Cacheable, old: Cacheable | None) -> bool:
+    """Whether `record` says nothing new."""
+    return old is not None and (record.version == old.version or _older(record.version, old.version))
+
+
+def _older(version: str, than: str, *, or_equal: bool = False) -> bool:
+    """Whether one version precedes another one; False where they are no numbers."""
+    if or_equal and version == than:
+        return True
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)

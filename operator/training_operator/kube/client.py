@@ -1,0 +1,323 @@
+"""Verbs on resources: requests, answers as records, errors by meaning, retries of what may be sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from training_operator.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    ServerError,
+    ServerTimeout,
+    TooManyRequests,
+    error_of,
+)
+from training_operator.kube.flow import FairGate
+from training_operator.kube.resources import Cacheable, Resource
+from training_operator.kube.transport import MERGE_PATCH, Request, Response, Transport
+
+R = TypeVar("R", bound=Cacheable)
+T = TypeVar("T")
+
+PAGE: Final = 500
+"""Objects per page of a list."""
+ATTEMPTS: Final = 4
+FIRST_DELAY: Final = 0.1
+LONGEST_WAIT: Final = 10.0
+"""Seconds; a server that asks for more is answered by the caller's back-off."""
+
+
+class Propagation(StrEnum):
+    """What becomes of the objects that a deleted object owns."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+class Page(msgspec.Struct, gc=False):
+    """One page of a list: the objects as JSON, the version of the whole, and the token of the next page."""
+
+    items: list[msgspec.Raw]
+    version: str
+    next: str
+
+
+class WatchEvent(msgspec.Struct, gc=False):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Observer(Protocol):
+    """Is told of every answer; `code` is 0 if there was none."""
+
+    def __call__(self, method: str, code: int) -> None:
+        """Note one attempt."""
+        ...
+
+
+class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct, gc=False):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Kind(msgspec.Struct, gc=False):
+    kind: str = ""
+    status: Any = None
+
+
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_event = msgspec.json.Decoder(WatchEvent).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class KubeClient:
+    """Speaks with one API server: every request passes the gate, every refusal is an `ApiError` of its meaning.
+
+    An attempt without an answer (`OSError`, 504) is repeated where the request may be sent twice: reads, deletions (by
+    uid), creations (names are deterministic) and status patches (by version). A refusal for overload is repeated
+    after the time that the server asks for, any other one is not.
+    """
+
+    def __init__(
+        self, transport: Transport, gate: FairGate, rng: random.Random, observe: Observer = lambda method, code: None
+    ) -> None:
+        self._transport = transport
+        self._gate = gate
+        self._rng = rng
+        self._observe = observe
+
+    async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "") -> R:
+        """Return the object as the server has it now."""
+        request = Request("GET", resource.path(namespace, name))
+        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow)).body)
+
+    async def get_json(self, path: str) -> Any:
+        """Return the decoded answer to a GET of any path."""
+        return msgspec.json.decode((await self._send(Request("GET", path), f"get {path}")).body)
+
+    async def list_page(
+        self, resource: Resource[Any], namespace: str = "", *, selector: str = "", token: str = "", limit: int = PAGE
+    ) -> Page:
+        """Return one page of a consistent list; `namespace` "" is everywhere."""
+        query = {"limit": str(limit)}
+        if selector:
+            query["labelSelector"] = selector
+        if token:
+            query["continue"] = token
+        request = Request("GET", resource.path(namespace), query, timeout=60.0)
+        answer = _decode_list((await self._send(request, f"list {resource.qualified}")).body)
+        return Page(answer.items or [], answer.metadata.resource_version, answer.metadata.continue_)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        version: str,
+        selector: str = "",
+        seconds: int = 300,
+        initial: bool = False,
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Follow changes after `version`, with bookmarks; with `initial`, first all objects and a bookmark.
+
+        The server ends the watch after `seconds`. An ERROR line is raised as the error that it tells of.
+        """
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        if version:
+            query["resourceVersion"] = version
+        if initial:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        if selector:
+            query["labelSelector"] = selector
+        request = Request("GET", resource.path(namespace), query, timeout=seconds + 15.0)
+        what = f"watch {resource.qualified}"
+        async with self._transport.stream(request) as stream:
+            self._observe("GET", stream.status)
+            if stream.status != 200:
+                raise error_of(stream.status, stream.body, stream.headers, what)
+            yield _events(stream.lines, what)
+
+    async def create(
+        self,
+        resource: Resource[R],
+        namespace: str,
+        body: Mapping[str, Any],
+        *,
+        flow: str = "",
+        urgent: bool = False,
+    ) -> R:
+        """Create the object. One that appeared after an attempt without answer is ours if its controller is."""
+        request = Request("POST", resource.path(namespace), body=_encode(body))
+        doubt = _Doubt()
+        try:
+            answer = await self._send(request, f"create {resource.qualified}", flow=flow, urgent=urgent, doubt=doubt)
+        except AlreadyExists:
+            if not doubt:
+                raise
+            found = await self.get(resource, namespace, body["metadata"]["name"], flow=flow)
+            if found.owner is None or found.owner.uid != _controller_uid(body):
+                raise
+            return found
+        return resource.decode(answer.body)
+
+    async def replace(
+        self,
+        resource: Resource[R],
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        flow: str = "",
+        urgent: bool = False,
+    ) -> R:
+        """Replace the object; `body` states its version, and its uid if that matters."""
+        request = Request("PUT", resource.path(namespace, name), body=_encode(body))
+        answer = await self._send(request, f"update {resource.qualified}", flow=flow, urgent=urgent)
+        return resource.decode(answer.body)
+
+    async def patch(
+        self,
+        resource: Resource[R],
+        namespace: str,
+        name: str,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        flow: str = "",
+        urgent: bool = False,
+    ) -> R:
+        """Send a merge patch and return what is stored then.
+
+        A conflict after an attempt without answer is a success if the stored status is what the patch asks for.
+        """
+        path = resource.path(namespace, name, subresource)
+        what = f"patch {resource.qualified}" + (f"/{subresource}" if subresource else "")
+        request = Request("PATCH", path, body=_encode(patch), content_type=MERGE_PATCH)
+        doubt = _Doubt()
+        try:
+            return resource.decode((await self._send(request, what, flow=flow, urgent=urgent, doubt=doubt)).body)
+        except Conflict:
+            if not doubt:
+                raise
+            stored = (
+                await self._send(Request("GET", resource.path(namespace, name)), what, flow=flow, urgent=urgent)
+            ).body
+            if not _fulfils(_decode_kind(stored).status, patch.get("status")):
+                raise
+            return resource.decode(stored)
+
+    async def delete(
+        self,
+        resource: Resource[R],
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        propagation: Propagation = Propagation.BACKGROUND,
+        flow: str = "",
+        urgent: bool = False,
+    ) -> R | None:
+        """Delete the object, if it still has this uid; return it if it lingers, None if it is gone."""
+        options: dict[str, Any] = {"propagationPolicy": propagation}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        request = Request("DELETE", resource.path(namespace, name), body=_encode(options))
+        answer = await self._send(request, f"delete {resource.qualified}", flow=flow, urgent=urgent)
+        return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)
+
+    async def _send(
+        self,
+        request: Request,
+        what: str,
+        *,
+        flow: str = "",
+        urgent: bool = False,
+        doubt: _Doubt | None = None,
+    ) -> Response:
+        """Send a request until it has an answer; `doubt` is told of attempts that may have been carried out."""
+        delay = FIRST_DELAY
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                async with self._gate.turn(flow, urgent=urgent):
+                    return await self._attempt(request, what)
+            except OSError:
+                if doubt is not None:
+                    doubt.raised = True
+                if not left:
+                    raise
+                wait = delay * (1 + self._rng.random())
+            except ApiError as error:
+                if doubt is not None and isinstance(error, ServerError):
+                    doubt.raised = True
+                if not left or error.retry_after is None or error.retry_after > LONGEST_WAIT:
+                    raise
+                wait = error.retry_after + delay * self._rng.random()
+            await asyncio.sleep(wait)
+            delay *= 2
+        raise AssertionError("every attempt returns or raises")
+
+    async def _attempt(self, request: Request, what: str) -> Response:
+        limit = self._gate.limit
+        try:
+            answer = await self._transport.request(request)
+        except OSError:
+            self._observe(request.method, 0)
+            limit.overloaded()
+            raise
+        self._observe(request.method, answer.status)
+        if answer.status < 300:
+            limit.succeeded()
+            return answer
+        error = error_of(answer.status, answer.body, answer.headers, what)
+        if isinstance(error, TooManyRequests | ServerTimeout) or answer.status == 503:
+            limit.overloaded()
+        else:
+            limit.succeeded()
+        raise error
+
+
+class _Doubt:
+    """Whether an attempt had no answer, so that it may have been carried out."""
+
+    raised = False
+
+    def __bool__(self) -> bool:
+        return self.raised
+
+
+async def _events(lines: AsyncIterator[bytes], what: str) -> AsyncIterator[WatchEvent]:
+    async for line in lines:
+        event = _decode_event(line)
+        if event.type == "ERROR":
+            raise error_of(0, bytes(event.object), {}, what)
+        yield event
+
+
+def _controller_uid(body: Mapping[str, Any]) -> str | None:
+    owners = body["metadata"].get("ownerReferences") or ()
+    return next((each["uid"] for each in owners if each.get("controller")), None)
+
+
+def _fulfils(stored: Any, patch: Any) -> bool:
+    """Whether a merge patch would change nothing in `stored`."""
+    if not isinstance(patch, Mapping):
+        return bool(stored == patch)
+    return isinstance(stored, Mapping) and all(_fulfils(stored.get(key), value) for key, value in patch.items())

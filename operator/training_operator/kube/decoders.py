@@ -1,0 +1,293 @@
+"""From objects on the wire to records: only needed fields are decoded, and strings that repeat are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from sys import intern
+from typing import Any, Final
+
+import msgspec
+
+from training_api.constants import (
+    BACKOFF_LEVEL_ANNOTATION,
+    REPLICA_INDEX_LABEL,
+    REPLICA_TYPE_LABEL,
+    RESTARTS_ANNOTATION,
+)
+from training_controllers.records import (
+    AutoscalerRecord,
+    ContainerState,
+    JobRecord,
+    Owner,
+    PodRecord,
+    ServiceRecord,
+)
+
+_NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
+_STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
+"""Waiting reasons in the life of every container: nothing to decide on."""
+
+
+class _Wire(msgspec.Struct, gc=False, rename="camel"):
+    """Base of everything that is read: camelCase, unknown fields skipped."""
+
+
+class _OwnerReference(_Wire):
+    kind: str
+    name: str
+    uid: str
+    api_version: str = ""
+    controller: bool | None = None
+
+
+class _Metadata(_Wire):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[_OwnerReference] | None = None
+
+
+class _Terminated(_Wire):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class _Waiting(_Wire):
+    reason: str = ""
+    message: str = ""
+
+
+class _Running(_Wire):
+    started_at: datetime | None = None
+
+
+class _State(_Wire):
+    terminated: _Terminated | None = None
+    waiting: _Waiting | None = None
+    running: _Running | None = None
+
+
+class _ContainerStatus(_Wire):
+    name: str
+    restart_count: int = 0
+    state: _State = msgspec.field(default_factory=_State)
+
+
+class _Condition(_Wire):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _PodStatus(_Wire):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+    init_container_statuses: list[_ContainerStatus] | None = None
+
+
+class _PodSpec(_Wire):
+    node_name: str = ""
+
+
+class _Pod(_Wire):
+    metadata: _Metadata
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+
+class _MetadataOnly(_Wire):
+    metadata: _Metadata
+
+
+class _WithSpec(_Wire):
+    metadata: _Metadata
+    spec: Any = None
+
+
+class EventRecord(msgspec.Struct, gc=False, frozen=True):
+    """A stored event, as far as it takes to count it up."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    owner: Owner | None = None
+
+
+class LeaseRecord(msgspec.Struct, gc=False, frozen=True):
+    """A stored lease; its spec is kept as it is, so that a renewal keeps fields that we do not know."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    spec: dict[str, Any]
+    owner: Owner | None = None
+
+
+_decode_pod = msgspec.json.Decoder(_Pod).decode
+_decode_metadata = msgspec.json.Decoder(_MetadataOnly).decode
+_decode_with_spec = msgspec.json.Decoder(_WithSpec).decode
+_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def pod(raw: bytes) -> PodRecord:
+    """Decode a pod."""
+    wire = _decode_pod(raw)
+    meta, status = wire.metadata, wire.status
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    conditions = status.conditions or []
+    cause = _cause(status, conditions)
+    return PodRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resource_version,
+        owner=_controller(meta),
+        replica_type=intern(labels.get(REPLICA_TYPE_LABEL, "")),
+        index=_natural(labels.get(REPLICA_INDEX_LABEL, ""), -1),
+        phase=intern(status.phase),
+        deleting=meta.deletion_timestamp is not None,
+        ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
+        reason=intern(status.reason),
+        message=status.message,
+        disrupted=any(c.type == "DisruptionTarget" and c.status == "True" for c in conditions),
+        condition_reason=intern(cause.reason) if cause else "",
+        condition_message=cause.message if cause else "",
+        containers=tuple(_notable(status)),
+        restarts_before=_natural(annotations.get(RESTARTS_ANNOTATION, ""), 0),
+        backoff_level=_natural(annotations.get(BACKOFF_LEVEL_ANNOTATION, ""), 0),
+        node=intern(wire.spec.node_name),
+        ip=status.pod_ip,
+        created=meta.creation_timestamp,
+    )
+
+
+def service(raw: bytes) -> ServiceRecord:
+    """Decode a service."""
+    meta = _decode_metadata(raw).metadata
+    labels = meta.labels or {}
+    return ServiceRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resource_version,
+        owner=_controller(meta),
+        replica_type=intern(labels.get(REPLICA_TYPE_LABEL, "")),
+        index=_natural(labels.get(REPLICA_INDEX_LABEL, ""), -1),
+        deleting=meta.deletion_timestamp is not None,
+    )
+
+
+def autoscaler(raw: bytes) -> AutoscalerRecord:
+    """Decode a HorizontalPodAutoscaler."""
+    wire = _decode_with_spec(raw)
+    meta = wire.metadata
+    return AutoscalerRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resource_version,
+        owner=_controller(meta),
+        spec=_encode_sorted(wire.spec),
+        deleting=meta.deletion_timestamp is not None,
+    )
+
+
+def job(raw: bytes) -> JobRecord:
+    """Take a job of any kind as JSON; what its spec says is looked at only when the job is."""
+    meta = _decode_metadata(raw).metadata
+    parts = _decode_parts(raw)
+    metadata = _decode_parts(parts["metadata"])
+    metadata.pop("managedFields", None)
+    parts["metadata"] = msgspec.Raw(_encode(metadata))
+    return JobRecord(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.resource_version,
+        raw=_encode(parts),
+    )
+
+
+def event(raw: bytes) -> EventRecord:
+    """Decode an event."""
+    meta = _decode_metadata(raw).metadata
+    return EventRecord(meta.namespace, meta.name, meta.uid, meta.resource_version)
+
+
+def lease(raw: bytes) -> LeaseRecord:
+    """Decode a lease."""
+    wire = _decode_with_spec(raw)
+    meta = wire.metadata
+    return LeaseRecord(meta.namespace, meta.name, meta.uid, meta.resource_version, wire.spec or {})
+
+
+def _controller(meta: _Metadata) -> Owner | None:
+    for each in meta.owner_references or ():
+        if each.controller:
+            return _owner(each.kind, each.name, each.uid, each.api_version.partition("/")[0])
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _owner(kind: str, name: str, uid: str, group: str) -> Owner:
+    """Share one owner among all objects of a job."""
+    return Owner(intern(kind), intern(name), intern(uid), intern(group))
+
+
+def _natural(text: str, default: int) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else default
+
+
+def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | None:
+    """Find the condition that says why no container has a status yet (engine.md 17.3)."""
+    if not conditions or status.container_statuses or status.init_container_statuses:
+        return None
+    latest = max(conditions, key=lambda each: each.last_transition_time or _NO_TIME)
+    return latest if latest.status != "True" else None
+
+
+def _notable(status: _PodStatus) -> Iterator[ContainerState]:
+    for init, containers in ((True, status.init_container_statuses), (False, status.container_statuses)):
+        for each in containers or ():
+            ended, waiting, running = each.state.terminated, each.state.waiting, each.state.running
+            if ended is not None and (ended.exit_code or not init or each.restart_count):
+                yield ContainerState(
+                    name=intern(each.name),
+                    init=init,
+                    restarts=each.restart_count,
+                    exit_code=ended.exit_code,
+                    finished_at=ended.finished_at,
+                    started_at=ended.started_at,
+                    reason=intern(ended.reason),
+                    message=ended.message,
+                )
+            elif each.restart_count or (waiting is not None and waiting.reason not in _STARTING):
+                yield ContainerState(
+                    name=intern(each.name),
+                    init=init,
+                    restarts=each.restart_count,
+                    started_at=running.started_at if running else None,
+                    reason=intern(waiting.reason) if waiting else "",
+                    message=waiting.message if waiting else "",
+                    waiting=waiting is not None,
+                )

@@ -1,0 +1,146 @@
+"""Who may send a request now: fair between jobs, as many at once as the server bears, per second only if asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+RESERVED: Final = 8
+"""Places beyond the limit that only urgent requests may take."""
+
+
+class AdaptiveLimit:
+    """How many requests may be in flight: one more per round of successes, half when the server is overloaded."""
+
+    def __init__(self, largest: int = 64, start: int = 32) -> None:
+        self._largest = largest
+        self._now = min(start, largest)
+        self._successes = 0
+
+    @property
+    def now(self) -> int:
+        """The current limit."""
+        return self._now
+
+    def succeeded(self) -> None:
+        """Note an answer that is no sign of overload."""
+        self._successes += 1
+        if self._successes >= self._now:
+            self._successes = 0
+            self._now = min(self._now + 1, self._largest)
+
+    def overloaded(self) -> None:
+        """Note a refusal for overload, or a time-out."""
+        self._successes = 0
+        self._now = max(self._now // 2, 1)
+
+
+class TokenBucket:
+    """At most `rate` requests per second in the long run, `burst` at once; time is given, not taken."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = float(burst)
+        self._tokens = self._burst
+        self._filled_at = 0.0
+
+    def wait(self, now: float) -> float:
+        """Seconds until there is a token; 0 if there is one."""
+        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate)
+        self._filled_at = now
+        # A timer may fire a rounding error early.
+        return max(1 - self._tokens, 0.0) / self._rate if self._tokens < 1 - 1e-9 else 0.0
+
+    def take(self) -> None:
+        """Take one token; urgent requests may leave the bucket below zero."""
+        self._tokens -= 1
+
+
+class FairGate:
+    """Lets requests through: urgent ones first, then one of each waiting flow in turn."""
+
+    def __init__(self, limit: AdaptiveLimit | None = None, bucket: TokenBucket | None = None) -> None:
+        self._limit = limit or AdaptiveLimit()
+        self._bucket = bucket
+        self._in_flight = 0
+        self._urgent: deque[asyncio.Future[None]] = deque()
+        self._flows: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def limit(self) -> AdaptiveLimit:
+        """The limit, to be told how requests fared."""
+        return self._limit
+
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that are through and not yet done."""
+        return self._in_flight
+
+    @asynccontextmanager
+    async def turn(self, flow: str, *, urgent: bool = False) -> AsyncIterator[None]:
+        """Wait for a turn and hold it inside the context; requests of one flow stay in order."""
+        place = asyncio.get_running_loop().create_future()
+        if urgent:
+            self._urgent.append(place)
+        else:
+            self._flows.setdefault(flow, deque()).append(place)
+        self._admit()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._leave()
+            raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._in_flight -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        """Hand out free places; does not wait, so that no place is ever free while somebody could take it."""
+        for place in self._waiting_urgent():
+            if self._bucket is not None:
+                self._bucket.take()
+            self._in_flight += 1
+            place.set_result(None)
+        for place in self._waiting_in_turn():
+            if self._bucket is not None:
+                self._bucket.take()
+            self._in_flight += 1
+            place.set_result(None)
+
+    def _waiting_urgent(self) -> Iterator[asyncio.Future[None]]:
+        while self._urgent and self._in_flight < self._limit.now + RESERVED:
+            place = self._urgent.popleft()
+            if not place.done():  # else its waiter was cancelled
+                yield place
+
+    def _waiting_in_turn(self) -> Iterator[asyncio.Future[None]]:
+        while self._flows and self._in_flight < self._limit.now and self._has_token():
+            flow, queue = self._flows.popitem(last=False)
+            place = queue.popleft()
+            if queue:
+                self._flows[flow] = queue  # back to the end of the round
+            if not place.done():
+                yield place
+
+    def _has_token(self) -> bool:
+        if self._bucket is None:
+            return True
+        loop = asyncio.get_running_loop()
+        wait = self._bucket.wait(loop.time())
+        if wait and self._timer is None:
+            self._timer = loop.call_later(wait, self._ring)
+        return not wait
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._admit()

@@ -1,0 +1,83 @@
+"""The resources that the operator works with: names, paths, and how an object becomes a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import quote
+
+from training_api.constants import GROUP, VERSION
+from training_api.kinds import KindInfo
+from training_controllers.records import AutoscalerRecord, JobRecord, Owner, PodRecord, ServiceRecord
+from training_operator.kube import decoders
+
+
+class Cacheable(Protocol):
+    """What a cache has to know of a record."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        ...
+
+    @property
+    def uid(self) -> str:
+        """The uid of the object."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The resource version of the object."""
+        ...
+
+    @property
+    def owner(self) -> Owner | None:
+        """The controller of the object."""
+        ...
+
+
+R = TypeVar("R", bound=Cacheable)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[R]):
+    """One namespaced resource: the only source of its paths, and its decoder."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    decode: Callable[[bytes], R]
+    """JSON of one object -> record; raises `msgspec.MsgspecError` for an object that cannot be understood."""
+
+    @property
+    def qualified(self) -> str:
+        """The name for people: `pods`, `pytorchjobs.kubeflow.org`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the path of an object, of its subresource, or without a name of a collection ("" = everywhere)."""
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = ["namespaces", quote(namespace, safe="")] if namespace else []
+        parts += [each for each in (self.plural, quote(name, safe=""), subresource) if each]
+        return f"{root}/{'/'.join(parts)}"
+
+
+PODS: Final = Resource[PodRecord]("", "v1", "pods", "Pod", decoders.pod)
+SERVICES: Final = Resource[ServiceRecord]("", "v1", "services", "Service", decoders.service)
+AUTOSCALERS: Final = Resource[AutoscalerRecord](
+    "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", decoders.autoscaler
+)
+EVENTS: Final = Resource[decoders.EventRecord]("", "v1", "events", "Event", decoders.event)
+LEASES: Final = Resource[decoders.LeaseRecord]("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
+
+
+def jobs(info: KindInfo) -> Resource[JobRecord]:
+    """Return the resource of a job kind."""
+    return Resource(GROUP, VERSION, info.plural, info.kind, decoders.job)

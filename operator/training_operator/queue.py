@@ -1,0 +1,147 @@
+"""Keys to work on, each by one worker at a time, and how long a key that fails has to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Hashable
+from itertools import count
+from typing import Final, Generic, Protocol, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+NORMAL: Final = 0
+LOW: Final = -100
+"""Priority of objects from an initial list, so that new work passes those of a restart."""
+
+
+class QueueMetrics(Protocol):
+    """What a queue measures (the `workqueue_*` metrics of Kubernetes)."""
+
+    def added(self) -> None:
+        """Note a key that became ready."""
+        ...
+
+    def started(self, waited: float) -> None:
+        """Note a key handed out after `waited` seconds."""
+        ...
+
+    def finished(self, worked: float) -> None:
+        """Note a key whose worker took `worked` seconds."""
+        ...
+
+
+class WorkQueue(Generic[K]):
+    """Hands out each key at most once at a time; adds during processing are remembered, not lost."""
+
+    def __init__(self, clock: Callable[[], float] | None = None, metrics: QueueMetrics | None = None) -> None:
+        self._clock = clock or asyncio.get_running_loop().time
+        self._metrics = metrics
+        self._dirty: dict[K, tuple[int, float]] = {}
+        self._active: dict[K, float] = {}
+        self._ready: list[tuple[int, int, K]] = []
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._order = count()
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Return the number of keys that wait for a worker."""
+        return len(self._dirty)
+
+    def add(self, key: K, *, priority: int = NORMAL) -> None:
+        """Make the key ready; more urgent adds outbid earlier ones."""
+        known = self._dirty.get(key)
+        if known is not None and known[0] >= priority:
+            return
+        self._dirty[key] = (priority, known[1] if known else self._clock())
+        if known is None and self._metrics:
+            self._metrics.added()
+        if key not in self._active:
+            self._push(key, priority)
+
+    def add_after(self, key: K, seconds: float, *, priority: int = NORMAL) -> None:
+        """Make the key ready later; of several times the earliest counts."""
+        if seconds <= 0:
+            self.add(key, priority=priority)
+            return
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            return
+        due = loop.time() + seconds
+        if (timer := self._timers.get(key)) is not None:
+            if timer.when() <= due:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_at(due, self._ring, key, priority)
+
+    async def get(self) -> K:
+        """Wait for a key that nobody works on; call `done` afterwards. Nothing is handed out once closed."""
+        while True:
+            while self._ready and not self._closed:
+                _, _, key = heapq.heappop(self._ready)
+                if key in self._dirty and key not in self._active:  # else a stale, outbid entry
+                    _, since = self._dirty.pop(key)
+                    now = self._clock()
+                    self._active[key] = now
+                    self._idle.clear()
+                    if self._metrics:
+                        self._metrics.started(now - since)
+                    return key
+            self._wake.clear()
+            await self._wake.wait()
+
+    def done(self, key: K) -> None:
+        """Let the key be handed out again."""
+        started = self._active.pop(key)
+        if not self._active:
+            self._idle.set()
+        if self._metrics:
+            self._metrics.finished(self._clock() - started)
+        if (dirty := self._dirty.get(key)) is not None:
+            self._push(key, dirty[0])
+
+    async def idle(self) -> None:
+        """Wait until no key is being worked on."""
+        await self._idle.wait()
+
+    def working(self) -> list[float]:
+        """For how many seconds each key has been worked on that is out now."""
+        now = self._clock()
+        return [now - since for since in self._active.values()]
+
+    def close(self) -> None:
+        """Hand out nothing more, and drop all timers."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _push(self, key: K, priority: int) -> None:
+        heapq.heappush(self._ready, (-priority, next(self._order), key))
+        self._wake.set()
+
+    def _ring(self, key: K, priority: int) -> None:
+        del self._timers[key]
+        self.add(key, priority=priority)
+
+
+class Backoff(Generic[K]):
+    """Doubles the delay of a key with each failure, from 5 ms to 1,000 s (engine.md 4.7)."""
+
+    def __init__(self, first: float = 0.005, longest: float = 1000.0) -> None:
+        self._first = first
+        self._longest = longest
+        self._failures: dict[K, int] = {}
+
+    def next(self, key: K) -> float:
+        """Return the seconds to wait after one more failure."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        return float(min(self._first * 2 ** min(failures, 64), self._longest))
+
+    def forget(self, key: K) -> None:
+        """Note a success."""
+        self._failures.pop(key, None)
