@@ -29,9 +29,9 @@ def test_all_names_have_to_appear() -> None:
     expectations = Expectations(Clock())
     expectations.expect_creation(JOB, PodRecord, "a")
     expectations.expect_creation(JOB, PodRecord, "b")
-    expectations.seen(pod("a", "1"))
+    expectations.observe(None, pod("a", "1"))
     assert expectations.wait(JOB) == PATIENCE
-    expectations.seen(pod("b", "2"))
+    expectations.observe(None, pod("b", "2"))
     assert expectations.wait(JOB) == 0
     assert len(expectations) == 0
 
@@ -39,25 +39,26 @@ def test_all_names_have_to_appear() -> None:
 def test_a_service_does_not_stand_in_for_the_pod_of_its_name() -> None:
     expectations = Expectations(Clock())
     expectations.expect_creation(JOB, PodRecord, "a")
-    expectations.seen(service("a"))
+    expectations.observe(None, service("a"))
     assert expectations.wait(JOB) > 0
 
 
 def test_the_object_of_another_job_meets_nothing() -> None:
     expectations = Expectations(Clock())
     expectations.expect_creation(JOB, PodRecord, "a")
-    expectations.seen(pod("a", "1", owner="another job"))
+    expectations.observe(None, pod("a", "1", owner="another job"))
     assert expectations.wait(JOB) > 0
 
 
 def test_a_deletion_is_met_by_termination_or_absence() -> None:
     for observe in (
-        lambda e: e.seen(pod("a", "1", deleting=True)),
-        lambda e: e.gone(pod("a", "1")),
+        lambda e: e.observe(pod("a", "1"), pod("a", "1", deleting=True)),
+        lambda e: e.observe(pod("a", "1"), None),
+        lambda e: e.observe(pod("a", "1"), pod("a", "2")),
     ):
         expectations = Expectations(Clock())
         expectations.expect_deletion(JOB, "1")
-        expectations.seen(pod("a", "1"))
+        expectations.observe(None, pod("a", "1"))
         assert expectations.wait(JOB) > 0
         observe(expectations)
         assert expectations.wait(JOB) == 0
@@ -66,16 +67,16 @@ def test_a_deletion_is_met_by_termination_or_absence() -> None:
 def test_the_replacement_of_the_same_name_does_not_meet_a_deletion() -> None:
     expectations = Expectations(Clock())
     expectations.expect_deletion(JOB, "1")
-    expectations.gone(pod("a", "2"))
+    expectations.observe(pod("a", "2"), None)
     assert expectations.wait(JOB) > 0
 
 
 def test_observing_twice_or_unasked_is_harmless() -> None:
     expectations = Expectations(Clock())
-    expectations.seen(pod("a", "1"))
+    expectations.observe(None, pod("a", "1"))
     expectations.expect_creation(JOB, PodRecord, "a")
-    expectations.seen(pod("a", "1"))
-    expectations.seen(pod("a", "1"))
+    expectations.observe(None, pod("a", "1"))
+    expectations.observe(None, pod("a", "1"))
     assert expectations.wait(JOB) == 0
     expectations.expect_creation(JOB, PodRecord, "b")
     assert expectations.wait(JOB) > 0

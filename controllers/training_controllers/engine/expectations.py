@@ -56,17 +56,12 @@ class Expectations:
         """The object was surely not deleted."""
         self._met(job, uid)
 
-    def seen(self, record: Record) -> None:
-        """The cache holds `record` now."""
-        if record.owner is not None and isinstance(record, PodRecord | ServiceRecord):
-            self._met(record.owner.uid, (type(record), record.name))
-            if record.deleting:
-                self._met(record.owner.uid, record.uid)
-
-    def gone(self, record: Record) -> None:
-        """The cache no longer holds `record`."""
-        if record.owner is not None:
-            self._met(record.owner.uid, record.uid)
+    def observe(self, old: Record | None, new: Record | None) -> None:
+        """Under one name the cache held `old` and holds `new` now."""
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone(old)
+        if new is not None:
+            self._seen(new)
 
     def wait(self, job: str) -> float:
         """Seconds for which the job must not be decided on; 0 if all has been seen or has taken too long."""
@@ -89,3 +84,13 @@ class Expectations:
             pending.pop(sight, None)
             if not pending:
                 del self._pending[job]
+
+    def _seen(self, record: Record) -> None:
+        if record.owner is not None and isinstance(record, PodRecord | ServiceRecord):
+            self._met(record.owner.uid, (type(record), record.name))
+            if record.deleting:
+                self._met(record.owner.uid, record.uid)
+
+    def _gone(self, record: Record) -> None:
+        if record.owner is not None:
+            self._met(record.owner.uid, record.uid)

@@ -1,0 +1,172 @@
+"""Creating the services and pods that a job lacks (engine.md 6.4, 7.4 as mended by K-01, K-30, K-32, K-34, K-35)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Final, Generic, TypeVar
+
+from training_controllers.engine.announcer import Announcer
+from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.memory import Outcome, Target
+from training_controllers.engine.model import EventType, JobEvent, NewPod, Plan, Slot
+from training_controllers.engine.pods import build_pod
+from training_controllers.engine.services import build_service
+from training_controllers.engine.slow_start import slow_start
+from training_controllers.frameworks.base import Framework
+from training_controllers.names import replica_name
+from training_controllers.pod_spec import CannotBuild
+from training_controllers.ports import AlreadyExists, ApiError, Dependents, ObjectCounter, World
+from training_controllers.records import Owner, PodRecord, ServiceRecord
+
+CREATE: Final = "create"
+"""Under this name failed creations wait in the memory of their job."""
+TAKEN_RETRY: Final = 60.0
+"""Seconds until a name that somebody else has is tried again."""
+
+R = TypeVar("R", PodRecord, ServiceRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sort(Generic[R]):
+    """What differs between creating pods and creating services."""
+
+    record: type[R]
+    word: str
+    dependents: Dependents[R]
+    created: ObjectCounter
+    failed: ObjectCounter | None
+
+    @property
+    def noun(self) -> str:
+        """The sort as written in sentences."""
+        return self.word.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One object to be created: for which slot, and how to build it."""
+
+    slot: Slot
+    build: Callable[[], Mapping[str, Any]]
+
+
+class Creator:
+    """Creates services, then pods, of one replica type after the other, each in batches that begin small."""
+
+    def __init__(self, world: World, framework: Framework, expectations: Expectations, announcer: Announcer) -> None:
+        self._world = world
+        self._framework = framework
+        self._expectations = expectations
+        self._announcer = announcer
+        self._pods = _Sort(PodRecord, "Pod", world.pods, ObjectCounter.PODS_CREATED, None)
+        self._services = _Sort(
+            ServiceRecord, "Service", world.services, ObjectCounter.SERVICES_CREATED, ObjectCounter.SERVICES_FAILED
+        )
+
+    async def create(self, target: Target, plan: Plan) -> None:
+        """Create what the plan asks for, unless creations of this job failed a short while ago."""
+        now, memory = self._world.monotonic, target.memory
+        if not memory.may_try(CREATE, now()):
+            return
+        outcome = Outcome()
+        services = [_Wanted(slot, self._service(target, slot)) for slot in plan.create_services]
+        await self._create_all(target, self._services, services, outcome)
+        pods = [_Wanted(new.slot, self._pod(target, new)) for new in plan.create_pods]
+        await self._create_all(target, self._pods, pods, outcome)
+        memory.tried(CREATE, now(), outcome)
+
+    def _service(self, target: Target, slot: Slot) -> Callable[[], Mapping[str, Any]]:
+        return lambda: build_service(target.job, slot)
+
+    def _pod(self, target: Target, new: NewPod) -> Callable[[], Mapping[str, Any]]:
+        return lambda: build_pod(target.job, self._framework, new)
+
+    async def _create_all(self, target: Target, sort: _Sort[R], wanted: Sequence[_Wanted], outcome: Outcome) -> None:
+        """One type after the other, so that what is wrong with one template stops no other type."""
+        for replica_type, group in groupby(wanted, key=lambda each: each.slot.replica_type):
+            what, of_type = f"create {sort.noun} {replica_type}", Outcome()
+            await slow_start(list(group), partial(self._create, target, sort, what, of_type))
+            if of_type.failed:
+                outcome.add(of_type)
+            else:
+                self._announcer.well(target, what)
+
+    async def _create(self, target: Target, sort: _Sort[R], what: str, outcome: Outcome, wanted: _Wanted) -> bool:
+        """Create one object; whether that went well enough to go on."""
+        name = replica_name(target.job.metadata.name, wanted.slot)
+        if self._is_taken(target, sort, name):
+            return True
+        uid = target.uid
+        self._expectations.expect_creation(uid, sort.record, name)
+        try:
+            await sort.dependents.create(target.record.namespace, wanted.build(), flow=uid)
+        except AlreadyExists:
+            return await self._already_there(target, sort, wanted.slot, name, outcome)
+        except (ApiError, CannotBuild) as error:
+            self._expectations.withdraw_creation(uid, sort.record, name)
+            return self._failed(target, sort, what, error, outcome)
+        except OSError as error:
+            self._expectations.doubt_creation(uid, sort.record, name)
+            return self._failed(target, sort, what, error, outcome)
+        self._announcer.done(target, f"SuccessfulCreate{sort.word}", f"Created {sort.noun}: {name}")
+        self._world.counters.count_object(sort.created)
+        self._filled(target, sort, wanted.slot)
+        return True
+
+    def _failed(self, target: Target, sort: _Sort[R], what: str, error: Exception, outcome: Outcome) -> bool:
+        outcome.fail(error)
+        self._announcer.trouble(target, what, f"FailedCreate{sort.word}", f"Error creating: {error}", error)
+        if sort.failed is not None:
+            self._world.counters.count_object(sort.failed)
+        return False
+
+    def _filled(self, target: Target, sort: _Sort[R], slot: Slot) -> None:
+        if sort.record is PodRecord:
+            target.memory.carried.pop(slot, None)
+
+    def _is_taken(self, target: Target, sort: _Sort[R], name: str) -> bool:
+        """Whether the name was found to be somebody else's a short while ago."""
+        key = (sort.noun, name)
+        if (again := target.memory.taken.get(key)) is None:
+            return False
+        if again > self._world.monotonic():
+            return True
+        del target.memory.taken[key]
+        return False
+
+    async def _already_there(self, target: Target, sort: _Sort[R], slot: Slot, name: str, outcome: Outcome) -> bool:
+        """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""
+        try:
+            found = await sort.dependents.read(target.record.namespace, name, flow=target.uid)
+        except (ApiError, OSError) as error:
+            self._expectations.doubt_creation(target.uid, sort.record, name)
+            outcome.fail(error)
+            return False
+        owner = found.owner if found is not None else None
+        if owner is not None and owner.uid == target.uid:
+            self._filled(target, sort, slot)
+            return True
+        self._expectations.withdraw_creation(target.uid, sort.record, name)
+        if found is None or found.deleting or self._is_predecessor(target, owner):
+            # On its way out: look again soon, and say nothing.
+            outcome.fail()
+            return False
+        target.memory.taken[(sort.noun, name)] = self._world.monotonic() + TAKEN_RETRY
+        self._announcer.tell(target, _name_taken(sort.noun, name, owner))
+        return True
+
+    def _is_predecessor(self, target: Target, owner: Owner | None) -> bool:
+        """Whether the owner is an earlier job of the same kind and name, whose objects are being collected."""
+        return owner is not None and (owner.kind, owner.name) == (target.job.info.kind, target.record.name)
+
+
+def _name_taken(noun: str, name: str, owner: Owner | None) -> JobEvent:
+    whose = f"{owner.kind} {owner.name}" if owner is not None else f"a {noun} that no job controls"
+    text = (
+        f"NameTaken by {whose}: {noun} {name} exists already and is not touched; "
+        f"the replica is created once the name is free"
+    )
+    return JobEvent(EventType.WARNING, "NameTaken", text, once=f"taken/{noun}/{name}/{whose}")

@@ -1,0 +1,115 @@
+"""What the process remembers of a job beyond what is stored; losing it costs precision, never correctness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from training_api.kinds import Job
+from training_api.models.common import JobStatus
+from training_controllers.engine.model import Carried, Slot
+from training_controllers.records import JobRecord
+
+FIRST_RETRY: Final = 1.0
+LONGEST_RETRY: Final = 300.0
+MOST_KEYS: Final = 5000
+"""Event keys kept per job; beyond, the oldest may be announced again."""
+
+
+@dataclass(slots=True)
+class Retry:
+    """When requests that failed are sent again: 1 s, 2 s, 4 s ... 5 min after, or when the server asked for it."""
+
+    due: float
+    failures: int = 0
+
+    def failed(self, now: float, retry_after: float) -> None:
+        """Note one more failure at `now`; times are those of the event loop, in seconds."""
+        delay = min(FIRST_RETRY * 2 ** min(self.failures, 20), LONGEST_RETRY)
+        self.due = now + max(delay, retry_after)
+        self.failures += 1
+
+
+@dataclass(slots=True)
+class JobMemory:
+    """The memory of one job, from its first reconcile until it is gone."""
+
+    uid: str
+    carried: dict[Slot, Carried] = field(default_factory=dict)
+    """What the next pods of slots whose pods were deleted inherit (K-03)."""
+    announced: dict[str, None] = field(default_factory=dict)
+    """Keys of events that have been announced, the oldest first."""
+    troubles: dict[str, str] = field(default_factory=dict)
+    """What fails at present, each with the sort of its error: announced when it begins, not on every retry."""
+    retries: dict[str, Retry] = field(default_factory=dict)
+    """What waits to be tried again, by sort of request."""
+    taken: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Sort and name of objects whose names others have, and when to look again."""
+    generation: int = 0
+    status: JobStatus | None = None
+    """The last status written, if the CRD cannot store all of it."""
+
+    def first_time(self, key: str) -> bool:
+        """Whether the event with this key has not been announced yet; afterwards it has."""
+        if key in self.announced:
+            return False
+        self.announced[key] = None
+        if len(self.announced) > MOST_KEYS:
+            del self.announced[next(iter(self.announced))]
+        return True
+
+    def begin(self, generation: int) -> None:
+        """Begin a look at the job; a changed spec may mend what failed, so it is tried at once."""
+        if generation != self.generation:
+            self.generation = generation
+            self.retries.clear()
+            self.taken.clear()
+
+    def may_try(self, what: str, now: float) -> bool:
+        """Whether requests of this sort may be sent, because the last ones went well or are long enough ago."""
+        retry = self.retries.get(what)
+        return retry is None or retry.due <= now
+
+    def tried(self, what: str, now: float, outcome: Outcome) -> None:
+        """Note how requests of this sort went."""
+        if outcome.failed:
+            self.retries.setdefault(what, Retry(now)).failed(now, outcome.retry_after)
+        else:
+            self.retries.pop(what, None)
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until something is to be tried again; None if nothing is."""
+        moments = [*(retry.due for retry in self.retries.values()), *self.taken.values()]
+        return max(min(moments) - now, 0.0) if moments else None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Whether any of several requests failed, and for how long the server asked to be left alone."""
+
+    failed: bool = False
+    retry_after: float = 0.0
+
+    def fail(self, error: Exception | None = None) -> None:
+        """Note a failure."""
+        self.failed = True
+        self.retry_after = max(self.retry_after, getattr(error, "retry_after", None) or 0.0)
+
+    def add(self, other: Outcome) -> None:
+        """Take over what others noted."""
+        self.failed |= other.failed
+        self.retry_after = max(self.retry_after, other.retry_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The job that is being worked on: as cached, as decoded with defaults, and what is remembered of it."""
+
+    record: JobRecord
+    job: Job
+    memory: JobMemory
+
+    @property
+    def uid(self) -> str:
+        """The job's uid; requests made for the job are one flow under it."""
+        return self.record.uid

@@ -1,0 +1,106 @@
+"""The shell around the decision: look, decide, write the status, have the effects."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Final
+
+from training_controllers.engine.announcer import Announcer
+from training_controllers.engine.decide import decide, managed_here
+from training_controllers.engine.executor import Executor
+from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.loading import load
+from training_controllers.engine.memory import JobMemory, Target
+from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
+from training_controllers.engine.status_writer import StatusWriter
+from training_controllers.frameworks.base import Framework
+from training_controllers.ports import JobKey, Result, World
+from training_controllers.records import JobRecord
+
+DECODED_JOBS: Final = 256
+"""Decoded jobs kept at hand; a decoded job is some hundred times the size of a cached one."""
+
+
+class JobReconciler:
+    """Brings the jobs of one kind closer to what they ask for, one look at a time (engine.md 4.6)."""
+
+    def __init__(self, framework: Framework, world: World, expectations: Expectations) -> None:
+        self._framework = framework
+        self._world = world
+        self._expectations = expectations
+        self._load = lru_cache(maxsize=DECODED_JOBS)(partial(load, framework.info))
+        self._announcer = Announcer(world.events)
+        self._statuses = StatusWriter(world.jobs)
+        self._executor = Executor(world, framework, expectations, self._announcer)
+        self._memory: dict[JobKey, JobMemory] = {}
+
+    async def reconcile(self, key: JobKey) -> Result:
+        """Look at the job once. No two calls for one key may run at the same time.
+
+        Raises `ApiError` (often `Conflict`) or `OSError` if the status cannot be stored; then nothing else is done.
+        """
+        target = self._look(key)
+        if target is None:
+            return Result()
+        if (wait := self._expectations.wait(target.uid)) > 0:
+            return Result(wait)
+        plan = decide(self._snapshot(target), self._framework)
+        if plan.status is not None:
+            await self._statuses.write(target, plan.status)
+        self._announce(target, plan)
+        await self._executor.execute(target, plan)
+        return Result(self._next_look(target, plan))
+
+    def _look(self, key: JobKey) -> Target | None:
+        """Find the job; None if there is nothing to be done for it."""
+        record = self._world.jobs.get(key)
+        self._forget_predecessor(key, record)
+        if record is None:
+            return None
+        memory = self._memory.setdefault(key, JobMemory(record.uid))
+        loaded = self._load(record)
+        job = loaded.job
+        if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
+            return None
+        if loaded.problem:
+            self._refuse(record, memory, loaded.problem)
+        if job is None or loaded.problem:
+            return None
+        memory.begin(job.metadata.generation)
+        return Target(record, job, memory)
+
+    def _forget_predecessor(self, key: JobKey, record: JobRecord | None) -> None:
+        """Drop what is remembered of a job that is gone, whether another one has its name or not."""
+        known = self._memory.get(key)
+        if known is not None and (record is None or record.uid != known.uid):
+            self._expectations.forget(known.uid)
+            del self._memory[key]
+
+    def _refuse(self, record: JobRecord, memory: JobMemory, problem: str) -> None:
+        kind = self._framework.info.kind
+        if memory.first_time(f"invalid/{problem}"):
+            message = f"{kind} failed validation because {problem}"
+            self._world.events.record(record, JobEvent(EventType.WARNING, f"{kind}FailedValidation", message))
+
+    def _snapshot(self, target: Target) -> Snapshot:
+        """Everything the decision may depend on, read without waiting in between, so that it fits together."""
+        world, record = self._world, target.record
+        return Snapshot(
+            job=self._statuses.completed(target),
+            pods=world.pods.of_job(record.uid),
+            services=world.services.of_job(record.uid),
+            now=world.now(),
+            autoscaler=world.autoscalers.get(record.namespace, record.name),
+            carried=dict(target.memory.carried),
+        )
+
+    def _announce(self, target: Target, plan: Plan) -> None:
+        for event in plan.events:
+            self._announcer.tell(target, event)
+        for counter in plan.counters:
+            self._world.counters.count_job(counter, target.record.namespace)
+
+    def _next_look(self, target: Target, plan: Plan) -> float | None:
+        unseen = self._expectations.wait(target.uid) or None
+        waits = (plan.again_after, target.memory.wait(self._world.monotonic()), unseen)
+        return min((wait for wait in waits if wait is not None), default=None)

@@ -1,0 +1,79 @@
+"""Storing the status of a job: only if it differs, as one merge patch, on condition of the version (engine.md 9.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from training_api.decode import decode_job, encode_status
+from training_api.kinds import Job
+from training_api.models.common import JobStatus, ReplicaStatus
+from training_controllers.engine.memory import Target
+from training_controllers.ports import Jobs
+
+M = TypeVar("M", JobStatus, ReplicaStatus)
+
+EXTENSIONS = ("observed_generation",)
+REPLICA_EXTENSIONS = ("restarts", "ready", "completed_indexes")
+"""Fields of the status that v1's own CRDs do not know, and prune."""
+
+
+class StatusWriter:
+    """Writes statuses of one kind, and remembers what its CRD prunes.
+
+    Whether the CRD prunes is learned from the answers to our own writes. If it does, the pruned fields live on in
+    memory, so that everything works the same until the process ends, and nothing is written for their sake.
+    """
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._prunes = False
+
+    def completed(self, target: Target) -> Job:
+        """The job with what the CRD has pruned from its status added again from memory."""
+        remembered = target.memory.status
+        if not self._prunes or remembered is None:
+            return target.job
+        return replace(target.job, status=_with_extensions(target.job.status, remembered))
+
+    async def write(self, target: Target, status: JobStatus) -> None:
+        """Make `status` the job's status. Raises `Conflict` if the job has changed since it was read."""
+        if not self._prunes or _without_extensions(status) != _without_extensions(target.job.status):
+            stored = msgspec.json.decode(target.record.raw).get("status") or {}
+            answer = await self._jobs.patch_status(target.record, merge_patch(stored, encode_status(status)))
+            kept = decode_job(target.job.info, msgspec.json.decode(answer.raw)).status
+            self._prunes = kept != status and kept == _without_extensions(status)
+        target.memory.status = status if self._prunes else None
+
+
+def merge_patch(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) that turns `stored` into `wanted`."""
+    patch: dict[str, Any] = {key: None for key in stored if key not in wanted}
+    for key, value in wanted.items():
+        old = stored.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            if nested := merge_patch(old, value):
+                patch[key] = nested
+        elif key not in stored or old != value:
+            patch[key] = value
+    return patch
+
+
+def _without_extensions(status: JobStatus) -> JobStatus:
+    return _with_extensions(status, JobStatus())
+
+
+def _with_extensions(status: JobStatus, source: JobStatus) -> JobStatus:
+    """`status` with the extension fields of `source`."""
+    replicas = {
+        name: _copied(counters, source.replica_statuses.get(name, ReplicaStatus()), REPLICA_EXTENSIONS)
+        for name, counters in status.replica_statuses.items()
+    }
+    return _copied(status, source, EXTENSIONS).model_copy(update={"replica_statuses": replicas})
+
+
+def _copied(to: M, source: M, fields: tuple[str, ...]) -> M:
+    return to.model_copy(update={name: getattr(source, name) for name in fields})
