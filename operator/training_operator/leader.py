@@ -1,0 +1,175 @@
+"""Leader election by a Lease: one process of several acts (engine.md 20, K-21).
+
+The age of a lease is measured by how long *we* have seen it unchanged, on a clock that never goes back; the times that
+are written in it are for people, because clocks of two machines differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import structlog
+
+from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound
+from training_operator.kube.client import KubeClient
+from training_operator.kube.decoders import LeaseRecord
+from training_operator.kube.resources import LEASES
+
+LEASE_SECONDS: Final = 15
+"""A lease that was not renewed for so long may be taken over."""
+RENEW_SECONDS: Final = 10.0
+"""A leader that could not renew for so long gives up; shorter than the lease, so that there are never two."""
+RETRY_SECONDS: Final = 2.0
+JITTER: Final = 0.2
+
+
+class LeadershipLost(Exception):
+    """The lease could not be renewed in time, or somebody else holds it: the process must end at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseName:
+    """Where the lease is."""
+
+    namespace: str
+    name: str
+
+
+class LeaderElector:
+    """Takes the lease when it is free, renews it while leading, gives it back at the end.
+
+    `client` should have a gate of its own, so that a renewal never waits behind the requests of jobs (K-21).
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        lease: LeaseName,
+        identity: str,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+        rng: random.Random,
+        observe: Callable[[bool], None] = lambda leading: None,
+    ) -> None:
+        self._client, self._lease, self._identity = client, lease, identity
+        self._clock, self._now, self._rng, self._observe = clock, now, rng, observe
+        self._seen: LeaseRecord | None = None
+        self._seen_at = 0.0
+        self._renewed_at = 0.0
+        self._log = structlog.get_logger().bind(lease=f"{lease.namespace}/{lease.name}", identity=identity)
+
+    async def acquire(self) -> None:
+        """Wait until this process leads."""
+        waiting_for = None
+        while not await self._try_to_take():
+            holder = self._seen.spec.get("holderIdentity") if self._seen else None
+            if holder and holder != waiting_for:
+                self._log.info("waiting for the lease", holder=holder)
+            waiting_for = holder
+            await asyncio.sleep(RETRY_SECONDS * (1 + JITTER * self._rng.random()))
+        self._observe(True)
+        self._log.info("leading")
+
+    async def keep(self) -> None:
+        """Renew for ever; raises `LeadershipLost` as soon as it is not certain any more that this process leads."""
+        try:
+            while True:
+                await asyncio.sleep(RETRY_SECONDS)
+                try:
+                    async with asyncio.timeout(self._renewed_at + RENEW_SECONDS - self._clock()):
+                        await self._renew()
+                except TimeoutError:
+                    if self._clock() >= self._renewed_at + RENEW_SECONDS:
+                        raise LeadershipLost(f"the lease was not renewed for {RENEW_SECONDS:g} s") from None
+        finally:
+            self._observe(False)
+
+    async def release(self) -> None:
+        """Give the lease back, so that another process need not wait for it to run out."""
+        if self._seen is None or self._seen.spec.get("holderIdentity") != self._identity:
+            return
+        try:
+            await self._write({**self._seen.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
+        except (ApiError, OSError) as error:
+            self._log.warning("lease not released", error=str(error) or repr(error))
+
+    async def _renew(self) -> None:
+        """Renew once; errors other than the loss of the lease are repeated by the next round."""
+        assert self._seen is not None
+        begun = self._clock()
+        try:
+            await self._write({**self._seen.spec, "renewTime": self._time()})
+        except (Conflict, NotFound):
+            # Our own write whose answer was lost, or another process.
+            if not await self._try_to_take():
+                raise LeadershipLost("another process holds the lease") from None
+        except (ApiError, OSError) as error:
+            self._log.warning("lease not renewed", error=str(error) or repr(error))
+            return
+        self._renewed_at = begun
+
+    async def _try_to_take(self) -> bool:
+        begun = self._clock()
+        try:
+            async with asyncio.timeout(RENEW_SECONDS):
+                lease = await self._read()
+            if lease is not None and lease.spec.get("holderIdentity") not in (None, "", self._identity):
+                age = self._clock() - self._seen_at
+                if age < float(lease.spec.get("leaseDurationSeconds") or LEASE_SECONDS):
+                    return False
+            await self._take(lease)
+        except (AlreadyExists, Conflict):
+            return False
+        except (ApiError, OSError) as error:
+            self._log.warning("lease not reached", error=str(error) or repr(error))
+            return False
+        self._renewed_at = begun
+        return True
+
+    async def _read(self) -> LeaseRecord | None:
+        try:
+            lease = await self._client.get(LEASES, self._lease.namespace, self._lease.name)
+        except NotFound:
+            self._seen = None
+            return None
+        if self._seen is None or lease.version != self._seen.version:
+            self._seen, self._seen_at = lease, self._clock()
+        return lease
+
+    async def _take(self, lease: LeaseRecord | None) -> None:
+        time = self._time()
+        spec = dict(lease.spec) if lease else {}
+        if spec.get("holderIdentity") != self._identity:
+            spec["acquireTime"] = time
+            spec["leaseTransitions"] = int(spec.get("leaseTransitions") or 0) + (1 if lease else 0)
+        spec |= {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": time}
+        if lease is not None:
+            await self._write(spec)
+            return
+        body = self._body(spec)
+        self._seen = await self._client.create(LEASES, self._lease.namespace, body, urgent=True)
+        self._seen_at = self._clock()
+
+    async def _write(self, spec: dict[str, Any]) -> None:
+        assert self._seen is not None
+        body = self._body(spec)
+        body["metadata"]["resourceVersion"] = self._seen.version
+        self._seen = await self._client.replace(LEASES, self._lease.namespace, self._lease.name, body, urgent=True)
+        self._seen_at = self._clock()
+
+    def _body(self, spec: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._lease.name, "namespace": self._lease.namespace},
+            "spec": spec,
+        }
+
+    def _time(self) -> str:
+        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
