@@ -38,4 +38,12 @@ def container_named(template: Mapping[str, Any], name: str) -> Container | None:
 def port_number(template: Mapping[str, Any], container: str, port: str) -> int | None:
     """Number of the port named `port` of the container named `container`."""
     ports = (container_named(template, container) or {}).get("ports") or ()
-    return next((int(p["containerPort"]) for p in ports if p.get("name") == port), None)
+    return next((number_of(p) for p in ports if p.get("name") == port), None)
+
+
+def number_of(port: Mapping[str, Any]) -> int:
+    """The number of a container port; raises `CannotBuild` where there is none."""
+    number = port.get("containerPort")
+    if not isinstance(number, int):
+        raise CannotBuild(f"container port {port.get('name', '')!r} has no number")
+    return number

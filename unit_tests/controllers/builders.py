@@ -169,7 +169,8 @@ class World:
         for event in plan.events:
             if event.once is None or event.once not in self.announced:
                 self.events.append(event)
-                self.announced |= {event.once} - {None}
+            if event.once is not None:
+                self.announced.add(event.once)
         self.counters += plan.counters
         self._scale(plan)
         for deletion in plan.delete_pods:

@@ -25,7 +25,8 @@ POLICIES: Final[tuple[Policy, ...]] = (
     settle_finished,
     hold_suspended,
     enforce_limits,
-    # Gang scheduling belongs here: with the job within its limits, and before any pod is created.
+    # Gang scheduling and the restart of all replicas together belong here: the job is within its limits, and no
+    # single pod has been created or replaced yet.
     run_replicas,
 )
 

@@ -61,7 +61,7 @@ class Draft:
 
     def succeed(self, message: str) -> None:
         """End the job with success."""
-        self._complete()
+        self.update(completion_time=self.now)
         self.condition(ConditionType.SUCCEEDED, message)
         self.announce(EventType.NORMAL, "Succeeded", message)
         self.count(Counter.SUCCESSFUL)
@@ -71,14 +71,10 @@ class Draft:
 
         The event says what v1 says; the condition continues with `details`.
         """
-        self._complete()
+        self.update(completion_time=self.now)
         self.condition(ConditionType.FAILED, _sentences(message, details))
         self.announce(EventType.WARNING, "Failed", message)
         self.count(Counter.FAILED)
-
-    def _complete(self) -> None:
-        if self.status.completion_time is None:
-            self.update(completion_time=self.now)
 
     def plan(self, **effects: Any) -> Plan:
         """The plan that stores and announces this draft and then has `effects`."""

@@ -45,9 +45,10 @@ def _complete(draft: Draft) -> None:
 
 
 def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict[str, ReplicaStatus]:
-    """The last counters of each type: what was active counts as succeeded if the job has, as v1 does (E-081); of a
+    """The last counters of each type.
 
-    failed job only pods that are still there and kept are active (K-42).
+    What was active counts as succeeded if the job has, as in v1 (E-081); of a failed job those pods are active that
+    are still there and kept (K-42).
     """
     stored = situation.job.status.replica_statuses
     last = {name: stored[name] for name in situation.job.replicas if name in stored}

@@ -76,6 +76,8 @@ def _superfluous_pods(situation: Situation) -> Iterator[PodDeletion]:
 
 def _missing_services(situation: Situation) -> Iterator[Slot]:
     job = situation.job
+    if not job.info.services:
+        return
     present = {slot_of(job, service.replica_type, service.index) for service in situation.snapshot.services}
     for replica_type in job.replicas:
         yield from (slot for slot in wanted_slots(job, replica_type) if slot not in present)

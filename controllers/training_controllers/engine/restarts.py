@@ -22,9 +22,10 @@ CALM = timedelta(minutes=10)
 
 
 def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
-    """Whether the pod has failed and its replica may restart."""
-    job = snapshot.job
-    return has_failed(pod) and may_restart(pod, job.replicas[slot.replica_type].restart_policy, job.info.container)
+    """Whether the pod has failed, its replica is still wanted and may restart."""
+    replica, container = snapshot.job.replicas[slot.replica_type], snapshot.job.info.container
+    wanted = slot.index < (replica.replicas or 0)
+    return wanted and has_failed(pod) and may_restart(pod, replica.restart_policy, container)
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from training_api.kinds import Job
 from training_controllers.engine.model import Slot
 from training_controllers.names import owner_reference, replica_labels, replica_name
-from training_controllers.pod_spec import CannotBuild, container_named
+from training_controllers.pod_spec import CannotBuild, container_named, number_of
 
 
 def build_service(job: Job, slot: Slot) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def service_ports(container_ports: Iterable[Mapping[str, Any]]) -> list[dict[str
     """One port for each number and protocol, all of them named as a service with several ports requires (K-29)."""
     names: dict[tuple[int, str], str] = {}
     for port in container_ports:
-        key = (int(port["containerPort"]), port.get("protocol") or "TCP")
+        key = (number_of(port), port.get("protocol") or "TCP")
         names[key] = names.get(key) or port.get("name") or ""
     taken = set(names.values())
     return [

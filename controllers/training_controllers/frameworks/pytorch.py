@@ -122,7 +122,7 @@ def _elastic_environment(job: Job, policy: PyTorchElasticPolicy) -> list[dict[st
     if policy.rdzv_conf:
         variables.append(env("PET_RDZV_CONF", ",".join(f"{conf.key}={conf.value}" for conf in policy.rdzv_conf)))
     if policy.standalone:
-        variables.append(env("PET_STANDALONE", ""))
+        variables.append({"name": "PET_STANDALONE"})  # the API server stores an empty value as none
     return variables
 
 
@@ -165,7 +165,7 @@ def _total(job: Job) -> int:
 
 def _processes_per_pod(nproc: str | None) -> int:
     """The number that `nprocPerNode` gives, 1 where it leaves the choice to torchrun (`auto`, `cpu`, `gpu`)."""
-    return int(nproc) if nproc and re.fullmatch(r"[+-]?[0-9]+", nproc) else 1
+    return int(nproc) if nproc and re.fullmatch(r"[+-]?[0-9]{1,18}", nproc) else 1
 
 
 def _master_address(job: Job) -> str:

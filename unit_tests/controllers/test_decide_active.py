@@ -1,0 +1,340 @@
+"""An active job: which pods and services it gets and how its status reads (engine.md 5 to 7, 9, 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import (
+    START,
+    World,
+    conditions,
+    framework_of,
+    make_job,
+    message,
+    pod,
+    stored_job,
+    texts,
+    world,
+)
+
+from training_api.kinds import Job
+from training_api.models.common import JobStatus, ReplicaStatus
+from training_controllers.engine.decide import decide, managed_here
+from training_controllers.engine.model import Counter, Plan, Slot, Snapshot
+from training_controllers.records import PodRecord, ServiceRecord
+
+
+def plan_for(job: Job, pods: Sequence[PodRecord] = ()) -> Plan:
+    return decide(Snapshot(job, pods, (), START), framework_of(job.info.kind))
+
+
+def created(plan: Plan) -> list[tuple[str, int]]:
+    return [(new.slot.replica_type, new.slot.index) for new in plan.create_pods]
+
+
+def test_e023_e059_every_replica_gets_a_pod_and_a_service() -> None:
+    plan = plan_for(make_job("PyTorchJob", {"Worker": 2, "Master": 1}))
+    assert created(plan) == [("Master", 0), ("Worker", 0), ("Worker", 1)]
+    assert plan.create_services == (Slot("Master", 0), Slot("Worker", 0), Slot("Worker", 1))
+
+
+def test_e064_a_kind_without_services_gets_none() -> None:
+    job = make_job("JAXJob", {"Worker": 2})
+    job = replace(job, info=replace(job.info, services=False))
+    assert plan_for(job).create_services == ()
+
+
+def test_e011_e082_the_first_status_says_created_and_starts_the_clock() -> None:
+    plan = plan_for(make_job("JAXJob", {"Worker": 1}))
+    assert plan.status is not None
+    assert conditions(plan.status) == ["Created=True"]
+    assert message(plan.status, "Created") == "JAXJob sim is created."
+    assert plan.status.conditions[0].reason == "JAXJobCreated"
+    assert plan.status.start_time == START
+    assert plan.status.completion_time is None
+    assert plan.counters == (Counter.CREATED,)
+    assert plan.events == ()
+
+
+def test_e082_the_start_time_stays() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    w.advance(60)
+    w.set_pods("Running")
+    w.settle()
+    assert w.status.start_time == START
+
+
+def test_k27_created_is_counted_once() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    w.settle()
+    assert w.counters == [Counter.CREATED]
+
+
+def test_k59_the_status_speaks_of_a_generation() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    w.patch(runPolicy={"backoffLimit": 3})
+    w.settle()
+    assert w.status.observed_generation == 2
+
+
+def test_e010_pt043_scalable_kinds_show_the_selector() -> None:
+    plan = plan_for(make_job("PyTorchJob", {"Worker": 1}))
+    assert plan.status is not None
+    assert plan.status.replica_statuses["Worker"].selector == (
+        "training.kubeflow.org/job-name=sim,training.kubeflow.org/operator-name=pytorchjob-controller,"
+        "training.kubeflow.org/replica-type=worker"
+    )
+
+
+def test_a_kind_without_scale_subresource_shows_no_selector() -> None:
+    job = make_job("PyTorchJob", {"Worker": 1})
+    plan = plan_for(replace(job, info=replace(job.info, scalable=False)))
+    assert plan.status is not None
+    assert plan.status.replica_statuses["Worker"].selector is None
+
+
+def test_e042_replicas_are_counted_by_phase() -> None:
+    job = make_job("PyTorchJob", {"Worker": 6})
+    phases = ["Running", "Running", "Pending", "Unknown", "Succeeded", "Failed"]
+    pods = [pod("Worker", i, phase, ready=i == 0) for i, phase in enumerate(phases)]
+    status = plan_for(job, pods).status
+    assert status is not None
+    worker = status.replica_statuses["Worker"]
+    assert (worker.active, worker.ready, worker.succeeded, worker.failed) == (2, 1, 1, 1)
+
+
+def test_e079_nothing_changed_nothing_written() -> None:
+    w = world("PyTorchJob", {"Master": 1, "Worker": 2})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    assert w.step() == Plan()
+
+
+def test_e031_raising_replicas_creates_only_what_is_missing() -> None:
+    w = world("PyTorchJob", {"Worker": 1}, elasticPolicy={})
+    w.settle()
+    w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 3
+    assert created(w.step()) == [("Worker", 1), ("Worker", 2)]
+
+
+def test_e032_lowering_replicas_deletes_pods_and_services_beyond() -> None:
+    w = world("JAXJob", {"Worker": 3})
+    w.settle()
+    w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
+    plan = w.step()
+    assert [deletion.pod.name for deletion in plan.delete_pods] == ["sim-worker-2"]
+    assert [service.name for service in plan.delete_services] == ["sim-worker-2"]
+
+
+def test_k08_no_index_beyond_the_desired_number_is_filled() -> None:
+    job = make_job("JAXJob", {"Worker": 2})
+    plan = plan_for(job, [pod("Worker", 5, "Running", container="jax")])
+    assert created(plan) == [("Worker", 0), ("Worker", 1)]
+
+
+def test_k14_pods_beyond_are_deleted_once_and_not_counted() -> None:
+    job = make_job("JAXJob", {"Worker": 1}, restart="OnFailure")
+    pods = [
+        pod("Worker", 0, "Pending"),
+        pod("Worker", 1, "Failed", exit_code=1, container="jax"),
+        pod("Worker", 2, "Running", deleting=True),
+    ]
+    plan = plan_for(job, pods)
+    assert [deletion.pod.index for deletion in plan.delete_pods] == [1]
+    assert plan.status is not None
+    worker = plan.status.replica_statuses["Worker"]
+    assert worker == ReplicaStatus(selector=worker.selector)
+    assert conditions(plan.status) == ["Created=True"]
+
+
+@pytest.mark.parametrize("replicas", [0, -3])
+def test_k07_no_replicas_no_pods(replicas: int) -> None:
+    plan = plan_for(make_job("PyTorchJob", {"Master": 1, "Worker": replicas}))
+    assert created(plan) == [("Master", 0)]
+    assert plan.create_services == (Slot("Master", 0),)
+
+
+def test_jax_without_replicas_has_succeeded() -> None:
+    w = world("JAXJob", {"Worker": 0})
+    w.settle()
+    assert conditions(w.status) == ["Created=True", "Succeeded=True"]
+    assert w.pods == {}
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
+def test_k06_an_empty_replica_map_is_created_and_waits(kind: str) -> None:
+    w = world(kind, {})
+    w.settle()
+    assert conditions(w.status) == ["Created=True"]
+    assert w.status.replica_statuses == {}
+
+
+@pytest.mark.parametrize("phase", ["Running", "Failed", "Pending"])
+def test_k09_a_terminating_pod_is_neither_active_nor_failed(phase: str) -> None:
+    job = make_job("JAXJob", {"Worker": 1}, restart="Never")
+    plan = plan_for(job, [pod("Worker", 0, phase, exit_code=143, container="jax", deleting=True)])
+    assert plan.status is not None
+    worker = plan.status.replica_statuses["Worker"]
+    assert (worker.active, worker.failed, worker.succeeded) == (0, 0, 0)
+    assert plan.create_pods == () == plan.delete_pods
+    assert conditions(plan.status) == ["Created=True"]
+
+
+def test_k09_a_process_that_ends_well_because_it_was_told_to_stop_has_not_succeeded() -> None:
+    job = make_job("JAXJob", {"Worker": 1})
+    plan = plan_for(job, [pod("Worker", 0, "Succeeded", exit_code=0, container="jax", deleting=True)])
+    assert plan.status is not None
+    assert plan.status.replica_statuses["Worker"].succeeded == 0
+    assert plan.status.replica_statuses["Worker"].completed_indexes == ""
+
+
+def test_k09_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
+    w = world("PyTorchJob", {"Master": 1, "Worker": 1}, restart="Never")
+    w.lingering = True
+    w.settle()
+    w.set_pods("Running")
+    w.delete("sim-worker-0")
+    assert created(w.step()) == []
+    w.finish_deletions()
+    assert created(w.step()) == [("Worker", 0)]
+    assert conditions(w.status) == ["Created=True", "Running=True"]
+
+
+def test_k12_the_older_of_two_pods_stays() -> None:
+    job = make_job("JAXJob", {"Worker": 1})
+    old = pod("Worker", 0, "Running", name="old", created=START)
+    new = pod("Worker", 0, "Running", name="a-new", created=START + timedelta(seconds=1))
+    plan = plan_for(job, [new, old])
+    assert [deletion.pod.name for deletion in plan.delete_pods] == ["a-new"]
+    assert plan.status is not None
+    assert plan.status.replica_statuses["Worker"].active == 1
+
+
+def test_k12_a_terminating_pod_does_not_outlive_a_younger_one() -> None:
+    job = make_job("JAXJob", {"Worker": 1})
+    old = pod("Worker", 0, "Running", name="old", created=START, deleting=True)
+    new = pod("Worker", 0, "Running", name="new", created=START + timedelta(seconds=1))
+    assert plan_for(job, [old, new]).delete_pods == ()
+
+
+@pytest.mark.parametrize(("replica_type", "index"), [("Worker", -1), ("", 0), ("Chief", 0)])
+def test_e034_k41_pods_without_a_slot_are_left_alone(replica_type: str, index: int) -> None:
+    job = make_job("JAXJob", {"Worker": 1})
+    plan = plan_for(job, [pod(replica_type, index, "Running", name="stray")])
+    assert created(plan) == [("Worker", 0)]
+    assert plan.delete_pods == ()
+
+
+def test_k13_a_completed_index_is_not_run_again() -> None:
+    w = world("JAXJob", {"Worker": 3})
+    w.settle()
+    w.set_pods("Running")
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].completed_indexes == "1"
+    w.delete("sim-worker-1")
+    w.settle()
+    assert "sim-worker-1" not in w.pods
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.succeeded, worker.completed_indexes) == (2, 1, "1")
+    w.set_pods("Succeeded", exit_code=0)
+    w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"
+    assert w.status.replica_statuses["Worker"].succeeded == 3
+
+
+def test_k13_with_restart_policy_always_it_is() -> None:
+    w = world("JAXJob", {"Worker": 2}, restart="Always")
+    w.settle()
+    w.set_pods("Running")
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].completed_indexes == ""
+    w.delete("sim-worker-1")
+    w.settle()
+    assert "sim-worker-1" in w.pods
+
+
+def test_k13_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
+    w = world("JAXJob", {"Worker": 2})
+    w.lingering = True
+    w.settle()
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    w.delete("sim-worker-1")
+    w.settle()
+    assert w.status.replica_statuses["Worker"].succeeded == 1
+
+
+def test_k42_entries_of_removed_types_vanish() -> None:
+    w = world("PyTorchJob", {"Master": 1, "Worker": 1})
+    w.settle()
+    del w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]
+    w.settle()
+    assert list(w.status.replica_statuses) == ["Master"]
+
+
+def test_a_terminating_service_is_not_created_a_second_time_nor_deleted_again() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    w.services["sim-worker-0"] = replace_service(w, "sim-worker-0", index=0)
+    w.services["sim-worker-4"] = replace_service(w, "sim-worker-0", index=4)
+    assert w.step() == Plan()
+
+
+def replace_service(w: World, name: str, *, index: int) -> ServiceRecord:
+    return msgspec.structs.replace(w.services[name], deleting=True, index=index)
+
+
+def test_e013_a_terminating_job_is_left_alone() -> None:
+    stored = stored_job("PyTorchJob", {"Worker": 1})
+    stored["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
+    assert World(stored, "PyTorchJob").decide() == Plan()
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
+@pytest.mark.parametrize("suspend", [True, False])
+def test_e115_pt048_k19_a_job_of_another_manager_is_left_alone(kind: str, suspend: bool) -> None:
+    policy = {"managedBy": "kueue.x-k8s.io/multikueue", "suspend": suspend}
+    w = world(kind, {"Worker": 1}, run_policy=policy)
+    assert not managed_here(w.snapshot().job)
+    assert w.decide() == Plan()
+
+
+@pytest.mark.parametrize("manager", [None, "", "kubeflow.org/training-operator"])
+def test_e116_k19_ours_are_those_that_name_nobody_or_us(manager: str | None) -> None:
+    w = world("JAXJob", {"Worker": 1}, run_policy={"managedBy": manager})
+    assert managed_here(w.snapshot().job)
+    assert len(w.decide().create_pods) == 1
+
+
+def test_e030_a_restart_policy_in_the_template_is_told_once_per_type() -> None:
+    stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 2})
+    stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = {
+        "spec": {**stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"], "restartPolicy": "Never"}
+    }
+    w = World(stored, "PyTorchJob")
+    w.settle()
+    w.delete("sim-worker-1")
+    w.settle()
+    assert texts(w.events) == [
+        "Warning SetPodTemplateRestartPolicy "
+        "Restart policy in pod template will be overwritten by restart policy in replica spec"
+    ]
+
+
+def test_a_status_of_the_go_operator_is_continued() -> None:
+    status = JobStatus(replica_statuses={"Worker": ReplicaStatus(active=1)}, start_time=START)
+    job = replace(make_job("JAXJob", {"Worker": 1}), status=status)
+    plan = plan_for(job, [pod("Worker", 0, "Running")])
+    assert plan.status is not None
+    assert plan.status.start_time == START
+    assert conditions(plan.status) == ["Created=True", "Running=True"]

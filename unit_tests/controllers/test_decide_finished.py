@@ -1,0 +1,204 @@
+"""A finished job: clean-up, last counters, time to live (engine.md S5, 10, 13)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import START, World, conditions, world
+
+from training_api.models.common import ConditionStatus, JobCondition, JobStatus, ReplicaStatus
+from training_controllers.engine.model import Counter, Plan
+
+
+def succeeded(run_policy: dict[str, Any] | None = None) -> World:
+    """A PyTorchJob whose Master has succeeded, one worker too, while another one runs and a third is Pending."""
+    w = world("PyTorchJob", {"Master": 1, "Worker": 3}, run_policy=run_policy)
+    w.settle()
+    w.set_pods("Running", "sim-master-0", "sim-worker-1")
+    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
+    w.settle()
+    w.set_pods("Succeeded", "sim-master-0", exit_code=0)
+    return w
+
+
+def test_k17_success_is_stored_before_anything_is_deleted() -> None:
+    w = succeeded({"cleanPodPolicy": "All"})
+    plan = w.step()
+    assert not (plan.delete_pods or plan.delete_services or plan.create_pods)
+    assert plan.again_after == 0
+    assert plan.counters == (Counter.SUCCESSFUL,)
+    w.settle()
+    assert w.pods == {} == w.services
+    assert w.counters.count(Counter.SUCCESSFUL) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "pods", "services"),
+    [
+        ("All", [], []),
+        ("Running", ["sim-master-0", "sim-worker-0"], []),
+        ("None", ["sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2"], ["sim-worker-1", "sim-worker-2"]),
+        (None, ["sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2"], ["sim-worker-1", "sim-worker-2"]),
+        ("Whatever", [], []),  # E-089: stored before there was an enumeration
+    ],
+)
+def test_e083_e084_e085_k36_what_the_policy_leaves(policy: str | None, pods: list[str], services: list[str]) -> None:
+    w = succeeded({"cleanPodPolicy": policy})
+    w.settle()
+    assert list(w.pods) == pods
+    assert list(w.services) == services
+
+
+def test_k36_the_last_services_go_when_the_kept_pods_end() -> None:
+    w = succeeded()
+    w.settle()
+    w.set_pods("Succeeded", exit_code=0)
+    w.settle()
+    assert w.services == {}
+    assert len(w.pods) == 4
+
+
+def test_e081_what_was_active_counts_as_succeeded() -> None:
+    w = succeeded()
+    w.step()
+    assert w.status.replica_statuses["Worker"].active == 1
+    w.settle()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.ready, worker.succeeded) == (0, 0, 2)
+
+
+def failed_with_two_active() -> World:
+    w = world("JAXJob", {"Worker": 3})
+    w.settle()
+    w.set_pods("Running")
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+    return w
+
+
+def test_k42_a_failed_job_counts_only_pods_that_still_run() -> None:
+    w = failed_with_two_active()
+    w.settle()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.ready, worker.failed) == (2, 2, 1)
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].active == 1
+    w.delete("sim-worker-2")
+    w.settle()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.ready, worker.failed, worker.succeeded) == (0, 0, 1, 0)
+
+
+def test_k42_of_a_failed_job_a_stray_pod_is_not_active() -> None:
+    w = failed_with_two_active()
+    w.pods["stray"] = msgspec.structs.replace(w.pods["sim-worker-1"], name="stray", uid="stray", index=-1)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].active == 2
+
+
+def test_pods_that_appear_later_are_cleaned_up_too() -> None:
+    w = succeeded({"cleanPodPolicy": "All"})
+    late = w.pods["sim-worker-1"]
+    w.settle()
+    w.pods[late.name] = late
+    w.settle()
+    assert w.pods == {}
+
+
+def test_terminating_pods_are_not_deleted_again() -> None:
+    w = succeeded({"cleanPodPolicy": "All"})
+    w.lingering = True
+    w.settle()
+    assert w.step() == Plan()
+    assert all(pod.deleting for pod in w.pods.values())
+
+
+def test_e113_suspending_a_finished_job_changes_nothing() -> None:
+    w = succeeded()
+    w.settle()
+    before = w.status.conditions
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    assert w.status.conditions == before
+    assert len(w.pods) == 4
+
+
+def test_a_finished_job_says_nothing_about_its_pods() -> None:
+    w = succeeded()
+    w.settle()
+    told = len(w.events)
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.settle()
+    assert len(w.events) == told
+
+
+def test_e102_without_time_to_live_the_job_stays() -> None:
+    w = succeeded()
+    w.settle()
+    assert w.again_after is None
+    w.advance(10**9)
+    w.settle()
+    assert not w.deleted
+
+
+@pytest.mark.parametrize("suspend", [False, True])
+def test_e103_e104_k16_the_job_is_deleted_when_its_time_is_over(suspend: bool) -> None:
+    w = succeeded({"ttlSecondsAfterFinished": 100})
+    w.settle()
+    w.patch(runPolicy={"ttlSecondsAfterFinished": 100, "suspend": suspend})
+    w.advance(40)
+    w.step()
+    assert (w.deleted, w.again_after) == (False, 60)
+    w.advance(60)
+    w.step()
+    assert (w.deleted, w.again_after) == (True, None)
+
+
+def test_e105_a_time_to_live_of_0_ends_in_the_pass_after_the_status_is_stored() -> None:
+    w = succeeded({"ttlSecondsAfterFinished": 0})
+    assert not w.step().delete_job
+    assert w.step().delete_job
+
+
+def test_k05_a_permanent_exit_code_starts_the_time_to_live() -> None:
+    w = world("JAXJob", {"Worker": 1}, restart="ExitCode", run_policy={"ttlSecondsAfterFinished": 10})
+    w.settle()
+    w.set_pods("Failed", exit_code=2)
+    w.settle()
+    assert w.again_after == 10
+    w.advance(10)
+    w.step()
+    assert w.deleted
+
+
+@pytest.mark.parametrize("kind", ["Failed", "Succeeded"])
+@pytest.mark.parametrize("known", [True, False])
+def test_e106_k05_a_job_that_v1_left_without_completion_time_gets_one(kind: str, known: bool) -> None:
+    w = world("JAXJob", {"Worker": 1}, run_policy={"ttlSecondsAfterFinished": 10})
+    failed = START - timedelta(seconds=7)
+    end = JobCondition(
+        type=kind, status=ConditionStatus.TRUE, reason=f"JAXJob{kind}", last_transition_time=failed if known else None
+    )
+    w.status = JobStatus(conditions=(end,), replica_statuses={"Worker": ReplicaStatus(failed=1)})
+    plan = w.step()
+    assert plan.status is not None
+    assert plan.status.completion_time == (failed if known else START)
+    assert plan.again_after == (3 if known else 10)
+    assert plan.counters == () == plan.events
+
+
+def test_k42_a_finished_job_of_the_go_operator_loses_entries_of_removed_types() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    done = JobCondition(type="Succeeded", status=ConditionStatus.TRUE, reason="JAXJobSucceeded")
+    w.status = JobStatus(
+        conditions=(done,),
+        completion_time=START,
+        replica_statuses={"Worker": ReplicaStatus(active=1), "Master": ReplicaStatus(active=1)},
+    )
+    w.settle()
+    assert w.status.replica_statuses == {"Worker": ReplicaStatus(succeeded=1)}

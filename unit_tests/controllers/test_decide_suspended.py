@@ -1,0 +1,120 @@
+"""Suspending and resuming (engine.md S6, S7, 14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import START, World, conditions, message, texts, world
+
+from training_controllers.engine.model import Plan
+
+
+def suspend(w: World, on: bool = True) -> None:
+    w.patch(runPolicy={**w.stored["spec"]["runPolicy"], "suspend": on})
+
+
+def running(kind: str = "PyTorchJob", **run_policy: Any) -> World:
+    w = world(kind, {"Worker": 2}, run_policy=run_policy)
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    return w
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
+def test_e109_jax024_created_suspended(kind: str) -> None:
+    w = world(kind, {"Worker": 1}, run_policy={"suspend": True})
+    w.settle()
+    assert w.pods == {} == w.services
+    assert w.status.start_time is None
+    assert w.status.replica_statuses == {}
+    assert conditions(w.status) == ["Created=True", "Suspended=True"]
+    assert texts(w.events) == [f"Normal {kind}Suspended {kind} sim is suspended."]
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
+@pytest.mark.parametrize("policy", ["None", "Running", "All"])
+def test_e110_e086_pt046_jax025_suspending_a_running_job(kind: str, policy: str) -> None:
+    w = running(kind, cleanPodPolicy=policy)
+    w.advance(5)
+    suspend(w)
+    w.settle()
+    assert w.pods == {} == w.services
+    assert conditions(w.status) == ["Running=False", "Created=True", "Suspended=True"]
+    by_type = {condition.type: condition for condition in w.status.conditions}
+    assert by_type["Running"].reason == by_type["Suspended"].reason == f"{kind}Suspended"
+    assert message(w.status, "Running") == message(w.status, "Suspended") == f"{kind} sim is suspended."
+    assert w.status.start_time == START
+    assert w.status.replica_statuses["Worker"].active == 0
+    assert w.status.replica_statuses["Worker"].ready == 0
+
+
+def test_e112_k48_the_event_comes_once() -> None:
+    w = running()
+    suspend(w)
+    w.settle()
+    assert w.step() == Plan()
+    assert len(w.events) == 1
+
+
+def test_e111_pt047_jax025_resuming() -> None:
+    w = running()
+    suspend(w)
+    w.settle()
+    w.advance(100)
+    suspend(w, False)
+    w.settle()
+    assert len(w.pods) == 2 == len(w.services)
+    assert w.status.start_time == w.now
+    assert conditions(w.status) == ["Running=False", "Suspended=False", "Created=True"]
+    assert message(w.status, "Suspended") == "PyTorchJob sim is resumed."
+    assert next(c for c in w.status.conditions if c.type == "Suspended").reason == "PyTorchJobResumed"
+    assert texts(w.events)[-1] == "Normal PyTorchJobResumed PyTorchJob sim is resumed."
+    w.set_pods("Running")
+    w.settle()
+    assert conditions(w.status) == ["Suspended=False", "Created=True", "Running=True"]
+    assert len(w.events) == 2
+
+
+@pytest.mark.parametrize("phase", ["Running", "Failed", "Succeeded"])
+def test_e114_k09_pods_that_still_stop_at_resume_do_not_count(phase: str) -> None:
+    w = running("JAXJob")
+    w.lingering = True
+    suspend(w)
+    w.settle()
+    w.set_pods(phase, exit_code=None if phase == "Running" else 0)
+    suspend(w, False)
+    w.settle()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.failed, worker.succeeded, worker.completed_indexes) == (0, 0, 0, "")
+    w.finish_deletions()
+    w.settle()
+    assert [pod.phase for pod in w.pods.values()] == ["Pending", "Pending"]
+
+
+def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
+    w.settle()
+    w.set_pods("Running", "sim-worker-0", restarts=3)
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    suspend(w)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].restarts == 3
+    suspend(w, False)
+    w.settle()
+    assert list(w.pods) == ["sim-worker-0"]
+    assert w.pods["sim-worker-0"].restarts_before == 3
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.restarts, worker.succeeded, worker.completed_indexes) == (3, 1, "1")
+
+
+def test_stray_pods_go_too() -> None:
+    w = running()
+    stray = w.pods.pop("sim-worker-1")
+    w.pods["stray"] = msgspec.structs.replace(stray, name="stray", index=-1)
+    suspend(w)
+    w.settle()
+    assert w.pods == {}

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from unit_tests.controllers.builders import UID, make_job
+
+from training_controllers.engine.model import Slot
+from training_controllers.names import job_labels, owner_reference, replica_labels, replica_name
+
+
+def test_slashes_become_dashes() -> None:
+    assert replica_name("1/2/3/4/5", Slot("WORKER", 1)) == "1-2-3-4-5-worker-1"
+
+
+def test_e024_labels_of_a_replica() -> None:
+    job = make_job("PyTorchJob", {"Master": 1})
+    assert replica_labels(job, Slot("Master", 3)) == {
+        "training.kubeflow.org/operator-name": "pytorchjob-controller",
+        "training.kubeflow.org/job-name": "sim",
+        "training.kubeflow.org/replica-type": "master",
+        "training.kubeflow.org/replica-index": "3",
+    }
+    assert job_labels(make_job("JAXJob", {}, name="a/b"))["training.kubeflow.org/job-name"] == "a-b"
+
+
+def test_e028_the_job_is_the_controller_and_blocks_its_deletion() -> None:
+    assert owner_reference(make_job("JAXJob", {})) == {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "JAXJob",
+        "name": "sim",
+        "uid": UID,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,86 @@
+"""Events about pods: v1's texts, each of them once (engine.md 6.3, 17.3, K-39)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import pod, texts, world
+
+from training_controllers.engine.pod_events import abnormal_states, exits
+from training_controllers.records import ContainerState
+
+
+@pytest.mark.parametrize("code", [0, 1, 137])
+def test_e048_an_ended_main_container_is_told(code: int) -> None:
+    events = list(exits([pod("Worker", 0, "Failed", exit_code=code)], "pytorch"))
+    assert texts(events) == [f"Normal ExitedWithCode Pod: ns.sim-worker-0 exited with code {code}"]
+
+
+def test_e048_other_containers_are_not() -> None:
+    states = (ContainerState("pytorch", init=True, exit_code=1), ContainerState("sidecar", exit_code=1))
+    assert list(exits([pod("Worker", 0, "Running", containers=states)], "pytorch")) == []
+
+
+def test_k39_an_exit_is_told_once_per_end_of_the_container() -> None:
+    w = world("JAXJob", {"Worker": 2})
+    w.settle()
+    w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=0)
+    w.settle()
+    w.settle()
+    assert len(w.events) == 2  # the exit, and the abnormal state of a running pod
+    w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=1)
+    w.settle()
+    assert [event.reason for event in w.events] == ["Error", "ExitedWithCode", "Error", "ExitedWithCode"]
+
+
+CRASH = ContainerState("pytorch", waiting=True, reason="CrashLoopBackOff", message="back-off 10s", restarts=1)
+KILLED = ContainerState("side", exit_code=137, reason="OOMKilled", message="bye")
+PULL = ContainerState("prep", init=True, waiting=True, reason="ImagePullBackOff", message="no such image")
+CREATING = ContainerState("pytorch", waiting=True, reason="ContainerCreating")
+ENDED = ContainerState("side", exit_code=0, reason="Completed", message="fine")
+
+
+@pytest.mark.parametrize(
+    ("containers", "expected"),
+    [
+        ((CRASH,), ["Warning CrashLoopBackOff Error pod sim-worker-0 container pytorch waiting message: back-off 10s"]),
+        ((KILLED,), ["Warning OOMKilled Error pod sim-worker-0 container side exitCode: 137 terminated message: bye"]),
+        ((PULL,), ["Warning ImagePullBackOff Error pod sim-worker-0 container prep waiting message: no such image"]),
+        ((PULL, CREATING), []),
+        ((CREATING, ENDED), []),
+        ((), []),
+    ],
+)
+def test_e049_abnormal_containers_of_active_pods(containers: tuple[ContainerState, ...], expected: list[str]) -> None:
+    assert texts(list(abnormal_states([pod("Worker", 0, "Pending", containers=containers)]))) == expected
+
+
+def test_e050_a_condition_that_does_not_hold() -> None:
+    waiting = pod("Worker", 0, "Pending", condition_reason="Unschedulable", condition_message="0/3 nodes")
+    assert texts(list(abnormal_states([waiting]))) == [
+        "Warning Unschedulable Error pod sim-worker-0 condition message: 0/3 nodes"
+    ]
+
+
+@pytest.mark.parametrize("state", [{"phase": "Failed"}, {"phase": "Succeeded"}, {"deleting": True}])
+def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
+    ended = msgspec.structs.replace(pod("Worker", 0, "Running", containers=(CRASH,)), **state)
+    assert list(abnormal_states([ended])) == []
+
+
+def test_k39_a_state_is_told_once_until_the_container_restarts() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    for restarts in (0, 0, 1, 1):
+        crash = msgspec.structs.replace(CRASH, name="jax", restarts=restarts)
+        w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], containers=(crash,))
+        w.settle()
+    assert [event.reason for event in w.events] == ["CrashLoopBackOff"] * 2
+
+
+def test_abnormal_states_are_told_in_the_pass_that_fails_the_job() -> None:
+    w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 5})
+    w.settle()
+    w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], containers=(CRASH,))
+    w.advance(5)
+    assert [event.reason for event in w.step().events] == ["CrashLoopBackOff", "JAXJobFailed"]

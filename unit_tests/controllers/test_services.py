@@ -1,0 +1,101 @@
+"""Service bodies (engine.md 7.4, K-29, K-31)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tests.controllers.builders import load, make_job, stored_job
+
+from training_controllers.engine.model import Slot
+from training_controllers.engine.services import build_service, service_ports
+from training_controllers.pod_spec import CannotBuild
+
+
+def test_e059_e060_a_headless_service_that_selects_its_pod() -> None:
+    body = build_service(make_job("PyTorchJob", {"Master": 1, "Worker": 1}), Slot("Master", 0))
+    labels = {
+        "training.kubeflow.org/operator-name": "pytorchjob-controller",
+        "training.kubeflow.org/job-name": "sim",
+        "training.kubeflow.org/replica-type": "master",
+        "training.kubeflow.org/replica-index": "0",
+    }
+    assert (body["apiVersion"], body["kind"]) == ("v1", "Service")
+    assert body["metadata"]["name"] == "sim-master-0"
+    assert body["metadata"]["namespace"] == "ns"
+    assert body["metadata"]["labels"] == labels
+    assert body["metadata"]["ownerReferences"][0]["controller"] is True
+    assert body["spec"] == {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": labels,
+        "ports": [{"name": "pytorchjob-port", "port": 23456, "protocol": "TCP"}],
+    }
+
+
+def test_e061_the_ports_are_those_of_the_main_container() -> None:
+    stored = stored_job("JAXJob", {"Worker": 1})
+    stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = [
+        {"name": "side", "image": "s", "ports": [{"containerPort": 1}]},
+        {"name": "jax", "image": "i", "ports": [{"name": "metrics", "containerPort": 9090}]},
+    ]
+    ports = build_service(load("JAXJob", stored), Slot("Worker", 0))["spec"]["ports"]
+    assert [(port["name"], port["port"]) for port in ports] == [("metrics", 9090), ("jaxjob-port", 6666)]
+
+
+def test_e062_without_main_container_there_is_no_service() -> None:
+    stored = stored_job("JAXJob", {"Worker": 1})
+    stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = [{"name": "other", "image": "i"}]
+    with pytest.raises(CannotBuild, match="failed to find the port"):
+        build_service(load("JAXJob", stored), Slot("Worker", 0))
+
+
+def test_a_port_without_number_is_no_service() -> None:
+    stored = stored_job("JAXJob", {"Worker": 1})
+    container = stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    container["ports"] = [{"name": "jaxjob-port"}]
+    with pytest.raises(CannotBuild, match="container port 'jaxjob-port' has no number"):
+        build_service(load("JAXJob", stored), Slot("Worker", 0))
+
+
+@pytest.mark.parametrize(
+    ("container_ports", "expected"),
+    [
+        ([], []),
+        ([(80, None, "a"), (81, None, "b")], [("a", 80, "TCP"), ("b", 81, "TCP")]),
+        ([(80, None, ""), (81, None, "")], [("tcp-80", 80, "TCP"), ("tcp-81", 81, "TCP")]),
+        ([(80, "TCP", "a"), (80, "UDP", "b")], [("a", 80, "TCP"), ("b", 80, "UDP")]),
+        ([(80, None, ""), (80, None, "a")], [("a", 80, "TCP")]),
+        ([(80, None, "a"), (80, None, "b")], [("a", 80, "TCP")]),
+        ([(80, None, ""), (81, None, "tcp-80")], [("tcp-80x", 80, "TCP"), ("tcp-80", 81, "TCP")]),
+        ([(80, "SCTP", "")], [("sctp-80", 80, "SCTP")]),
+    ],
+)
+def test_k29_ports_are_unique_and_named(
+    container_ports: list[tuple[int, str | None, str]], expected: list[tuple[str, int, str]]
+) -> None:
+    given_ports: list[dict[str, Any]] = [
+        {"containerPort": number, **({"protocol": protocol} if protocol else {}), **({"name": name} if name else {})}
+        for number, protocol, name in container_ports
+    ]
+    ports = service_ports(given_ports)
+    assert [(port["name"], port["port"], port["protocol"]) for port in ports] == expected
+
+
+PORTS = st.lists(
+    st.fixed_dictionaries(
+        {"containerPort": st.integers(1, 4)},
+        optional={"protocol": st.sampled_from(["TCP", "UDP"]), "name": st.sampled_from(["a", "b", "tcp-1"])},
+    ),
+    unique_by=lambda port: port.get("name") or id(port),
+)
+
+
+@given(PORTS)
+def test_k29_the_api_server_would_accept_any_of_them(container_ports: list[dict[str, Any]]) -> None:
+    ports = service_ports(container_ports)
+    assert len({port["name"] for port in ports}) == len(ports)
+    assert len({(port["port"], port["protocol"]) for port in ports}) == len(ports)
+    assert {port["port"] for port in ports} == {port["containerPort"] for port in container_ports}
