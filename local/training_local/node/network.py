@@ -135,6 +135,7 @@ class Network:
         self._scopes: dict[str, Scope] = {}
         self._services: dict[str, dict[str, Service]] = {}
         self._addresses = addresses()
+        self._closing: set[asyncio.Task[None]] = set()
 
     def scope(self, pod: Pod) -> Scope:
         """The scope of a pod, made if it is the first one."""
@@ -156,13 +157,16 @@ class Network:
             await scope.remove(pod)
             if not scope.peers and self._scopes.get(pod.scope) is scope:
                 del self._scopes[pod.scope]
-                await scope.close()
+                closing = asyncio.create_task(scope.close())
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
+                await asyncio.shield(closing)
 
     async def close(self) -> None:
         """End every pod."""
         scopes = list(self._scopes.values())
         self._scopes.clear()
-        await asyncio.gather(*(scope.close() for scope in scopes))
+        await asyncio.gather(*(scope.close() for scope in scopes), *self._closing)
 
     def put_service(self, service: Service, *, gone: bool) -> None:
         """Note a change of a service."""

@@ -39,6 +39,8 @@ class Terminated:
 
 State = Waiting | Running | Terminated
 
+ENDS = ("Succeeded", "Failed")
+
 CREATING = Waiting("ContainerCreating")
 INITIALIZING = Waiting("PodInitializing")
 
@@ -105,7 +107,14 @@ def ready(view: PodView, container: Container) -> bool:
 
 
 def phase(pod: Pod, view: PodView) -> str:
-    """The pod's phase."""
+    """The pod's phase: it is an end only when no process is left."""
+    reached = _phase(pod, view)
+    if reached in ENDS and any(isinstance(known.state, Running) for known in view.containers.values()):
+        return "Running" if initialized(pod, view) else "Pending"
+    return reached
+
+
+def _phase(pod: Pod, view: PodView) -> str:
     if view.failure:
         return "Failed"
     if not initialized(pod, view):
@@ -160,7 +169,7 @@ def _container_status(pod: Pod, container: Container, view: PodView, current: st
         "name": container.name,
         "image": container.image,
         "imageID": "",
-        "ready": done if init else running and current not in ("Succeeded", "Failed"),
+        "ready": done if init else running and current not in ENDS,
         "started": running,
         "restartCount": known.restarts,
         "state": _state(known.state),

@@ -155,6 +155,16 @@ class Cluster:
         stream = await self.node.logs(namespace, name, container, LogQuery(**query))
         return b"".join([chunk async for chunk in stream]).decode()
 
+    async def says(self, name: str, text: str, container: str = "main") -> None:
+        """Wait until a running container has printed `text`."""
+        seen = ""
+        async with asyncio.timeout(20):
+            async for chunk in await self.node.logs("default", name, container, LogQuery(follow=True)):
+                seen += chunk.decode()
+                if text in seen:
+                    return
+        raise AssertionError(f"{name} ended without saying {text!r}: {seen}")
+
 
 def pod(name: str, *command: str, job: str = "", container: Json | None = None, **spec: Any) -> Json:
     """A pod with one container `main`; `job` is the uid of its owner."""

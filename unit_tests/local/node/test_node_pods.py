@@ -2,13 +2,223 @@
 
 from __future__ import annotations
 
-from unit_tests.local.node.support import Cluster
+import pytest
+from unit_tests.local.node.support import Cluster, pod
+
+
+def condition(status: dict, name: str) -> dict:
+    return next(c for c in status["conditions"] if c["type"] == name)
 
 
 async def test_a_pod_runs_and_succeeds(cluster: Cluster) -> None:
     status = await cluster.run("hello", "sh", "-c", "echo hello; echo oops >&2")
     assert status["phase"] == "Succeeded"
+    assert status["startTime"]
+    assert status["podIP"]
+    assert status["hostIP"] == "127.0.0.1"
     (container,) = status["containerStatuses"]
-    assert container["state"]["terminated"]["exitCode"] == 0
-    assert container["state"]["terminated"]["reason"] == "Completed"
+    ended = container["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
+    assert ended["startedAt"] <= ended["finishedAt"]
+    assert (container["ready"], container["started"], container["restartCount"]) == (False, False, 0)
+    assert condition(status, "Ready")["reason"] == "PodCompleted"
+    assert condition(status, "PodScheduled")["status"] == "True"
+    assert condition(status, "Initialized")["status"] == "True"
     assert sorted((await cluster.log("hello")).splitlines()) == ["hello", "oops"]
+
+
+async def test_a_running_pod_is_ready(cluster: Cluster) -> None:
+    await cluster.api.create("pods", pod("sleeper", "sleep", "60"))
+    status = await cluster.api.running("sleeper")
+    (container,) = status["containerStatuses"]
+    assert container["ready"]
+    assert container["started"]
+    assert "running" in container["state"]
+    assert condition(status, "Ready")["status"] == condition(status, "ContainersReady")["status"] == "True"
+    phases = [(p.get("status") or {}).get("phase") for p in cluster.api.history["sleeper"]]
+    assert phases.index("Pending") < phases.index("Running")
+    assert cluster.api.pod("sleeper")["spec"]["nodeName"] == "local"
+    assert ("sleeper", "Normal", "Scheduled") in [event[:3] for event in cluster.api.events]
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "signal"),
+    [
+        ("import sys; sys.exit(1)", 1, None),
+        ("import ctypes; ctypes.string_at(0)", 139, 11),
+        ("import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_DFL); sys.exit(143)", 143, None),
+    ],
+)
+async def test_exit_codes(cluster: Cluster, script: str, code: int, signal: int | None) -> None:
+    status = await cluster.run("dying", "python", "-c", script)
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert status["phase"] == "Failed"
+    assert condition(status, "Ready")["reason"] == "PodFailed"
+    assert (ended["exitCode"], ended.get("signal"), ended["reason"]) == (code, signal, "Error")
+
+
+async def test_a_program_that_does_not_exist(cluster: Cluster) -> None:
+    status = await cluster.run("absent", "no-such-program")
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+    assert "no-such-program" in ended["message"]
+
+
+async def test_a_container_without_command_waits_and_says_why(cluster: Cluster) -> None:
+    await cluster.api.create("pods", pod("bare"))
+    waiting = await cluster.api.until(
+        lambda: (
+            cluster.api.phase("bare")
+            and (w := cluster.api.pod("bare")["status"]["containerStatuses"][0]["state"].get("waiting"))
+            and w["reason"] != "ContainerCreating"
+            and w
+        )
+    )
+    assert waiting["reason"] == "CreateContainerConfigError"
+    assert "'main' has no command" in waiting["message"]
+    assert any(kind == "Warning" and "no command" in message for _, kind, _, message in cluster.api.events)
+    await cluster.api.delete("bare")
+    await cluster.api.gone("bare")
+
+
+async def test_on_failure_restarts_until_success(cluster: Cluster) -> None:
+    script = "test -e $MARK/second && exit 0; test -e $MARK/first && touch $MARK/second; touch $MARK/first; exit 7"
+    volumes = {"volumes": [{"name": "mark", "hostPath": {"path": str(cluster.state.parent)}}]}
+    container = {
+        "env": [{"name": "MARK", "value": "/mark"}],
+        "volumeMounts": [{"name": "mark", "mountPath": "/mark"}],
+    }
+    status = await cluster.run("again", "sh", "-c", script, restartPolicy="OnFailure", container=container, **volumes)
+    assert status["phase"] == "Succeeded"
+    (container_status,) = status["containerStatuses"]
+    assert container_status["restartCount"] == 2
+    assert container_status["lastState"]["terminated"]["exitCode"] == 7
+    assert ("again", "Warning", "BackOff") in [event[:3] for event in cluster.api.events]
+    states = [p["status"]["containerStatuses"][0]["state"] for p in cluster.api.history["again"] if "status" in p]
+    assert "CrashLoopBackOff" in [s["waiting"]["reason"] for s in states if "waiting" in s]
+
+
+async def test_always_restarts_after_success(cluster: Cluster) -> None:
+    await cluster.api.create("pods", pod("forever", "true", restartPolicy="Always"))
+    await cluster.api.until(
+        lambda: (
+            cluster.api.phase("forever")
+            and cluster.api.pod("forever")["status"]["containerStatuses"][0]["restartCount"] > 1
+        )
+    )
+    assert cluster.api.phase("forever") == "Running"
+    await cluster.api.delete("forever")
+    await cluster.api.gone("forever")
+
+
+async def test_init_containers_run_in_order_before_the_others(cluster: Cluster) -> None:
+    shared = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}], "image": "none"}
+    inits = [
+        {"name": "one", "command": ["sh", "-c", "echo one >> /shared/log"], **shared},
+        {"name": "two", "command": ["sh", "-c", "echo two >> /shared/log"], **shared},
+    ]
+    status = await cluster.run(
+        "staged",
+        *("sh", "-c", "cat /shared/log"),
+        container=shared,
+        initContainers=inits,
+        volumes=[{"name": "shared", "emptyDir": {}}],
+    )
+    assert status["phase"] == "Succeeded"
+    assert await cluster.log("staged") == "one\ntwo\n"
+    assert [c["state"]["terminated"]["exitCode"] for c in status["initContainerStatuses"]] == [0, 0]
+    assert [c["ready"] for c in status["initContainerStatuses"]] == [True, True]
+
+
+async def test_a_failed_init_container_fails_the_pod(cluster: Cluster) -> None:
+    inits = [{"name": "check", "image": "none", "command": ["sh", "-c", "exit 3"]}]
+    status = await cluster.run("unready", "true", initContainers=inits)
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "PodInitializing"
+    assert condition(status, "Initialized")["reason"] == "ContainersNotInitialized"
+
+
+async def test_a_failed_init_container_is_restarted(cluster: Cluster) -> None:
+    script = "test -e /shared/seen || { touch /shared/seen; exit 1; }"
+    shared = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+    inits = [{"name": "check", "image": "none", "command": ["sh", "-c", script], **shared}]
+    status = await cluster.run(
+        "patient",
+        "true",
+        initContainers=inits,
+        restartPolicy="OnFailure",
+        volumes=[{"name": "shared", "emptyDir": {}}],
+    )
+    assert status["phase"] == "Succeeded"
+    assert status["initContainerStatuses"][0]["restartCount"] == 1
+
+
+async def test_a_sidecar_runs_along_and_ends_with_the_pod(cluster: Cluster) -> None:
+    shared = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+    script = "trap 'exit 0' TERM; touch /shared/up; while true; do sleep 0.02; done"
+    sidecar = {"name": "side", "image": "none", "restartPolicy": "Always", "command": ["sh", "-c", script], **shared}
+    status = await cluster.run(
+        "accompanied",
+        *("sh", "-c", "while ! test -e /shared/up; do sleep 0.02; done"),
+        container=shared,
+        initContainers=[sidecar],
+        volumes=[{"name": "shared", "emptyDir": {}}],
+    )
+    assert status["phase"] == "Succeeded"
+    assert status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+
+
+async def test_several_containers_of_a_pod(cluster: Cluster) -> None:
+    body = pod("pair", "sh", "-c", "exit 0")
+    body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sh", "-c", "exit 4"]})
+    await cluster.api.create("pods", body)
+    status = await cluster.api.ended("pair")
+    assert status["phase"] == "Failed"
+    assert [c["state"]["terminated"]["exitCode"] for c in status["containerStatuses"]] == [0, 4]
+
+
+async def test_deletion_lets_a_process_end_itself(cluster: Cluster) -> None:
+    script = "trap 'echo bye; exit 143' TERM; echo up; while true; do sleep 0.02; done"
+    await cluster.api.create("pods", pod("polite", "sh", "-c", script))
+    await cluster.api.running("polite")
+    await cluster.says("polite", "up")
+    await cluster.api.delete("polite", grace=30)
+    await cluster.api.gone("polite")
+    assert "bye" in _files(cluster, "polite")
+    last = cluster.api.history["polite"][-1]["status"]["containerStatuses"][0]["state"]
+    assert last["terminated"]["exitCode"] == 143
+
+
+async def test_deletion_kills_a_process_that_stays(cluster: Cluster) -> None:
+    await cluster.api.create("pods", pod("stubborn", "sh", "-c", "trap '' TERM; while true; do sleep 0.02; done"))
+    await cluster.api.running("stubborn")
+    await cluster.api.delete("stubborn", grace=0)
+    await cluster.api.gone("stubborn")
+    last = cluster.api.history["stubborn"][-1]["status"]["containerStatuses"][0]["state"]
+    assert (last["terminated"]["exitCode"], last["terminated"]["signal"]) == (137, 9)
+
+
+async def test_a_pod_that_outlives_its_deadline_fails(cluster: Cluster) -> None:
+    status = await cluster.run("slow", "sleep", "60", activeDeadlineSeconds=0, terminationGracePeriodSeconds=0)
+    assert status["phase"] == "Failed"
+    assert status["reason"] == "DeadlineExceeded"
+
+
+async def test_a_gated_pod_is_not_scheduled(cluster: Cluster) -> None:
+    await cluster.api.create("pods", pod("gated", "true", schedulingGates=[{"name": "wait"}]))
+    await cluster.run("after", "true")
+    assert not cluster.api.phase("gated")
+
+
+async def test_one_broken_pod_does_not_stop_the_node(cluster: Cluster) -> None:
+    broken = pod("broken", "true")
+    broken["spec"]["containers"] = "none"
+    await cluster.api.create("pods", broken)
+    evil = pod("evil", "true")
+    evil["spec"]["containers"][0]["name"] = "../evil"
+    await cluster.api.create("pods", evil)
+    assert (await cluster.run("fine", "true"))["phase"] == "Succeeded"
+
+
+def _files(cluster: Cluster, name: str) -> str:
+    return "".join(path.read_text() for path in cluster.state.glob(f"pods/default_{name}_*/main/*.log"))

@@ -7,7 +7,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
@@ -146,13 +146,7 @@ class IsolatedPods:
 
     def _pause(self) -> int:
         with self._new_processes():
-            pid = os.fork()
-        if pid:
-            return pid
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps orphans
-        signal.set_wakeup_fd(-1)
-        while True:
-            signal.pause()
+            return os.fork() or _reap_for_ever()
 
     @contextmanager
     def _new_processes(self, pause: int = 0) -> Iterator[None]:
@@ -198,6 +192,17 @@ class IsolatedPods:
 
     def close(self) -> None:
         """The kernel ends every process of the namespace together with this one."""
+
+
+def _reap_for_ever() -> NoReturn:
+    """Be the first process of a pod whose containers share process ids."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then reaps orphans
+        while True:
+            signal.pause()
+    finally:
+        os._exit(0)
 
 
 def _namespace(name: str) -> int:

@@ -1,0 +1,237 @@
+"""What pods see of each other and of the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from unit_tests.local.node.support import Cluster, cluster_in, pod, service
+
+SERVER = """
+import os, socket
+server = socket.create_server(("", 23456), reuse_port=False)
+print("listening", flush=True)
+with server.accept()[0] as connection:
+    connection.sendall(os.environ["ANSWER"].encode())
+"""
+CLIENT = """
+import socket, sys, time
+while True:
+    try:
+        with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
+            print(connection.recv(100).decode())
+            break
+    except OSError:
+        time.sleep(0.02)
+"""
+
+
+def answer(text: str) -> dict:
+    return {"env": [{"name": "ANSWER", "value": text}]}
+
+
+async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
+    api = sandboxed.api
+    for job in ("red", "blue"):
+        await api.create("services", service(f"{job}-master-0"))
+        await api.create("pods", pod(f"{job}-master-0", "python", "-c", SERVER, job=job, container=answer(job)))
+    for job in ("red", "blue"):
+        await api.running(f"{job}-master-0")
+        host = f"{job}-master-0.default.svc.cluster.local"
+        await api.create("pods", pod(f"{job}-worker-0", "python", "-c", CLIENT, host, "23456", job=job))
+    for job in ("red", "blue"):
+        assert (await api.ended(f"{job}-worker-0"))["phase"] == "Succeeded"
+        assert await sandboxed.log(f"{job}-worker-0") == f"{job}\n"
+        assert (await api.ended(f"{job}-master-0"))["phase"] == "Succeeded"
+
+
+async def test_jobs_do_not_see_each_other(sandboxed: Cluster) -> None:
+    await sandboxed.api.create("services", service("red-master-0"))
+    await sandboxed.api.create("pods", pod("red-master-0", "sleep", "60", job="red"))
+    status = await sandboxed.api.running("red-master-0")
+    script = "import socket; socket.create_connection((__import__('sys').argv[1], 23456), timeout=0.3)"
+    stranger = await sandboxed.run("stranger", "python", "-c", script, status["podIP"], job="blue")
+    assert stranger["phase"] == "Failed"
+    assert (await sandboxed.run("unnamed", "nslookup", "red-master-0", job="blue"))["phase"] == "Failed"
+
+
+async def test_names_lead_to_ready_pods_only_unless_published_before(sandboxed: Cluster) -> None:
+    api = sandboxed.api
+    body = pod("starting", "sleep", "60", job="red")
+    body["spec"]["initContainers"] = [{"name": "wait", "image": "none", "command": ["sleep", "60"]}]
+    await api.create("services", service("later", "starting"))
+    await api.create("services", service("at-once", "starting", publishNotReadyAddresses=True))
+    await api.create("pods", body)
+    await api.until(lambda: api.pod("starting").get("status", {}).get("podIP"))
+    script = """
+import socket
+for name in ("at-once", "at-once.default", "at-once.default.svc", "at-once.default.svc.cluster.local", "later"):
+    try:
+        print(name, socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
+    except OSError:
+        print(name, "unknown")
+"""
+    await sandboxed.run("asking", "python", "-c", script, job="red")
+    address = api.pod("starting")["status"]["podIP"]
+    assert (await sandboxed.log("asking")).splitlines() == [
+        f"at-once {address}",
+        f"at-once.default {address}",
+        f"at-once.default.svc {address}",
+        f"at-once.default.svc.cluster.local {address}",
+        "later unknown",
+    ]
+
+
+async def test_a_running_pod_sees_a_name_appear_and_vanish(sandboxed: Cluster) -> None:
+    api = sandboxed.api
+    script = """
+import socket, time
+def known():
+    try:
+        return bool(socket.gethostbyname("peer"))
+    except OSError:
+        return False
+for wanted in (True, False):
+    while known() != wanted:
+        time.sleep(0.02)
+    print(wanted, flush=True)
+"""
+    await api.create("services", service("peer"))
+    await api.create("pods", pod("watcher", "python", "-c", script, job="red"))
+    await api.running("watcher")
+    await api.create("pods", pod("peer", "sleep", "60", job="red"))
+    await sandboxed.says("watcher", "True")
+    await api.delete("peer", grace=0)
+    assert (await api.ended("watcher"))["phase"] == "Succeeded"
+
+
+async def test_the_waiting_loop_of_pytorch_workers(sandboxed: Cluster) -> None:
+    loop = (
+        "err=1; for i in $(seq 100); do if nslookup red-master-0; then err=0 && break; fi; "
+        "echo waiting for master; sleep 2; done; exit $err"
+    )
+    api = sandboxed.api
+    await api.create("services", service("red-master-0"))
+    waiting = [{"name": "init-pytorch", "image": "alpine:3.10", "command": ["sh", "-c", loop]}]
+    await api.create("pods", pod("red-worker-0", "true", job="red", initContainers=waiting))
+    await api.until(lambda: api.phase("red-worker-0") == "Pending")
+    await api.create("pods", pod("red-master-0", "sleep", "60", job="red"))
+    assert (await api.ended("red-worker-0"))["phase"] == "Succeeded"
+    assert "Name:\tred-master-0" in await sandboxed.log("red-worker-0", container="init-pytorch")
+
+
+async def test_localhost_is_shared_in_a_pod_and_private_to_it(sandboxed: Cluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as machine:
+        port = machine.getsockname()[1]
+        script = f"import socket; socket.create_connection(('localhost', {port}), timeout=1)"
+        assert (await sandboxed.run("outsider", "python", "-c", script))["phase"] == "Failed"
+    body = pod("pair", "python", "-c", SERVER, container=answer("hi"))
+    client = {"name": "client", "image": "none", "command": ["python", "-c", CLIENT, "localhost", "23456"]}
+    body["spec"]["containers"].append(client)
+    await sandboxed.api.create("pods", body)
+    assert (await sandboxed.api.ended("pair"))["phase"] == "Succeeded"
+    assert await sandboxed.log("pair", container="client") == "hi\n"
+
+
+async def test_host_name_processes_and_user(sandboxed: Cluster) -> None:
+    script = "hostname; echo $HOSTNAME; echo $$$$; ls /proc | grep -c '^[0-9]'; id -u"
+    await sandboxed.run("me-0", "sh", "-c", script)
+    host, variable, pid, processes, user = (await sandboxed.log("me-0")).split()
+    assert (host, variable, pid, user) == ("me-0", "me-0", "1", str(os.geteuid()))
+    assert int(processes) <= 4  # the shell, ls, grep and perhaps a fork of the shell
+
+
+async def test_a_pod_cannot_signal_the_machine(sandboxed: Cluster) -> None:
+    status = await sandboxed.run("hostile", "sh", "-c", f"kill -0 {os.getpid()}")
+    assert status["phase"] == "Failed"
+
+
+async def test_the_state_folder_is_hidden(sandboxed: Cluster) -> None:
+    (sandboxed.state / "token").write_text("secret")
+    await sandboxed.run("curious", "sh", "-c", f"ls {sandboxed.state}; echo $TMPDIR; touch $TMPDIR/mine")
+    listing = (await sandboxed.log("curious")).split()
+    assert listing[:2] == ["bin", "work"]
+    assert listing[2].startswith(str(sandboxed.state))
+    assert sandboxed.state.stat().st_mode & 0o777 == 0o700
+
+
+async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None:
+    body = pod("open", "sh", "-c", "while ! pgrep -f 'sleep 4242' > /dev/null; do :; done", shareProcessNamespace=True)
+    body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", "4242"]})
+    await sandboxed.api.create("pods", body)
+
+    def main_state() -> dict:
+        statuses = sandboxed.api.pod("open").get("status", {}).get("containerStatuses") or [{}]
+        return statuses[0].get("state", {})
+
+    ended = await sandboxed.api.until(lambda: main_state().get("terminated"))
+    assert ended["exitCode"] == 0
+    await sandboxed.api.delete("open", grace=0)
+    await sandboxed.api.gone("open")
+
+
+async def test_a_killed_supervisor_counts_as_137_and_the_pod_restarts(sandboxed: Cluster) -> None:
+    api = sandboxed.api
+    await api.create("pods", pod("phoenix", "sleep", "60", restartPolicy="OnFailure"))
+    await api.running("phoenix")
+    (supervisor,) = [int(pid) for pid in processes_with("supervisor.main()") if parent(pid) == os.getpid()]
+    os.kill(supervisor, signal.SIGKILL)
+    status = await api.until(
+        lambda: (
+            (s := api.pod("phoenix")["status"])["containerStatuses"][0]["restartCount"] == 1
+            and "running" in s["containerStatuses"][0]["state"]
+            and s
+        )
+    )
+    assert status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 137
+
+
+async def test_64_pods_of_one_job(sandboxed: Cluster) -> None:
+    names = [f"wide-{index}" for index in range(64)]
+    for name in names:
+        await sandboxed.api.create("services", service(name))
+        await sandboxed.api.create("pods", pod(name, "sleep", "60", job="wide"))
+    for name in names:
+        await sandboxed.api.running(name)
+    addresses = {sandboxed.api.pod(name)["status"]["podIP"] for name in names}
+    assert len(addresses) == 64
+    check = "for i in $(seq 0 63); do getent hosts wide-$i > /dev/null || exit 1; done"
+    assert (await sandboxed.run("census", "sh", "-c", check, job="wide"))["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("mode", ["netns", "host"])
+async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> None:
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    mounts, cards = Path("/proc/mounts").read_text(), Path("/proc/net/dev").read_text().count("\n")
+    async with cluster_in(tmp_path / "state", mode) as cluster:
+        script = "setsid sleep 4711 & setsid sleep 4712 & echo up; wait"
+        await cluster.api.create("pods", pod("busy", "sh", "-c", script))
+        await cluster.api.running("busy")
+        await cluster.says("busy", "up")
+        assert processes_with("sleep\x004711")
+    assert not processes_with("sleep\x004711")
+    assert not processes_with("sleep\x004712")
+    assert Path("/proc/mounts").read_text() == mounts
+    assert Path("/proc/net/dev").read_text().count("\n") == cards
+    assert not (tmp_path / "state" / "work").exists()
+    await asyncio.sleep(0)
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+def parent(pid: str) -> int:
+    return int(Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def processes_with(command: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if command in entry.read_text():
+                found.append(entry.parent.name)
+        except OSError:
+            continue
+    return found
