@@ -86,8 +86,8 @@ def _spec_schema(info: KindInfo) -> Schema:
     _add_rules(spec, rules.spec_rules(info))
     _add_rules(run_policy, rules.run_policy_rules())
     _add_rules(run_policy["properties"]["schedulingPolicy"]["properties"]["queue"], rules.queue_rules())
-    _add_rules(replica_map, rules.replica_map_rules(info))
     _add_rules(replica, rules.replica_rules(info))
+    _add_rules(replica["properties"]["replicas"], rules.count_rules())
     _add_rules(containers["items"], rules.container_rules())
     return spec
 

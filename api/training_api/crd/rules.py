@@ -1,6 +1,7 @@
 """The CEL rules of a kind by where they stand in the schema. `training_api.validation` says the same in Python.
 
-Where a rule blames a field of an entry of the replica map, the path shows the canonical spelling of the replica type,
+Rules about invalid values forbid them, because of an invalid value the API server shows the type, `"integer"` say.
+Where a rule of the spec blames an entry of the replica map, the path shows the canonical spelling of the replica type,
 because the API server takes only fixed paths.
 """
 
@@ -20,7 +21,6 @@ REASONS = {
     ProblemKind.REQUIRED: "FieldValueRequired",
     ProblemKind.FORBIDDEN: "FieldValueForbidden",
     ProblemKind.INVALID: "FieldValueInvalid",
-    ProblemKind.UNSUPPORTED: "FieldValueInvalid",
 }
 
 
@@ -35,60 +35,58 @@ def job_rules(info: KindInfo) -> Iterator[Rule]:
     if not info.services:
         return
     path, replicas = ".metadata.name", f"self.spec.{info.replica_field}"
-    yield rule(ProblemKind.INVALID, path, say.NAME_DETAIL, f"self.metadata.name.matches({text(say.NAME_PATTERN)})")
-    # Lengths are added up, and the message has no numbers: the API server takes joined texts for too expensive.
+    right = f"self.metadata.name.matches({text(say.NAME_PATTERN)})"
+    yield rule(ProblemKind.FORBIDDEN, path, say.NAME_DETAIL, right)
+    # Lengths are added up, and the message has no numbers: the API server holds joined texts for too expensive.
     count = f"(has({replicas}[t].replicas) ? {replicas}[t].replicas : 1)"
     length = f"size(self.metadata.name) + size(t) + size(string({count} - 1)) + 2"
     too_long = f"{count} > 0 && {length} > {say.NAME_LIMIT}"
     first = f"{replicas}.filter(t, {too_long})[0]"
     message = f"{text(say.REPLICA_NAME_BEGIN)} + {first} + {text(say.REPLICA_NAME_END)}"
-    yield rule(ProblemKind.INVALID, path, message, f"!{replicas}.exists(t, {too_long})", expression=True)
+    yield rule(ProblemKind.FORBIDDEN, path, message, f"!{replicas}.exists(t, {too_long})", expression=True)
 
 
 def spec_rules(info: KindInfo) -> Iterator[Rule]:
-    """Rules of the kind's own settings."""
+    """Rules about which replica types there are, how many replicas they have, and about the kind's own settings."""
+    replicas, path = f"self.{info.replica_field}", f".{info.replica_field}"
+    if not info.other_types:
+        known = is_type("t", info.replica_types)
+        first = f"{replicas}.filter(t, !{known})[0]"
+        message = f"""'unsupported replica type "' + {first} + '": {say.supported(info.replica_types)}'"""
+        yield rule(ProblemKind.FORBIDDEN, path, message, f"{replicas}.all(t, {known})", expression=True)
+    for name in info.replica_types:
+        once = f"size({replicas}.filter(t, {is_type('t', [name])})) <= 1"
+        yield rule(ProblemKind.FORBIDDEN, f"{path}.{name}", say.TYPE_TWICE, once)
+    for name in info.required_types:
+        yield rule(ProblemKind.REQUIRED, f"{path}.{name}", say.TYPE_MISSING, has_type(replicas, name))
+    for name in info.single_types:
+        yield _count_rule(info, name, "== 1", say.NOT_ONE)
+    for name in info.populated_types:
+        yield _count_rule(info, name, ">= 1", say.NOT_POPULATED)
     for own in info.rules:
         yield rule(own.problem, "." + own.path.replace("[", ".").replace("]", ""), own.detail, own.cel)
 
 
-def replica_map_rules(info: KindInfo) -> Iterator[Rule]:
-    """Rules about which replica types there are, and how many replicas of them."""
-    if not info.other_types:
-        known = is_type("t", info.replica_types)
-        yield rule(
-            ProblemKind.UNSUPPORTED,
-            "",
-            f"'Unsupported value: \"' + self.filter(t, !{known})[0] + '\": ' + "
-            + text(say.supported(info.replica_types)),
-            f"self.all(t, {known})",
-            expression=True,
-        )
-    for name in info.replica_types:
-        yield rule(
-            ProblemKind.FORBIDDEN, f".{name}", say.TYPE_TWICE, f"size(self.filter(t, {is_type('t', [name])})) <= 1"
-        )
-    for name in info.required_types:
-        yield rule(ProblemKind.REQUIRED, f".{name}", say.TYPE_MISSING, has_type("self", name))
-    for name in info.single_types:
-        yield _count_rule(name, "== 1", say.NOT_ONE)
-    for name in info.populated_types:
-        yield _count_rule(name, ">= 1", say.NOT_POPULATED)
-
-
-def _count_rule(replica_type: str, comparison: str, message: str) -> Rule:
-    cel = f"self.all(t, !{is_type('t', [replica_type])} || !has(self[t].replicas) || self[t].replicas {comparison})"
-    return rule(ProblemKind.FORBIDDEN, f".{replica_type}.replicas", message, cel)
+def _count_rule(info: KindInfo, replica_type: str, comparison: str, message: str) -> Rule:
+    field = info.replica_field
+    count = f"self.{field}[t].replicas"
+    holds = f"self.{field}.all(t, !{is_type('t', [replica_type])} || !has({count}) || {count} {comparison})"
+    return rule(ProblemKind.FORBIDDEN, f".{field}.{replica_type}.replicas", message, holds)
 
 
 def replica_rules(info: KindInfo) -> Iterator[Rule]:
     """Rules about one entry of the replica map."""
-    yield rule(ProblemKind.INVALID, ".replicas", say.NEGATIVE, "!has(self.replicas) || self.replicas >= 0")
     given = "has(self.template) && has(self.template.spec) && has(self.template.spec.containers)"
     containers, path = "self.template.spec.containers", ".template.spec.containers"
     yield rule(ProblemKind.REQUIRED, path, say.CONTAINERS_MISSING, f"{given} && size({containers}) > 0")
     if info.services:
         named = f"{containers}.exists(c, c.name == {text(info.container)})"
         yield rule(ProblemKind.REQUIRED, path, say.container_missing(info), f"{given} && {named}")
+
+
+def count_rules() -> Iterator[Rule]:
+    """Rules about one number of replicas."""
+    yield rule(ProblemKind.FORBIDDEN, "", say.NEGATIVE, "self >= 0")
 
 
 def container_rules() -> Iterator[Rule]:
@@ -99,13 +97,10 @@ def container_rules() -> Iterator[Rule]:
 
 def run_policy_rules() -> Iterator[Rule]:
     """Rules about changes of the run policy: who manages a job stays (K-19), be it said or left open."""
-    yield rule(
-        ProblemKind.INVALID,
-        ".managedBy",
-        "field is immutable",
-        "has(self.managedBy) == has(oldSelf.managedBy) && "
-        "(!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",
+    same = (
+        "has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)"
     )
+    yield rule(ProblemKind.FORBIDDEN, ".managedBy", "field is immutable", same)
 
 
 def queue_rules() -> Iterator[Rule]:
