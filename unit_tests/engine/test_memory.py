@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from training_controllers.engine.memory import MOST_KEYS, JobMemory, Outcome
+from training_controllers.ports import ApiError
+
+
+def failed(retry_after: float | None = None) -> Outcome:
+    outcome = Outcome()
+    outcome.fail(ApiError("no", retry_after=retry_after))
+    return outcome
+
+
+def test_what_fails_waits_twice_as_long_each_time_up_to_five_minutes() -> None:
+    memory, delays = JobMemory("uid"), []
+    for _ in range(10):
+        memory.tried("create", 100.0, failed())
+        delays.append(memory.wait(100.0))
+    assert delays == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
+
+
+def test_what_waits_is_not_tried_and_hinders_nothing_else() -> None:
+    memory = JobMemory("uid")
+    memory.tried("create", 100.0, failed())
+    assert not memory.may_try("create", 100.9)
+    assert memory.may_try("create", 101.0)
+    assert memory.may_try("delete", 100.0)
+
+
+def test_the_server_may_ask_for_more_time() -> None:
+    memory = JobMemory("uid")
+    memory.tried("create", 0.0, failed(retry_after=30.0))
+    assert memory.wait(0.0) == 30.0
+
+
+def test_success_ends_the_series() -> None:
+    memory = JobMemory("uid")
+    for outcome in (failed(), failed(), Outcome()):
+        memory.tried("create", 0.0, outcome)
+    assert memory.wait(0.0) is None
+    memory.tried("create", 0.0, failed())
+    assert memory.wait(0.0) == 1.0
+
+
+def test_a_changed_spec_is_tried_at_once() -> None:
+    memory = JobMemory("uid", generation=1)
+    memory.tried("create", 0.0, failed())
+    memory.taken["pod", "a"] = 60.0
+    memory.begin(1)
+    assert memory.wait(0.0) == 1.0
+    memory.begin(2)
+    assert memory.wait(0.0) is None
+
+
+def test_event_keys_are_remembered_but_not_without_end() -> None:
+    memory = JobMemory("uid")
+    assert memory.first_time("a")
+    assert not memory.first_time("a")
+    for number in range(MOST_KEYS):
+        memory.first_time(str(number))
+    assert len(memory.announced) == MOST_KEYS
+    assert memory.first_time("a")
