@@ -1,0 +1,159 @@
+"""Where to connect, and as whom: the pod's service account or a kubeconfig."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from training_operator.kube.credentials import Credentials, Fixed, Renew, Renewed, TokenFile
+from training_operator.kube.kubeconfig import Access
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+READ_SECONDS: Final = 60.0
+"""How long reading a kubeconfig may take, its exec plugin included."""
+
+
+class ConfigError(Exception):
+    """There is no usable configuration; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    """An API server and how to speak with it."""
+
+    server: str
+    credentials: Credentials
+    tls: ssl.SSLContext | None = None
+    """None for plain HTTP."""
+    server_name: str = ""
+    """Name to expect in the server's certificate, if it is not that of `server`."""
+    proxy: str = ""
+    namespace: str = ""
+    """The namespace of our own pod; empty outside of a cluster."""
+    source: str = ""
+    """Where all this comes from, for messages."""
+
+
+async def load(kubeconfig: str = "", environment: Mapping[str, str] = os.environ) -> ClusterConfig:
+    """Return the configuration of `--kubeconfig`, KUBECONFIG, the cluster around us, or ~/.kube/config, in this order.
+
+    Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
+    """
+    if kubeconfig:
+        return await from_kubeconfig(kubeconfig)
+    if paths := environment.get("KUBECONFIG"):
+        return await from_kubeconfig(paths)
+    if environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+        return in_cluster(environment)
+    default = Path(environment.get("HOME", "/")) / ".kube" / "config"
+    if default.exists():
+        return await from_kubeconfig(str(default))
+    raise ConfigError(
+        "no cluster to connect to: there is neither --kubeconfig nor KUBECONFIG, "
+        f"this is no pod with a service account, and {default} does not exist"
+    )
+
+
+def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
+    """Return the configuration that a kubelet gives to every pod."""
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
+    namespace = folder / "namespace"
+    try:
+        tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"the pod's service account cannot be used: {folder / 'ca.crt'}: {error}") from None
+    return ClusterConfig(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        credentials=TokenFile(folder / "token"),
+        tls=tls,
+        namespace=namespace.read_text().strip() if namespace.exists() else "",
+        source="the pod's service account",
+    )
+
+
+async def from_kubeconfig(paths: str) -> ClusterConfig:
+    """Return what the current context of a kubeconfig says."""
+    access = await _read(paths)
+    if not access.server:
+        raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of its current context has no server")
+    tls = _tls_of(access, paths) if access.server.startswith("https://") else None
+
+    async def renew() -> tuple[str, float | None]:
+        try:
+            fresh = await _read(paths)
+        except ConfigError as error:
+            raise ConnectionError(str(error)) from None
+        if tls is not None and fresh.certificate:
+            _present(tls, fresh, paths)
+        return fresh.authorization, fresh.expires
+
+    return ClusterConfig(
+        server=access.server,
+        credentials=_credentials(access, renew),
+        tls=tls,
+        server_name=access.server_name,
+        proxy=access.proxy,
+        source=f"kubeconfig {paths}",
+    )
+
+
+def _credentials(access: Access, renew: Renew) -> Credentials:
+    if access.renewable:
+        return Renewed(access.authorization, access.expires, renew)
+    return TokenFile(Path(access.token_file)) if access.token_file else Fixed(access.authorization)
+
+
+async def _read(paths: str) -> Access:
+    """Let a child process read the kubeconfig (see `kubeconfig`)."""
+    command = (sys.executable, "-m", "training_operator.kube.kubeconfig", paths)
+    child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            output, _ = await child.communicate()
+    except TimeoutError:
+        raise ConfigError(f"kubeconfig {paths} cannot be used: its exec plugin did not answer in time") from None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    try:
+        access = msgspec.json.decode(output, type=Access)
+    except msgspec.MsgspecError:
+        raise ConfigError(f"kubeconfig {paths} cannot be read: the reader ended with {child.returncode}") from None
+    if access.error:
+        raise ConfigError(f"kubeconfig {paths} cannot be used: {access.error}")
+    return access
+
+
+def _tls_of(access: Access, paths: str) -> ssl.SSLContext:
+    try:
+        tls = ssl.create_default_context(cadata=access.ca or None)
+    except ssl.SSLError as error:
+        raise ConfigError(f"kubeconfig {paths} cannot be used: certificate-authority: {error}") from None
+    if access.insecure:
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
+    if access.certificate:
+        _present(tls, access, paths)
+    return tls
+
+
+def _present(tls: ssl.SSLContext, access: Access, paths: str) -> None:
+    """Make `tls` show the client certificate; new connections of a live context show a new one."""
+    with tempfile.NamedTemporaryFile() as file:  # mode 0600; the ssl module reads certificates from files only
+        file.write(f"{access.certificate}\n{access.key}".encode())
+        file.flush()
+        try:
+            tls.load_cert_chain(file.name)
+        except ssl.SSLError as error:
+            raise ConfigError(f"kubeconfig {paths} cannot be used: client certificate and key: {error}") from None

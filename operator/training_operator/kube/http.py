@@ -1,0 +1,112 @@
+"""A transport over HTTP: TLS, credentials, kept connections."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import aiohttp
+from yarl import URL
+
+from training_operator.kube.config import ClusterConfig
+from training_operator.kube.transport import Request, Response, Stream
+
+CONNECTIONS: Final = 96
+"""64 for requests, the rest for watches and urgent requests; a TLS connection of asyncio takes 256 KiB."""
+CONNECT_SECONDS: Final = 10.0
+AGENT: Final = "training-operator"
+
+
+class HttpTransport:
+    """Carries requests to the API server of a `ClusterConfig`. Make it inside the event loop that uses it."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._config = config
+        self._server = config.server.rstrip("/")
+        # Not trust_env: looking for proxies in the environment costs 90 us per request.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=config.tls or False, keepalive_timeout=60),
+            headers={"User-Agent": AGENT},
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def request(self, request: Request) -> Response:
+        """Send `request` and return the whole answer; with fresh credentials once more if they were refused."""
+        patience = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
+        answer = await self._exchange(request, patience)
+        if answer.status == 401 and self._config.credentials.refused():
+            answer = await self._exchange(request, patience)
+        return answer
+
+    async def _exchange(self, request: Request, patience: aiohttp.ClientTimeout) -> Response:
+        async with self._open(request, patience) as answer:
+            return Response(answer.status, await answer.read(), _lower(answer.headers))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """Send `request` and hand out its answer line by line."""
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=request.timeout)
+        async with self._open(request, patience) as answer:
+            headers = _lower(answer.headers)
+            if answer.status == 200:
+                yield Stream(200, _lines(answer.content), headers=headers)
+                return
+            if answer.status == 401:
+                self._config.credentials.refused()
+            yield Stream(answer.status, _lines(answer.content), await answer.read(), headers)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    @asynccontextmanager
+    async def _open(self, request: Request, patience: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Begin an exchange; what aiohttp raises leaves as `OSError`, as `Transport` promises."""
+        headers = {"Accept": request.accept}
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        if authorization := await self._config.credentials.authorization():
+            headers["Authorization"] = authorization
+        options: dict[str, Any] = {}
+        if self._config.server_name:
+            options["server_hostname"] = self._config.server_name
+        if self._config.proxy:
+            options["proxy"] = self._config.proxy
+        url = URL(self._server + request.path, encoded=True)
+        if request.query:
+            url = url.with_query(request.query)
+        try:
+            async with self._session.request(
+                request.method,
+                url,
+                data=request.body,
+                headers=headers,
+                timeout=patience,
+                allow_redirects=False,
+                **options,
+            ) as answer:
+                yield answer
+        except aiohttp.ClientError as error:
+            if isinstance(error, OSError):
+                raise
+            raise ConnectionError(f"{self._server}: {error or type(error).__name__}") from error
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Split what arrives into lines of any length (aiohttp's own reader refuses those above 128 KiB)."""
+    parts: list[bytes] = []
+    async for chunk in content.iter_any():
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            parts.append(line)
+            if whole := b"".join(parts):
+                yield whole
+            parts.clear()
+        parts.append(rest)
+    if whole := b"".join(parts):
+        yield whole

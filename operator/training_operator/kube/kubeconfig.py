@@ -1,0 +1,107 @@
+"""Reads a kubeconfig with kubernetes-asyncio and prints where to connect and as whom, as JSON.
+
+A program of its own (`python -m training_operator.kube.kubeconfig PATHS`): importing kubernetes-asyncio costs 37 MB,
+which a process that lives for months need not carry, and whatever an exec plugin does stays outside of it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+
+class Access(msgspec.Struct, omit_defaults=True):
+    """What a kubeconfig's current context says."""
+
+    server: str = ""
+    ca: str = ""
+    """Certificates to trust, PEM; empty for the system's."""
+    certificate: str = ""
+    key: str = ""
+    """Client certificate and key, PEM."""
+    insecure: bool = False
+    server_name: str = ""
+    """Name to expect in the server's certificate; empty for that of the address."""
+    proxy: str = ""
+    authorization: str = ""
+    expires: float | None = None
+    """When the authorization expires, in seconds since 1970."""
+    renewable: bool = False
+    """Whether reading the kubeconfig again may give another authorization."""
+    token_file: str = ""
+    """Where `authorization` was read from, if somebody else renews it there."""
+    error: str = ""
+    """Why the kubeconfig cannot be used; then nothing else is set."""
+
+
+async def read(paths: str) -> Access:
+    """Read the files at `paths` (separated by colons, the first one wins) and run what they ask for."""
+    from kubernetes_asyncio.client import Configuration  # noqa: PLC0415 - see the module's docstring
+    from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415
+    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
+
+    merged = KubeConfigMerger(paths).config
+    if merged is None:
+        return Access(error="there is no such file")
+    for section in ("current-context", "contexts", "clusters"):
+        if not merged.safe_get(section):
+            return Access(error=f"{section} is missing or empty")
+    try:
+        loader = KubeConfigLoader(merged, config_base_path=None)
+        if loader._user is None:
+            context = (loader.current_context or {}).get("name", "")
+            return Access(error=f"context {context!r} names no user that exists")
+        configuration = Configuration()
+        await loader.load_and_set(configuration)
+    except ConfigException as error:
+        return Access(error=str(error))
+    user = loader._user
+    base = loader._get_base_path(user.path)
+    certificate = _text(configuration.cert_file)
+    until = _end_of(certificate)
+    if until is not None and until < datetime.now(UTC):
+        return Access(error=f"its client certificate expired on {until:%Y-%m-%d %H:%M} UTC")
+    renewable = "exec" in user or "auth-provider" in user
+    expires = getattr(loader, "exec_plugin_expiry", until)
+    return Access(
+        server=getattr(loader, "host", ""),
+        ca=_text(configuration.ssl_ca_cert),
+        certificate=certificate,
+        key=_text(configuration.key_file),
+        insecure=not configuration.verify_ssl,
+        server_name=configuration.tls_server_name or "",
+        proxy=configuration.proxy or "",
+        authorization=configuration.api_key.get("BearerToken", ""),
+        expires=expires.timestamp() if renewable and expires else None,
+        renewable=renewable,
+        token_file=str(Path(base, str(user["tokenFile"]))) if "tokenFile" in user and "token" not in user else "",
+    )
+
+
+def _text(path: str | None) -> str:
+    return Path(path).read_text() if path else ""
+
+
+def _end_of(certificate: str) -> datetime | None:
+    if not certificate:
+        return None
+    from cryptography import x509  # noqa: PLC0415 - only client certificates need it
+
+    return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+
+
+def _main(paths: str) -> Access:
+    logging.disable()  # what matters is in the answer
+    try:
+        return asyncio.run(read(paths))
+    except Exception as error:  # a program's broken answer, a file that is no YAML: the caller makes a sentence of it
+        return Access(error=" ".join(str(error).split()) or type(error).__name__)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(_main(sys.argv[1])))
