@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from e2e.harness.operator import Operator, running_operator
 from e2e.harness.providers import PROVIDERS, provide
 
 Kubectl = Callable[..., str]
-CRDS = Path(__file__).resolve().parents[1] / "crds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,8 +28,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """The API server under test, with our CRDs."""
     with provide(pytestconfig.getoption("--provider"), pytestconfig.getoption("--kubeconfig")) as cluster:
-        run_kubectl(cluster, "apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-        run_kubectl(cluster, "wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
+        cluster.apply_crds()
         yield cluster
 
 
@@ -56,7 +53,7 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
     """Run kubectl in the test's namespace and return what it prints."""
 
     def run(*arguments: str, stdin: str | None = None) -> str:
-        return run_kubectl(cluster, f"--namespace={namespace}", *arguments, stdin=stdin)
+        return cluster.run_kubectl(f"--namespace={namespace}", *arguments, stdin=stdin)
 
     return run
 
@@ -66,10 +63,3 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """One operator for all tests of a module."""
     with running_operator(cluster.kubeconfig, tmp_path_factory.mktemp("operator") / "operator.log") as operator:
         yield operator
-
-
-def run_kubectl(cluster: Cluster, *arguments: str, stdin: str | None = None) -> str:
-    command = [cluster.kubectl, f"--kubeconfig={cluster.kubeconfig}", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, f"kubectl {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}"
-    return done.stdout

@@ -113,10 +113,10 @@ async def connect(kubeconfig: Path) -> AsyncIterator[Api]:
         yield Api(connection)
 
 
-async def eventually(check: Callable[[], Awaitable[T | None]], what: str, limit: float = 30.0) -> T:
+async def eventually(check: Callable[[], Awaitable[T | None]], what: str, limit: float = 30.0, poll: float = 0.1) -> T:
     """The first answer of `check` that is neither None nor False; an assertion error after `limit` seconds."""
     deadline = time.monotonic() + limit
     while not (answer := await check()):
         assert time.monotonic() < deadline, f"not within {limit:.0f} s: {what}"
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(poll)
     return answer

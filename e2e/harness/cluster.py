@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from e2e.harness.errors import HarnessError
+
+CRDS = Path(__file__).resolve().parents[2] / "crds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,19 @@ class Cluster:
     kubeconfig: Path
     kubectl: str
     """The kubectl to use: path, or a name to be looked up in PATH."""
+
+    def run_kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run kubectl and return what it prints; a failure is an error with its message."""
+        command = [self.kubectl, f"--kubeconfig={self.kubeconfig}", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode != 0:
+            raise HarnessError(f"kubectl {' '.join(arguments)} ended with status {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def apply_crds(self, files: Path = CRDS) -> None:
+        """Apply our CRDs, a folder or one file, and wait until their kinds are served."""
+        self.run_kubectl("apply", "--server-side", "--force-conflicts", "-f", str(files))
+        self.run_kubectl("wait", "--for=condition=Established", "-f", str(files), "--timeout=30s")
 
 
 def write_kubeconfig(path: Path, server: str, ca_file: Path, user: dict[str, Any]) -> Path:

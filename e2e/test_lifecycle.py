@@ -1,0 +1,83 @@
+"""Start, stop and hand-over of operator processes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from e2e.harness.client import Api, Object, eventually
+from e2e.harness.cluster import CRDS, Cluster
+from e2e.harness.jobs import Namespace, job, log_line
+from e2e.harness.operator import Operator, running_operator
+
+JAX_CRD = CRDS / "kubeflow.org_jaxjobs.yaml"
+
+
+@pytest.fixture
+def jobs(api: Api, namespace: str) -> Namespace:
+    return Namespace(api, namespace)
+
+
+async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
+    cluster: Cluster, jobs: Namespace, tmp_path: Path
+) -> None:
+    body = job("handed-over", Master=1)
+    with running_operator(cluster.kubeconfig, tmp_path / "first.log"):
+        await jobs.create(body)
+        await jobs.pods_reach("handed-over", 1)
+    await jobs.set_phase("handed-over", "Succeeded")
+    with running_operator(cluster.kubeconfig, tmp_path / "second.log"):
+        await jobs.condition(body, "Succeeded")
+
+
+async def test_a_missing_crd_is_waited_for_while_other_kinds_run(
+    cluster: Cluster, jobs: Namespace, tmp_path: Path
+) -> None:
+    if cluster.provider == "local":
+        pytest.skip("the embedded API server serves the job kinds always")
+    cluster.run_kubectl("delete", "-f", str(JAX_CRD))
+    with ExitStack() as stack:
+        stack.callback(cluster.apply_crds, JAX_CRD)
+        operator = Operator(cluster.kubeconfig, tmp_path / "operator.log")
+        stack.callback(operator.child.kill)
+        await log_line(operator.child.output, "jaxjobs.kubeflow.org")
+        await jobs.run_to_success(job("other-kind", Master=1))
+        cluster.apply_crds(JAX_CRD)
+        await jobs.run_to_success(job("late-kind", "JAXJob", Worker=2))
+        assert "Traceback" not in operator.child.output()
+        assert operator.child.stop() == 0
+
+
+async def _holder(api: Api, namespace: str) -> str:
+    """Who holds the lease, once somebody does."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/1ca428e5.training-operator.kubeflow.org"
+
+    async def holder() -> str | None:
+        lease: Object = await api.get(path) or {"spec": {}}
+        found: str | None = lease["spec"].get("holderIdentity")
+        return found
+
+    return await eventually(holder, f"a holder of {path}")
+
+
+@pytest.mark.parametrize("ending", ["crash", "stop"])
+async def test_another_process_takes_over(cluster: Cluster, jobs: Namespace, tmp_path: Path, ending: str) -> None:
+    flags = ("--leader-elect", f"--operator-namespace={jobs.name}")
+    with ExitStack() as stack:
+        leader = Operator(cluster.kubeconfig, tmp_path / "leader.log", *flags)
+        stack.callback(leader.child.kill)
+        first = await _holder(jobs.api, jobs.name)
+        stack.enter_context(running_operator(cluster.kubeconfig, tmp_path / "follower.log", *flags))
+        await jobs.run_to_success(job("first", Master=1))
+        if ending == "crash":
+            leader.child.kill()
+        else:
+            assert leader.child.stop() == 0
+
+        body = job("second", Master=1)
+        await jobs.create(body)
+        await jobs.pods_reach("second", 1, limit=40)
+        assert await _holder(jobs.api, jobs.name) != first
+        await jobs.set_phase("second", "Succeeded")
+        await jobs.condition(body, "Succeeded")
