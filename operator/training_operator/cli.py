@@ -103,7 +103,7 @@ def run(ctx: click.Context, /, **flags: Any) -> None:
     """Run the operator against a cluster until SIGTERM."""
     settings = _settings(ctx, flags)
     # Imported here: --help and --version need none of it.
-    from training_operator.app import serve  # noqa: PLC0415
+    from training_operator.serve import serve  # noqa: PLC0415
 
     ctx.exit(serve(settings))
 

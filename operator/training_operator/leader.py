@@ -43,7 +43,7 @@ class LeaseName:
 class LeaderElector:
     """Takes the lease when it is free, renews it while leading, gives it back at the end.
 
-    `client` should have a gate of its own, so that a renewal never waits behind the requests of jobs (K-21).
+    Its requests take the urgent lane: a renewal never waits behind the requests of jobs (K-21).
     """
 
     def __init__(

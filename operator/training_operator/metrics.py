@@ -81,7 +81,7 @@ class Metrics:
         )
         self._leader = self._gauge("leader_election_master_status", "Whether this process holds the lease", "name")
         self._queue = _QueueSeries(self.registry)
-        self.count_request: Final[Callable[[str, int], None]] = self._request_counter()
+        self._request = cache(lambda method, code: self._requests.labels(str(code or "<error>"), method))
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
@@ -89,13 +89,9 @@ class Metrics:
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, registry=self.registry)
 
-    def _request_counter(self) -> Callable[[str, int], None]:
-        child = cache(lambda method, status: self._requests.labels(str(status or "<error>"), method))
-
-        def count(method: str, status: int) -> None:
-            child(method, status).inc()
-
-        return count
+    def count_request(self, method: str, code: int) -> None:
+        """Count one attempt of a request; `code` is 0 if there was no answer."""
+        self._request(method, code).inc()
 
     def job_counters(self, info: KindInfo) -> JobCounters:
         """Return the counters of one kind."""

@@ -1,0 +1,289 @@
+"""The wiring of the operator: caches, queues, controllers; what starts and stops in which order.
+
+Start: probes and metrics, caches, leadership, controllers. Stop: not ready any more, queues hand out nothing, running
+reconciles end, events are sent, the lease is given back, watches and connections close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+
+from training_api.constants import JOB_NAME_LABEL
+from training_api.kinds import KindInfo
+from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.reconciler import JobReconciler
+from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.pytorch import PyTorchOptions
+from training_controllers.frameworks.registry import frameworks
+from training_controllers.ports import JobKey, World
+from training_controllers.records import AutoscalerRecord, JobRecord, Record
+from training_operator.cache.reflector import Reflector
+from training_operator.cache.store import Change, Store
+from training_operator.controller import Controller
+from training_operator.events import EventRecorder
+from training_operator.health import metric_routes, probe_routes, serving
+from training_operator.kube.client import KubeClient
+from training_operator.kube.flow import FairGate, TokenBucket
+from training_operator.kube.resources import AUTOSCALERS, PODS, SERVICES, Cacheable, Resource, jobs
+from training_operator.kube.transport import Transport
+from training_operator.leader import LeaderElector, LeaseName
+from training_operator.metrics import Metrics
+from training_operator.queue import LOW, NORMAL, WorkQueue
+from training_operator.settings import Settings
+from training_operator.world import StoredDependents, StoredJobs
+
+BATCH_SECONDS: Final = 0.1
+"""Changes of pods and services within this time lead to one look at their job."""
+GRACE_SECONDS: Final = 8.0
+"""For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
+FLUSH_SECONDS: Final = 1.0
+SILENCE_SECONDS: Final = 1200.0
+"""A reflector that has done nothing for so long is stuck: twice the longest watch."""
+
+D = TypeVar("D", bound=Cacheable)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What belongs to one job kind."""
+
+    info: KindInfo
+    store: Store[JobRecord]
+    reflector: Reflector[JobRecord]
+    queue: WorkQueue[JobKey]
+    controller: Controller[JobKey]
+
+
+class App:
+    """The whole operator on one API server; lives in the event loop that is running when it is made."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        transport: Transport,
+        *,
+        rng: random.Random | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        identity: str = "",
+    ) -> None:
+        self._settings, self._now = settings, now
+        self._rng = rng or random.Random()
+        self._clock = asyncio.get_running_loop().time
+        self._stopping = False
+        self.metrics = Metrics()
+        bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
+        self._client = KubeClient(transport, FairGate(bucket=bucket), self._rng, self.metrics.count_request)
+        self._events = EventRecorder(self._client, now, self._clock)
+        self._expectations = Expectations(self._clock)
+        self._pods, self._pod_reflector = self._follow(PODS, JOB_NAME_LABEL)
+        self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
+        self._autoscalers, self._autoscaler_reflector = self._follow(AUTOSCALERS, keep=self._of_our_kind)
+        known = frameworks(pytorch_options(settings))
+        self._kinds = {kind: self._control(known[kind]) for kind in settings.kinds}
+        self._connect()
+        self._elector = self._make_elector(identity) if settings.leader_elect else None
+
+    @property
+    def synced(self) -> bool:
+        """Whether all caches have been filled, or are known to be of resources that the server does not have."""
+        return all(reflector.settled.is_set() for reflector in self._reflectors)
+
+    async def wait_synced(self) -> None:
+        """Wait until `synced`."""
+        for reflector in self._reflectors:
+            await reflector.settled.wait()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, then end in good order.
+
+        Raises `CannotListen` for an address that cannot be served, and `LeadershipLost`, in a group, at once.
+        """
+        async with AsyncExitStack() as stack:
+            settings, flag = self._settings, "--health-probe-bind-address"
+            probes = probe_routes(self._unhealthy, self._unready)
+            await stack.enter_async_context(serving(settings.health_probe_bind_address, probes, flag))
+            scrape = metric_routes(self.metrics.exposition)
+            await stack.enter_async_context(serving(settings.metrics_bind_address, scrape, "--metrics-bind-address"))
+            await self._work(stop)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run inside the context, and end in good order with it."""
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.run(stop))
+            try:
+                yield
+            finally:
+                stop.set()
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            following = [tasks.create_task(each.run()) for each in self._reflectors]
+            following.append(tasks.create_task(self._events.run()))
+            acting = tasks.create_task(self._act())
+            await stop.wait()
+            self._stopping = True
+            await self._wind_down()
+            acting.cancel()
+            await asyncio.wait([acting])
+            if self._elector is not None:
+                await self._elector.release()
+            for task in following:
+                task.cancel()
+
+    async def _act(self) -> None:
+        """Lead, if asked to, and run the controllers while leading."""
+        if self._elector is not None:
+            await self._elector.acquire()
+        async with asyncio.TaskGroup() as tasks:
+            if self._elector is not None:
+                tasks.create_task(self._elector.keep())
+            for kind in self._kinds.values():
+                tasks.create_task(self._run_controller(kind))
+
+    async def _run_controller(self, kind: Kind) -> None:
+        """Wait for the caches that decisions of this kind need; another kind's trouble is not waited for."""
+        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector):
+            await reflector.settled.wait()
+        await kind.controller.run()
+
+    async def _wind_down(self) -> None:
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                await asyncio.gather(*(kind.controller.drain() for kind in self._kinds.values()))
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._events.flush()
+        except TimeoutError:
+            structlog.get_logger().warning("stopped before everything was done")
+
+    @property
+    def _reflectors(self) -> tuple[Reflector[Any], ...]:
+        common = (self._pod_reflector, self._service_reflector, self._autoscaler_reflector)
+        return (*(kind.reflector for kind in self._kinds.values()), *common)
+
+    def _follow(
+        self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
+    ) -> tuple[Store[D], Reflector[D]]:
+        store = Store[D]()
+        namespace = self._settings.namespace
+        reflector = Reflector(
+            self._client, resource, store, rng=self._rng, namespace=namespace, selector=selector, keep=keep
+        )
+        return store, reflector
+
+    def _of_our_kind(self, record: AutoscalerRecord) -> bool:
+        return record.owner is not None and record.owner.kind in self._settings.kinds
+
+    def _control(self, framework: Framework) -> Kind:
+        info, settings = framework.info, self._settings
+        resource, store = jobs(info), Store[JobRecord]()
+        world = World(
+            jobs=StoredJobs(self._client, resource, store),
+            pods=StoredDependents(self._client, PODS, self._pods),
+            services=StoredDependents(self._client, SERVICES, self._services),
+            autoscalers=StoredDependents(self._client, AUTOSCALERS, self._autoscalers),
+            events=self._events.of(info),
+            counters=self.metrics.job_counters(info),
+            now=self._now,
+            monotonic=self._clock,
+        )
+        name, workers = info.controller_name, settings.controller_threads
+        queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: len(queue)))
+        controller = Controller(
+            name,
+            queue,
+            JobReconciler(framework, world, self._expectations),
+            self.metrics.controller(name, workers),
+            workers=workers,
+            clock=self._clock,
+            describe=lambda key: {"kind": info.kind, "namespace": key[0], "name": key[1]},
+        )
+        reflector = Reflector(self._client, resource, store, rng=self._rng, namespace=settings.namespace)
+        return Kind(info, store, reflector, queue, controller)
+
+    def _connect(self) -> None:
+        """Let changes find their way into the queues."""
+        for kind in self._kinds.values():
+            kind.store.subscribe(_job_changed(kind.queue))
+        self._pods.subscribe(self._dependent_changed)
+        self._services.subscribe(self._dependent_changed)
+        self._autoscalers.subscribe(self._dependent_changed)
+
+    def _dependent_changed(self, change: Change[Any]) -> None:
+        self._expectations.observe(change.old, change.new)
+        if change.old is not None and change.new is not None and _same(change.old, change.new):
+            return
+        keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}
+        for kind, key in keys:
+            queue = self._kinds[kind].queue
+            queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+
+    def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
+        """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""
+        if record is None or record.owner is None or (kind := self._kinds.get(record.owner.kind)) is None:
+            return None
+        job = kind.store.get(record.namespace, record.owner.name)
+        return (kind.info.kind, job.key) if job is not None and job.uid == record.owner.uid else None
+
+    def _make_elector(self, identity: str) -> LeaderElector:
+        settings = self._settings
+        return LeaderElector(
+            self._client,
+            LeaseName(settings.operator_namespace, settings.leader_election_id),
+            identity or f"{socket.gethostname()}_{uuid.UUID(int=self._rng.getrandbits(128))}",
+            clock=self._clock,
+            now=self._now,
+            rng=self._rng,
+            observe=self.metrics.leader(settings.leader_election_id),
+        )
+
+    def _unhealthy(self) -> str:
+        silent = [each.name for each in self._reflectors if self._clock() - each.progress > SILENCE_SECONDS]
+        return f"nothing heard of {', '.join(silent)} for {SILENCE_SECONDS:g} s" if silent else ""
+
+    def _unready(self) -> str:
+        if self._stopping:
+            return "stopping"
+        missing = [f"{each.name}: {each.complaint or 'being listed'}" for each in self._reflectors]
+        return "" if self.synced else "caches are not filled: " + "; ".join(missing)
+
+
+def _job_changed(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
+    def enqueue(change: Change[JobRecord]) -> None:
+        record = change.new or change.old
+        if record is not None:
+            queue.add(record.key, priority=LOW if change.initial else NORMAL)
+
+    return enqueue
+
+
+def _same(old: Record, new: Record) -> bool:
+    """Whether two records differ in their version at most: then nothing that we use has changed."""
+    return old == msgspec.structs.replace(new, version=old.version)
+
+
+def pytorch_options(settings: Settings) -> PyTorchOptions:
+    """Read the template file, if there is one; raises `BadTemplate` for one that cannot be used."""
+    options: Mapping[str, Any] = {
+        "init_container_image": settings.pytorch_init_container_image,
+        "init_container_max_tries": settings.pytorch_init_container_max_tries,
+    }
+    file = Path(settings.pytorch_init_container_template_file)
+    return (
+        PyTorchOptions(**options, init_container_template=file.read_text())
+        if file.is_file()
+        else (PyTorchOptions(**options))
+    )

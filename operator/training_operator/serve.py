@@ -1,0 +1,97 @@
+"""The process around the operator: logs, event loop, signals, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import structlog
+
+from training_controllers.frameworks.init_container import BadTemplate
+from training_operator import __version__, logs
+from training_operator.app import App
+from training_operator.health import CannotListen
+from training_operator.kube.config import ConfigError, load
+from training_operator.kube.http import HttpTransport
+from training_operator.leader import LeadershipLost
+from training_operator.settings import Settings
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+
+
+def serve(settings: Settings) -> int:
+    """Run the operator until SIGTERM or SIGINT; return the exit status, 0 for an end in good order (K-51)."""
+    logs.configure(settings.log_format, settings.log_level)
+    log = structlog.get_logger()
+    if settings.without_effect:
+        log.warning("flags without effect, see --help", flags=list(settings.without_effect))
+    try:
+        _runner()(_serve(settings))
+    except* (ConfigError, BadTemplate, CannotListen) as group:
+        print(f"training-operator: {_first(group)}", file=sys.stderr)
+        status = EXIT_USAGE
+    except* LeadershipLost as group:
+        log.error("leadership lost", error=str(_first(group)))
+        status = EXIT_FAILED
+    else:
+        log.info("stopped")
+        status = 0
+    return status
+
+
+async def _serve(settings: Settings) -> None:
+    config = await load(settings.kubeconfig)
+    structlog.get_logger().info("starting", version=__version__, server=config.server, config=config.source)
+    transport = HttpTransport(config)
+    try:
+        stop = _stop_on_signals()
+        app = App(settings, transport)
+        async with asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(_freeze_after_sync(app))
+            await app.run(stop)
+            freezing.cancel()
+    finally:
+        await transport.close()
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Return what the first signal sets; a second one ends the process at once."""
+    stop = asyncio.Event()
+
+    def signalled() -> None:
+        if stop.is_set():
+            os._exit(EXIT_FAILED)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, signalled)
+    return stop
+
+
+async def _freeze_after_sync(app: App) -> None:
+    """Keep the garbage collector away from what the caches hold for good."""
+    await app.wait_synced()
+    gc.collect()
+    gc.freeze()
+
+
+def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """Return what runs the event loop: uvloop's where it is installed."""
+    try:
+        import uvloop  # noqa: PLC0415 - an extra
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
+
+
+def _first(group: BaseExceptionGroup[Any]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
