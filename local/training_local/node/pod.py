@@ -306,7 +306,9 @@ class PodWorker:
         if around.mode == "host":
             paths = {mount.target: mount.source for mount in mounts}
             rewriter = await self._rewriter(container)
-            rewritten = rewriter.rewrite(argv, env, paths)
+            # What the pod asks about itself stays true: its name is no address there, though a service has it too.
+            own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
+            rewritten = rewriter.rewrite(argv, env, env.keys() - base.keys() - own, paths)
             argv, env, cwd, mounts = rewritten.argv, rewritten.env, paths.get(cwd, cwd), []
             if rewritten.changes and attempt == 0:
                 changes = "; ".join(rewritten.changes)

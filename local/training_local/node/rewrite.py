@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from training_local.node.hosts import DOMAIN, Service
@@ -40,11 +40,16 @@ class Rewriter:
             r"(?::(?P<port>\d+))?(?![\w-]|\.\w)"
         )
 
-    def rewrite(self, argv: Sequence[str], env: Mapping[str, str], paths: Mapping[str, str]) -> Rewritten:
-        """Rewrite a command line and environment; `paths` says which folder stands for which mount path."""
+    def rewrite(
+        self, argv: Sequence[str], env: Mapping[str, str], addressed: Collection[str], paths: Mapping[str, str]
+    ) -> Rewritten:
+        """Rewrite a command line and those variables in which service names are addresses.
+
+        `paths` says which folder stands for which mount path.
+        """
         changed = dict(env)
-        for name, value in env.items():
-            changed[name] = self._port(name, value, env) or self._text(value, paths)
+        for name in addressed:
+            changed[name] = self._port(name, env[name], env) or self._text(env[name], paths)
         differences = [f"{name}={env[name]} became {value}" for name, value in changed.items() if value != env[name]]
         line = [self._text(part, paths) for part in argv]
         differences += [f"argument {old} became {new}" for old, new in zip(argv, line, strict=True) if old != new]

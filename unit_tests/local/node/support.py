@@ -184,6 +184,29 @@ def service(name: str, selected: str = "", port: int = 23456, **spec: Any) -> Js
     return {"metadata": {"name": name}, "spec": {"clusterIP": "None", "selector": selector, "ports": ports, **spec}}
 
 
+SERVER = """
+import os, socket
+server = socket.create_server(("", 23456), reuse_port=False)
+print("listening", flush=True)
+with server.accept()[0] as connection:
+    connection.sendall(os.environ["ANSWER"].encode())
+"""
+CLIENT = """
+import socket, sys, time
+while True:
+    try:
+        with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
+            print(connection.recv(100).decode())
+            break
+    except OSError:
+        time.sleep(0.02)
+"""
+
+
+def answer(text: str) -> Json:
+    return {"env": [{"name": "ANSWER", "value": text}]}
+
+
 FAST = Backoff(first=0.01, most=0.02)
 
 
@@ -208,3 +231,20 @@ def namespaces_missing() -> str:
 
 REFUSAL = namespaces_missing()
 needs_namespaces = pytest.mark.skipif(bool(REFUSAL), reason=f"this machine refuses the sandbox: {REFUSAL}")
+
+
+def parent(pid: str) -> int:
+    return int(Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def processes() -> dict[str, str]:
+    """Command lines by process id, parts separated by a space."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found[entry.parent.name] = entry.read_text().replace("\0", " ")
+    return found
+
+
+def processes_with(command: str) -> list[str]:
+    return [pid for pid, line in processes().items() if command in line]

@@ -11,28 +11,6 @@ from pathlib import Path
 import pytest
 from unit_tests.local.node.support import Cluster, cluster_in, pod, service
 
-SERVER = """
-import os, socket
-server = socket.create_server(("", 23456), reuse_port=False)
-print("listening", flush=True)
-with server.accept()[0] as connection:
-    connection.sendall(os.environ["ANSWER"].encode())
-"""
-CLIENT = """
-import socket, sys, time
-while True:
-    try:
-        with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
-            print(connection.recv(100).decode())
-            break
-    except OSError:
-        time.sleep(0.02)
-"""
-
-
-def answer(text: str) -> dict:
-    return {"env": [{"name": "ANSWER", "value": text}]}
-
 
 async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
     api = sandboxed.api
@@ -201,37 +179,3 @@ async def test_64_pods_of_one_job(sandboxed: Cluster) -> None:
     assert len(addresses) == 64
     check = "for i in $(seq 0 63); do getent hosts wide-$i > /dev/null || exit 1; done"
     assert (await sandboxed.run("census", "sh", "-c", check, job="wide"))["phase"] == "Succeeded"
-
-
-@pytest.mark.parametrize("mode", ["netns", "host"])
-async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> None:
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    mounts, cards = Path("/proc/mounts").read_text(), Path("/proc/net/dev").read_text().count("\n")
-    async with cluster_in(tmp_path / "state", mode) as cluster:
-        script = "setsid sleep 4711 & setsid sleep 4712 & echo up; wait"
-        await cluster.api.create("pods", pod("busy", "sh", "-c", script))
-        await cluster.api.running("busy")
-        await cluster.says("busy", "up")
-        assert processes_with("sleep\x004711")
-    assert not processes_with("sleep\x004711")
-    assert not processes_with("sleep\x004712")
-    assert Path("/proc/mounts").read_text() == mounts
-    assert Path("/proc/net/dev").read_text().count("\n") == cards
-    assert not (tmp_path / "state" / "work").exists()
-    await asyncio.sleep(0)
-    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
-
-
-def parent(pid: str) -> int:
-    return int(Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[1])
-
-
-def processes_with(command: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if command in entry.read_text():
-                found.append(entry.parent.name)
-        except OSError:
-            continue
-    return found

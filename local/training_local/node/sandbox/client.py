@@ -79,9 +79,13 @@ class Supervisor:
         ours.setblocking(False)
         with theirs:
             command = (sys.executable, "-I", "-S", "-c", _BOOT, _PACKAGE_FOLDER, str(theirs.fileno()))
-            process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
-            )
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+                )
+            except OSError as error:
+                ours.close()
+                raise SandboxError(f"the supervisor program cannot be started: {error}") from error
         supervisor = cls(process, ours)
         supervisor.send("setup", **setup._asdict())
         try:

@@ -39,9 +39,7 @@ def enter_namespaces() -> None:
         if uid != 0:
             raise OSError(f"user namespaces are refused ({error.strerror})") from error
     else:
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{uid} {uid} 1")
-        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+        _keep_identity(uid, gid)
     for name, kind in (
         ("mount", syscalls.CLONE_NEWNS),
         ("network", syscalls.CLONE_NEWNET),
@@ -51,6 +49,15 @@ def enter_namespaces() -> None:
             syscalls.unshare(kind)
         except OSError as error:
             raise OSError(f"{name} namespaces are refused ({error.strerror})") from error
+
+
+def _keep_identity(uid: int, gid: int) -> None:
+    try:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    except OSError as error:
+        raise OSError(f"user id {uid} cannot be kept in a user namespace ({error.strerror})") from error
 
 
 def _write(path: str, text: str) -> None:
@@ -176,6 +183,7 @@ class IsolatedPods:
         view = View(private_root="root" not in self.missing)
         view.show([Mount(*mount) for mount in spec.mounts])
         view.hide(self._hidden, spec.visible)
+        syscalls.give_up_privileges()
 
     def end(self, pid: int) -> None:
         """Kill what is left of a container whose first process has ended."""

@@ -1,0 +1,44 @@
+"""A node of its own process, to be killed or to be run with less power: `scenario.py exchange|linger MODE STATE`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from training_local.node.sandbox.doctor import examine
+
+from unit_tests.local.node.support import CLIENT, SERVER, answer, cluster_in, pod, service
+
+
+async def exchange(mode: str, state: Path) -> None:
+    """Two pods of one job talk over a service name; print what happened."""
+    diagnosis = await examine()
+    async with cluster_in(state, diagnosis.mode if mode == "auto" else mode) as cluster:
+        await cluster.api.create("services", service("a"))
+        await cluster.api.create("pods", pod("a", "python3", "-c", SERVER, job="j", container=answer("hi")))
+        await cluster.api.running("a")
+        script = "import socket; print(socket.gethostbyname(socket.gethostname()));" + CLIENT
+        await cluster.api.create("pods", pod("b", "python3", "-c", script, "a", "23456", job="j"))
+        status = await cluster.api.ended("b")
+        log = (await cluster.log("b")).split()
+        own = log[0] == status["podIP"]
+        report = {"mode": diagnosis.mode, "missing": sorted(diagnosis.missing), "said": log[1:], "own": own}
+        print(json.dumps({**report, "refusal": diagnosis.refusal}))
+
+
+async def linger(mode: str, state: Path) -> None:
+    """Run pods with stubborn descendants until killed."""
+    script = "trap '' TERM; setsid sh -c 'while true; do sleep 5; done' & echo up; while true; do sleep 5; done"
+    async with cluster_in(state, mode) as cluster:
+        for name, job in (("a", "one"), ("b", "one"), ("c", "two")):
+            await cluster.api.create("pods", pod(name, "sh", "-c", script, job=job))
+            await cluster.api.running(name)
+            await cluster.says(name, "up")
+        print("up", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run({"exchange": exchange, "linger": linger}[sys.argv[1]](sys.argv[2], Path(sys.argv[3])))
