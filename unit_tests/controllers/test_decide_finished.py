@@ -132,7 +132,7 @@ def test_a_finished_job_says_nothing_about_its_pods() -> None:
     w = succeeded()
     w.settle()
     told = len(w.events)
-    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.set_pods("Running", "sim-worker-1", exit_code=1)
     w.settle()
     assert len(w.events) == told
 

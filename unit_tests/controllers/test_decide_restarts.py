@@ -101,7 +101,7 @@ def test_the_events_of_a_restart_do_not_repeat_while_it_is_delayed() -> None:
     fail_again(w)
     w.settle()
     w.advance(1)
-    w.settle()
+    assert w.step().status is None  # nor do the times of the conditions move
     assert texts(w.events).count(PLAIN) == 2
     assert w.counters.count(Counter.RESTARTED) == 2
 
@@ -216,6 +216,21 @@ def test_k03_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None
     assert [(new.slot.index, new.carried.restarts) for new in plan.create_pods] == [(1, 4), (3, 0)]
     w.settle()
     assert w.status.replica_statuses["Worker"].restarts == 8
+
+
+def test_k03_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slot() -> None:
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
+    w.settle()
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.lingering = True
+    w.step()
+    del w.pods["sim-worker-1"]
+    w.step()
+    assert w.pods["sim-worker-1"].restarts_before == 0
+    w.finish_deletions()
+    w.settle()
+    assert w.pods["sim-worker-0"].restarts_before == 1
+    assert w.status.replica_statuses["Worker"].restarts == 1
 
 
 def test_k03_restarts_survive_scaling_down_and_up() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
+from training_api.models.common import ConditionStatus, JobCondition
 from training_controllers.engine.model import Plan
 
 
@@ -109,6 +110,27 @@ def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
     assert w.pods["sim-worker-0"].restarts_before == 3
     worker = w.status.replica_statuses["Worker"]
     assert (worker.restarts, worker.succeeded, worker.completed_indexes) == (3, 1, "1")
+
+
+def test_k03_every_slot_keeps_its_own_restarts_over_a_suspension() -> None:
+    w = running("JAXJob")
+    for index in range(2):
+        w.set_pods("Running", f"sim-worker-{index}", restarts=index + 1)
+    for on in (True, False):
+        suspend(w, on)
+        w.settle()
+    assert [pod.restarts_before for pod in w.pods.values()] == [1, 2]
+
+
+def test_a_finished_job_is_not_resumed() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    w.set_pods("Succeeded", exit_code=0)
+    w.settle()
+    once_suspended = JobCondition(type="Suspended", status=ConditionStatus.TRUE, reason="JAXJobSuspended")
+    w.status = w.status.model_copy(update={"conditions": (once_suspended, *w.status.conditions)})
+    w.advance(9)
+    assert w.step() == Plan()
 
 
 def test_stray_pods_go_too() -> None:

@@ -28,6 +28,11 @@ def has_failed(pod: PodRecord) -> bool:
     return pod.phase == "Failed" and not pod.deleting
 
 
+def is_running(pod: PodRecord) -> bool:
+    """Whether the pod runs and is not being deleted: what the counter `active` counts (K-09)."""
+    return pod.phase == "Running" and not pod.deleting
+
+
 def is_active(pod: PodRecord) -> bool:
     """Whether the pod holds resources and will go on doing so: neither ended nor being deleted (S8)."""
     return pod.phase not in ("Succeeded", "Failed") and not pod.deleting

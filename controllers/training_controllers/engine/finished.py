@@ -10,10 +10,9 @@ from training_controllers.engine import timers
 from training_controllers.engine.autoscaler import autoscaler_change
 from training_controllers.engine.cleanup import pods_to_delete, services_to_delete
 from training_controllers.engine.draft import Draft
-from training_controllers.engine.failures import is_active
-from training_controllers.engine.model import Plan, PodDeletion
+from training_controllers.engine.failures import is_running
+from training_controllers.engine.model import Plan, PodDeletion, Slot
 from training_controllers.engine.situation import Situation
-from training_controllers.engine.slots import slot_of
 from training_controllers.records import PodRecord
 
 
@@ -58,17 +57,11 @@ def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict
             for name, status in last.items()
         }
     gone = {pod.uid for pod in doomed}
-    kept = [pod for pod in situation.snapshot.pods if pod.phase == "Running" and is_active(pod) and pod.uid not in gone]
-    return {name: _still_active(situation, status, name, kept) for name, status in last.items()}
+    holders = situation.placement.holders.items()
+    kept = [(slot, pod) for slot, pod in holders if is_running(pod) and pod.uid not in gone]
+    return {name: status.model_copy(update=_still_active(kept, name)) for name, status in last.items()}
 
 
-def _still_active(
-    situation: Situation, status: ReplicaStatus, replica_type: str, kept: Collection[PodRecord]
-) -> ReplicaStatus:
-    own = []
-    for pod in kept:
-        slot = slot_of(situation.job, pod.replica_type, pod.index)
-        if slot is not None and slot.replica_type == replica_type:
-            own.append(pod)
-    active = min(status.active, len(own))
-    return status.model_copy(update={"active": active, "ready": min(active, sum(pod.ready for pod in own))})
+def _still_active(kept: Collection[tuple[Slot, PodRecord]], replica_type: str) -> dict[str, int]:
+    ready = [pod.ready for slot, pod in kept if slot.replica_type == replica_type]
+    return {"active": len(ready), "ready": sum(ready)}

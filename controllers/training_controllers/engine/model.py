@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_controllers.records import AutoscalerRecord, PodRecord, ServiceRecord
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Slot:
+class Slot(NamedTuple):
     """The place of one replica in its job: canonical replica type and index from 0."""
 
     replica_type: str

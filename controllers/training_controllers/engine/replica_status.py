@@ -5,10 +5,10 @@ from __future__ import annotations
 from training_api.kinds import Job
 from training_api.models.common import ReplicaStatus, RestartPolicy
 from training_controllers.engine import restarts
-from training_controllers.engine.failures import has_failed
+from training_controllers.engine.failures import has_failed, is_running
 from training_controllers.engine.index_ranges import format_ranges, parse_ranges
-from training_controllers.engine.model import Slot, Snapshot
-from training_controllers.engine.slots import Placement, wanted_slots
+from training_controllers.engine.model import Snapshot
+from training_controllers.engine.slots import Placement
 from training_controllers.names import type_selector
 from training_controllers.records import PodRecord
 
@@ -27,31 +27,23 @@ def completed_indexes(job: Job, status: ReplicaStatus | None, replica_type: str)
 
 def _count_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> ReplicaStatus:
     job = snapshot.job
-    slots = list(wanted_slots(job, replica_type))
-    pods = {slot: placement.holders[slot] for slot in slots if slot in placement.holders}
-    completed = _completed(job, pods, replica_type)
-    running = [pod for slot, pod in pods.items() if _is_running(pod) and slot.index not in completed]
-    with_success = {slot.index for slot, pod in pods.items() if _has_succeeded(pod)} | completed
+    pods = {slot.index: pod for slot, pod in placement.holders.items() if slot.replica_type == replica_type}
+    succeeded = {index for index, pod in pods.items() if _has_succeeded(pod)}
+    completed = completed_indexes(job, job.status.replica_statuses.get(replica_type), replica_type)
+    if job.replicas[replica_type].restart_policy != RestartPolicy.ALWAYS:
+        completed |= succeeded
+    working = [pod for index, pod in pods.items() if index not in completed]
+    running = [pod for pod in working if is_running(pod)]
+    desired = job.replicas[replica_type].replicas or 0
     return ReplicaStatus(
         active=len(running),
         ready=sum(pod.ready for pod in running),
-        succeeded=sum(slot.index in with_success for slot in slots),
-        failed=sum(has_failed(pod) for slot, pod in pods.items() if slot.index not in completed),
+        succeeded=sum(index < desired for index in succeeded | completed),
+        failed=sum(has_failed(pod) for pod in working),
         selector=type_selector(job, replica_type) if job.info.scalable else None,
         restarts=restarts.total(snapshot, placement, replica_type),
         completed_indexes=format_ranges(completed),
     )
-
-
-def _completed(job: Job, pods: dict[Slot, PodRecord], replica_type: str) -> frozenset[int]:
-    known = completed_indexes(job, job.status.replica_statuses.get(replica_type), replica_type)
-    if job.replicas[replica_type].restart_policy == RestartPolicy.ALWAYS:
-        return known
-    return known | {slot.index for slot, pod in pods.items() if _has_succeeded(pod)}
-
-
-def _is_running(pod: PodRecord) -> bool:
-    return pod.phase == "Running" and not pod.deleting
 
 
 def _has_succeeded(pod: PodRecord) -> bool:

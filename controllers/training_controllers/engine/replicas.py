@@ -30,11 +30,12 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     new_pods = tuple(_new_pods(situation))
     draft.tell(overwritten_restart_policies(job, {new.slot.replica_type for new in new_pods}))
     waiting, due = _recreations(situation)
+    missing_services, superfluous_services = _services(situation)
     return draft.plan(
         autoscaler=autoscaler_change(snapshot, situation.framework.autoscaler_spec(job)),
         delete_pods=(*_superfluous_pods(situation), *due),
-        delete_services=tuple(_superfluous_services(situation)),
-        create_services=tuple(_missing_services(situation)),
+        delete_services=tuple(superfluous_services),
+        create_services=tuple(missing_services),
         create_pods=new_pods,
         again_after=timers.seconds_until(snapshot.now, [timers.active_deadline(job, draft.status), *waiting]),
     )
@@ -74,19 +75,14 @@ def _superfluous_pods(situation: Situation) -> Iterator[PodDeletion]:
     yield from (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
 
 
-def _missing_services(situation: Situation) -> Iterator[Slot]:
+def _services(situation: Situation) -> tuple[list[Slot], list[ServiceRecord]]:
+    """The slots that lack a service, and the services of indexes that the job does not want any more (E-032)."""
     job = situation.job
     if not job.info.services:
-        return
-    present = {slot_of(job, service.replica_type, service.index) for service in situation.snapshot.services}
-    for replica_type in job.replicas:
-        yield from (slot for slot in wanted_slots(job, replica_type) if slot not in present)
-
-
-def _superfluous_services(situation: Situation) -> Iterator[ServiceRecord]:
-    """Services of indexes that the job does not want any more (E-032)."""
-    job = situation.job
-    for service in situation.snapshot.services:
-        slot = slot_of(job, service.replica_type, service.index)
-        if slot is not None and slot.index >= (job.replicas[slot.replica_type].replicas or 0) and not service.deleting:
-            yield service
+        return [], []
+    wanted = dict.fromkeys(slot for replica_type in job.replicas for slot in wanted_slots(job, replica_type))
+    present = [(slot_of(job, each.replica_type, each.index), each) for each in situation.snapshot.services]
+    filled = {slot for slot, _ in present}
+    missing = [slot for slot in wanted if slot not in filled]
+    superfluous = [each for slot, each in present if slot is not None and slot not in wanted and not each.deleting]
+    return missing, superfluous

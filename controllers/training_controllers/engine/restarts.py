@@ -23,9 +23,11 @@ CALM = timedelta(minutes=10)
 
 def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
     """Whether the pod has failed, its replica is still wanted and may restart."""
-    replica, container = snapshot.job.replicas[slot.replica_type], snapshot.job.info.container
+    if not has_failed(pod):
+        return False
+    replica = snapshot.job.replicas[slot.replica_type]
     wanted = slot.index < (replica.replicas or 0)
-    return wanted and has_failed(pod) and may_restart(pod, replica.restart_policy, container)
+    return wanted and may_restart(pod, replica.restart_policy, snapshot.job.info.container)
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from training_api.kinds import Job
 from training_controllers.engine.model import Slot
@@ -32,8 +33,8 @@ def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
 
 def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
     """The slot that the labels of an object speak of; None if they name no type of the job or no index (E-034)."""
-    types = {name.lower(): name for name in job.replicas}
-    return Slot(types[replica_type], index) if replica_type in types and index >= 0 else None
+    canonical = _spellings(tuple(job.replicas)).get(replica_type)
+    return Slot(canonical, index) if canonical is not None and index >= 0 else None
 
 
 def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
@@ -53,6 +54,12 @@ def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
         else:
             holders[slot] = pod
     return Placement(holders, tuple(out_of_range), tuple(twins))
+
+
+@lru_cache(maxsize=64)
+def _spellings(replica_types: tuple[str, ...]) -> Mapping[str, str]:
+    """Canonical types by the spelling that labels use."""
+    return {name.lower(): name for name in replica_types}
 
 
 def _precedence(pod: PodRecord) -> tuple[bool, datetime, str]:

@@ -37,9 +37,10 @@ def apply_verdicts(situation: Situation, draft: Draft) -> bool:
 def _broken_type(situation: Situation) -> str | None:
     """The first type with a replica that failed for good under restart policy `ExitCode`."""
     for slot, pod in situation.placement.holders.items():
-        spec = situation.job.replicas[slot.replica_type]
-        for_good = not may_restart(pod, spec.restart_policy, situation.job.info.container)
-        if spec.restart_policy == RestartPolicy.EXIT_CODE and has_failed(pod) and for_good:
+        if not has_failed(pod):
+            continue
+        policy = situation.job.replicas[slot.replica_type].restart_policy
+        if policy == RestartPolicy.EXIT_CODE and not may_restart(pod, policy, situation.job.info.container):
             return slot.replica_type
     return None
 
