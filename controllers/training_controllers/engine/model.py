@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_controllers.records import AutoscalerRecord, PodRecord, ServiceRecord
 
 
-class Slot(NamedTuple):
+class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
     """The place of one replica in its job: canonical replica type and index from 0."""
 
     replica_type: str
