@@ -69,13 +69,13 @@ class Resource(Generic[R]):
         return f"{root}/{'/'.join(parts)}"
 
 
-PODS: Final = Resource[PodRecord]("", "v1", "pods", "Pod", decoders.pod)
-SERVICES: Final = Resource[ServiceRecord]("", "v1", "services", "Service", decoders.service)
-AUTOSCALERS: Final = Resource[AutoscalerRecord](
+PODS: Final = Resource("", "v1", "pods", "Pod", decoders.pod)
+SERVICES: Final = Resource("", "v1", "services", "Service", decoders.service)
+AUTOSCALERS: Final = Resource(
     "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", decoders.autoscaler
 )
-EVENTS: Final = Resource[decoders.EventRecord]("", "v1", "events", "Event", decoders.event)
-LEASES: Final = Resource[decoders.LeaseRecord]("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
+EVENTS: Final = Resource("", "v1", "events", "Event", decoders.event)
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
 
 
 def jobs(info: KindInfo) -> Resource[JobRecord]:
