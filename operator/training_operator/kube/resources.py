@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from training_api.constants import GROUP, VERSION
 from training_api.kinds import KindInfo
-from training_controllers.records import AutoscalerRecord, JobRecord, Owner, PodRecord, ServiceRecord
+from training_controllers.records import JobRecord, Owner
 from training_operator.kube import decoders
 
 
