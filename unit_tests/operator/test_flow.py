@@ -1,0 +1,115 @@
+import asyncio
+
+import pytest
+
+from training_operator.kube.flow import RESERVED, AdaptiveLimit, FairGate, TokenBucket
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def through(gate: FairGate, flow: str, log: list[str], *, urgent: bool = False, seconds: float = 1.0) -> None:
+    async with gate.turn(flow, urgent=urgent):
+        log.append(flow)
+        await asyncio.sleep(seconds)
+
+
+async def test_a_small_flow_passes_a_large_one() -> None:
+    gate, log = FairGate(AdaptiveLimit(2, 2)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(50):
+            tasks.create_task(through(gate, "large", log))
+        for _ in range(5):
+            tasks.create_task(through(gate, "small", log))
+    assert len(log) == 55
+    last_small = max(place for place, flow in enumerate(log) if flow == "small")
+    assert last_small < 2 + 2 * 5
+
+
+async def test_never_more_in_flight_than_the_limit() -> None:
+    gate, most = FairGate(AdaptiveLimit(3, 3)), 0
+
+    async def one(flow: int) -> None:
+        nonlocal most
+        async with gate.turn(str(flow)):
+            most = max(most, gate.in_flight)
+            await asyncio.sleep(1)
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(20):
+            tasks.create_task(one(number % 4))
+    assert most == 3
+    assert gate.in_flight == 0
+
+
+async def test_urgent_requests_go_first_and_have_reserved_places() -> None:
+    gate, log = FairGate(AdaptiveLimit(1, 1)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(3):
+            tasks.create_task(through(gate, "job", log))
+        await asyncio.sleep(0.5)
+        for _ in range(RESERVED + 1):
+            tasks.create_task(through(gate, "lease", log, urgent=True))
+        await asyncio.sleep(0)
+        assert log == ["job", *["lease"] * RESERVED]
+        await asyncio.sleep(0.75)
+    assert log[RESERVED + 1 :] == ["lease", "job", "job"]
+
+
+async def test_a_cancelled_waiter_neither_takes_nor_loses_a_place() -> None:
+    gate, log = FairGate(AdaptiveLimit(1, 1)), list[str]()
+    first = asyncio.create_task(through(gate, "first", log))
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(through(gate, "waiting", log)) for _ in range(2)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await first
+    await waiting[1]
+    assert log == ["first", "waiting"]
+    assert gate.in_flight == 0
+
+
+async def test_a_place_given_to_a_waiter_that_is_cancelled_at_that_moment_is_free_again() -> None:
+    gate = FairGate(AdaptiveLimit(1, 1))
+    holder = gate.turn("a")
+    await holder.__aenter__()
+    waiter = asyncio.create_task(gate.turn("b").__aenter__())
+    await asyncio.sleep(0)
+    await holder.__aexit__(None, None, None)  # the place is given to the waiter, which has not run since
+    waiter.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter
+    assert gate.in_flight == 0
+    async with asyncio.timeout(1), gate.turn("c"):
+        pass
+
+
+def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:
+    limit = AdaptiveLimit(largest=6, start=4)
+    for _ in range(4):
+        limit.succeeded()
+    assert limit.now == 5
+    for _ in range(100):
+        limit.succeeded()
+    assert limit.now == 6
+    limit.overloaded()
+    assert limit.now == 3
+    for _ in range(5):
+        limit.overloaded()
+    assert limit.now == 1
+
+
+async def test_a_rate_is_kept_in_the_long_run() -> None:
+    gate, loop = FairGate(bucket=TokenBucket(20, 30)), asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(130):
+            tasks.create_task(through(gate, "job", [], seconds=0))
+    assert loop.time() == pytest.approx(5.0, abs=0.1)
+
+
+async def test_urgent_requests_do_not_wait_for_the_rate_but_count() -> None:
+    gate, loop = FairGate(bucket=TokenBucket(1, 1)), asyncio.get_running_loop()
+    for _ in range(3):
+        await through(gate, "lease", [], urgent=True, seconds=0)
+    assert loop.time() == 0
+    await through(gate, "job", [], seconds=0)
+    assert loop.time() == pytest.approx(3.0)

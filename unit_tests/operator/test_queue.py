@@ -1,0 +1,126 @@
+import asyncio
+
+import pytest
+
+from training_operator.queue import LOW, Backoff, WorkQueue
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def taken(queue: WorkQueue[str]) -> str:
+    async with asyncio.timeout(0):
+        return await queue.get()
+
+
+async def empty(queue: WorkQueue[str]) -> bool:
+    try:
+        await taken(queue)
+    except TimeoutError:
+        return True
+    return False
+
+
+async def test_a_key_is_handed_out_once_however_often_it_was_added() -> None:
+    queue = WorkQueue[str]()
+    for _ in range(3):
+        queue.add("a")
+    assert len(queue) == 1
+    assert await taken(queue) == "a"
+    assert await empty(queue)
+
+
+async def test_an_add_while_the_key_is_out_is_remembered_and_waits_for_done() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    await taken(queue)
+    queue.add("a")
+    assert await empty(queue)
+    queue.done("a")
+    assert await taken(queue) == "a"
+
+
+async def test_new_work_passes_old_objects() -> None:
+    queue = WorkQueue[str]()
+    for key in ("a", "b", "c"):
+        queue.add(key, priority=LOW)
+    queue.add("new")
+    queue.add("c")  # outbids its own earlier add
+    assert [await taken(queue) for _ in range(4)] == ["new", "c", "a", "b"]
+    assert await empty(queue)
+
+
+async def test_of_several_times_the_earliest_counts() -> None:
+    queue, loop = WorkQueue[str](), asyncio.get_running_loop()
+    queue.add_after("a", 50)
+    queue.add_after("a", 10)
+    queue.add_after("a", 20)
+    assert await queue.get() == "a"
+    assert loop.time() == pytest.approx(10)
+    queue.done("a")
+    await asyncio.sleep(100)
+    assert await empty(queue)
+
+
+async def test_waiting_workers_get_one_key_each() -> None:
+    queue = WorkQueue[str]()
+    workers = [asyncio.create_task(queue.get()) for _ in range(2)]
+    await asyncio.sleep(0)
+    queue.add("a")
+    queue.add_after("b", 0)
+    assert {await worker for worker in workers} == {"a", "b"}
+
+
+async def test_nothing_is_handed_out_after_closing() -> None:
+    queue = WorkQueue[str]()
+    queue.add("ready")
+    queue.add_after("timed", 5)
+    queue.close()
+    queue.add_after("late", 5)
+    await asyncio.sleep(10)
+    assert await empty(queue)
+
+
+async def test_idle_waits_for_what_is_out() -> None:
+    queue = WorkQueue[str]()
+    await queue.idle()
+    queue.add("a")
+    await taken(queue)
+    waiting = asyncio.create_task(queue.idle())
+    await asyncio.sleep(3)
+    assert not waiting.done()
+    assert queue.working() == [3]
+    queue.done("a")
+    await waiting
+
+
+async def test_the_queue_measures() -> None:
+    log = list[tuple[str, float]]()
+
+    class Metrics:
+        def added(self) -> None:
+            log.append(("added", 0))
+
+        def started(self, waited: float) -> None:
+            log.append(("started", waited))
+
+        def finished(self, worked: float) -> None:
+            log.append(("finished", worked))
+
+    queue = WorkQueue[str](metrics=Metrics())
+    queue.add("a", priority=LOW)
+    queue.add("a")
+    await asyncio.sleep(2)
+    await taken(queue)
+    await asyncio.sleep(3)
+    queue.done("a")
+    assert log == [("added", 0), ("started", 2), ("finished", 3)]
+
+
+def test_the_back_off_doubles_up_to_its_end_and_starts_anew_after_a_success() -> None:
+    backoff = Backoff[str]()
+    delays = [backoff.next("a") for _ in range(200)]
+    assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
+    assert delays[-1] == 1000.0
+    assert backoff.next("b") == 0.005
+    backoff.forget("a")
+    assert backoff.next("a") == 0.005
