@@ -61,7 +61,8 @@ def admissions() -> Iterator[Admission]:
                 info,
                 _job(info, _filled(case.get("job", {}), info)),
                 _with_map(info, _filled(case["update"], info)) if "update" in case else None,
-                *(_filled(refused.get(key, ""), info) for key in ("field", "says")),
+                _filled(refused.get("field", ""), info),
+                _filled(refused.get("says", ""), info),
                 "api_only" in case or "update" in case,
             )
 

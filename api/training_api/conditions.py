@@ -56,21 +56,6 @@ def holds(status: JobStatus, condition_type: str) -> bool:
     return any(c.type == condition_type and c.status == ConditionStatus.TRUE for c in status.conditions)
 
 
-def is_succeeded(status: JobStatus) -> bool:
-    """Whether the job has succeeded."""
-    return holds(status, ConditionType.SUCCEEDED)
-
-
-def is_failed(status: JobStatus) -> bool:
-    """Whether the job has failed."""
-    return holds(status, ConditionType.FAILED)
-
-
 def is_finished(status: JobStatus) -> bool:
     """Whether the job has succeeded or failed; nothing changes its conditions any more."""
     return any(holds(status, terminal) for terminal in TERMINAL)
-
-
-def is_suspended(status: JobStatus) -> bool:
-    """Whether the job is known to be suspended."""
-    return holds(status, ConditionType.SUSPENDED)

@@ -106,5 +106,6 @@ def _joined(path: Iterable[str | int], maps: set[str]) -> str:
 
 
 def _wording(message: str) -> str:
-    """The library's sentence with our subject, and without the names of our classes."""
-    return message.removeprefix("Input ").split(" or instance of ")[0].replace("valid dictionary", "mapping")
+    """The library's sentence without its subject and without the names of our classes."""
+    sentence = message.removeprefix("Input ").removeprefix("Value error, ").split(" or instance of ")[0]
+    return sentence.replace("valid dictionary", "mapping")

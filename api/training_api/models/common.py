@@ -170,11 +170,6 @@ class RunPolicy(ApiModel):
     """The controller in charge of the job. Absent means this operator, which leaves the jobs of others alone.
     It cannot be changed."""
 
-    @property
-    def effective_clean_pod_policy(self) -> CleanPodPolicy:
-        """The policy with its default; K-18 is why `clean_pod_policy` itself stays absent (limits tell them apart)."""
-        return self.clean_pod_policy or CleanPodPolicy.NONE
-
 
 class JobCondition(ApiModel):
     """One state of a job; the order of a job's conditions is part of the API, the newest true one is the last."""
