@@ -84,6 +84,7 @@ def test_e095_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(r
     plan = w.step()
     text = message(plan.status, "Failed")
     assert text == f"{BACKOFF}. Pod sim-worker-1: container jax exited with code 1 (Error)"
+    assert [event.reason for event in plan.events] == ["ExitedWithCode", "JAXJobFailed"]
     assert plan.delete_pods == ()
 
 
@@ -165,7 +166,7 @@ def test_k18_without_a_policy_active_pods_of_a_job_over_a_limit_go(limits: dict[
     assert has_failed(w)
     assert list(w.pods) == ["sim-worker-0"]
     assert w.services == {}
-    assert [event.reason for event in w.events] == ["PyTorchJobFailed"]
+    assert [event.reason for event in w.events] == ["ExitedWithCode", "PyTorchJobFailed"]
     assert w.status.replica_statuses["Worker"].active == 0
     assert w.status.replica_statuses["Worker"].restarts == 1
 

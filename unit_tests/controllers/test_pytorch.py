@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from unit_tests.controllers.builders import (
     START,
@@ -266,6 +268,15 @@ def test_k10_a_failed_master_restarts_before_a_failed_worker() -> None:
     w = run(BOTH, {"master-0": "Failed", "worker-0": "Failed"})
     assert message(w.status, "Restarting") == "job sim is restarting because Master replica(s) failed."
     assert w.pods == {}
+
+
+def test_k10_of_two_types_that_failed_for_good_the_first_is_named() -> None:
+    w = run(BOTH, {}, restart="ExitCode")
+    w.pods = dict(reversed(w.pods.items()))
+    w.pods["sim-master-0"] = msgspec.structs.replace(w.pods["sim-master-0"], created=START + timedelta(days=1))
+    w.set_pods("Failed", exit_code=2)
+    w.step()
+    assert message(w.status, "Failed").startswith('job "sim" is failing because "Master" replica(s) failed.')
 
 
 def test_v1s_misleading_restart_event_of_a_permanent_failure_is_gone() -> None:

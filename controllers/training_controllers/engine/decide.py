@@ -13,7 +13,7 @@ from training_controllers.engine.draft import Draft
 from training_controllers.engine.finished import settle_finished
 from training_controllers.engine.limits import enforce_limits
 from training_controllers.engine.model import Counter, Plan, Snapshot
-from training_controllers.engine.pod_events import abnormal_states
+from training_controllers.engine.pod_events import abnormal_states, exits
 from training_controllers.engine.replicas import run_replicas
 from training_controllers.engine.situation import Situation, assess
 from training_controllers.engine.suspended import hold_suspended, resume
@@ -51,7 +51,7 @@ def managed_here(job: Job) -> bool:
 
 
 def begin(situation: Situation) -> Draft:
-    """What every decision says first: which generation it speaks of, that the job exists (K-26), that it goes on."""
+    """What every decision says first: which generation it speaks of, that the job exists (K-26), how its pods are."""
     job, draft = situation.job, Draft(situation.snapshot)
     draft.update(observed_generation=job.metadata.generation)
     if draft.condition(ConditionType.CREATED, f"{job.info.kind} {job.metadata.name} is created."):
@@ -59,4 +59,5 @@ def begin(situation: Situation) -> Draft:
     if not is_finished(draft.status) and not job.spec.run_policy.suspend:
         resume(draft)
         draft.tell(abnormal_states(situation.snapshot.pods))
+        draft.tell(exits(situation.placement.holders.values(), job.info.container))
     return draft

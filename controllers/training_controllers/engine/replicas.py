@@ -9,7 +9,7 @@ from training_controllers.engine import restarts, timers
 from training_controllers.engine.autoscaler import autoscaler_change
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
-from training_controllers.engine.pod_events import exits, overwritten_restart_policies
+from training_controllers.engine.pod_events import overwritten_restart_policies
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import slot_of, wanted_slots
@@ -23,7 +23,6 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     if draft.status.start_time is None:
         draft.update(start_time=draft.now)
     draft.set_replicas(situation.statuses)
-    draft.tell(exits(situation.placement.holders.values(), job.info.container))
     if apply_verdicts(situation, draft):
         return draft.plan(again_after=0.0)
 

@@ -6,9 +6,10 @@ from training_api.models.common import ConditionType, RestartPolicy
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failure_message import first_failure
 from training_controllers.engine.failures import has_failed, may_restart
-from training_controllers.engine.model import Counter, EventType
+from training_controllers.engine.model import Counter, EventType, Slot
 from training_controllers.engine.situation import Situation
 from training_controllers.frameworks.base import Verdict
+from training_controllers.records import PodRecord
 
 
 def apply_verdicts(situation: Situation, draft: Draft) -> bool:
@@ -35,14 +36,18 @@ def apply_verdicts(situation: Situation, draft: Draft) -> bool:
 
 
 def _broken_type(situation: Situation) -> str | None:
-    """The first type with a replica that failed for good under restart policy `ExitCode`."""
-    for slot, pod in situation.placement.holders.items():
-        if not has_failed(pod):
-            continue
-        policy = situation.job.replicas[slot.replica_type].restart_policy
-        if policy == RestartPolicy.EXIT_CODE and not may_restart(pod, policy, situation.job.info.container):
-            return slot.replica_type
-    return None
+    """The first type, in processing order (K-10), with a replica that failed for good under policy `ExitCode`."""
+    broken = {
+        slot.replica_type for slot, pod in situation.placement.holders.items() if _is_broken(situation, slot, pod)
+    }
+    return next((replica_type for replica_type in situation.job.replicas if replica_type in broken), None)
+
+
+def _is_broken(situation: Situation, slot: Slot, pod: PodRecord) -> bool:
+    if not has_failed(pod):
+        return False
+    policy = situation.job.replicas[slot.replica_type].restart_policy
+    return policy == RestartPolicy.EXIT_CODE and not may_restart(pod, policy, situation.job.info.container)
 
 
 def _restart(situation: Situation, draft: Draft, verdict: Verdict, *, others_run: bool) -> None:

@@ -1,0 +1,59 @@
+"""The pods of the recorded cases have what v1 gave them (conformance recordings, first snapshot of each case)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from unit_tests.controllers.builders import UID, framework_of, load
+
+from training_controllers.engine.model import NewPod, Slot
+from training_controllers.engine.pods import build_pod
+
+CONFORMANCE = Path(__file__).parents[2] / "e2e" / "conformance"
+CASES = sorted(
+    path.stem
+    for path in (CONFORMANCE / "golden").glob("*.json")
+    if path.stem.startswith(("pt-", "jax-")) and json.loads(path.read_text())["snapshots"]
+)
+
+
+def test_there_are_recordings() -> None:
+    assert len(CASES) >= 18
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pods_equal_the_recorded_ones(case: str) -> None:
+    stored = yaml.safe_load((CONFORMANCE / "cases" / f"{case}.yaml").read_text())["job"]
+    recorded = json.loads((CONFORMANCE / "golden" / f"{case}.json").read_text())["snapshots"][0]["state"]["pods"]
+    stored["metadata"] |= {"namespace": "<ns>", "uid": UID}
+    job, framework = load(stored["kind"], stored), framework_of(stored["kind"])
+    for pod in recorded:
+        labels = pod["metadata"]["labels"]
+        slot = Slot(
+            job.info.canonical_type(labels["training.kubeflow.org/replica-type"]),
+            int(labels["training.kubeflow.org/replica-index"]),
+        )
+        ours = build_pod(job, framework, NewPod(slot))
+        assert essence(ours) == essence(pod)
+
+
+def essence(pod: dict[str, Any]) -> dict[str, Any]:
+    """What an operator decides, without what the API server fills in."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    owners = [{**owner, "uid": ""} for owner in metadata["ownerReferences"]]
+    return {
+        **{key: metadata.get(key) for key in ("name", "namespace", "labels", "annotations", "finalizers")},
+        "owners": owners,
+        "restartPolicy": spec["restartPolicy"],
+        "containers": [_container(container) for container in spec["containers"]],
+        "initContainers": [_container(container) for container in spec.get("initContainers", [])],
+    }
+
+
+def _container(container: dict[str, Any]) -> dict[str, Any]:
+    ports = [(port.get("name"), port["containerPort"]) for port in container.get("ports", ())]
+    return {**{key: container.get(key) for key in ("name", "image", "command", "args", "env")}, "ports": ports}
