@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from training_local.node import environment, status, tools, volumes
+from training_local.node import environment, status, tools, unsupported, volumes
 from training_local.node.container import LAST_WORDS_SECONDS, Attempt, Backoff, ContainerLife
 from training_local.node.environment import Facts, Key
 from training_local.node.hosts import Service
@@ -119,6 +119,8 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod to its end, until nothing of it is left but its logs."""
         self.changed()
+        if without := "; ".join(unsupported.ignored(self.pod, self._around.mode, os.geteuid())):
+            self.event("Warning", "Unsupported", without)
         async with asyncio.TaskGroup() as tasks:
             publishing = tasks.create_task(self._publisher.run())
             ending = tasks.create_task(self._end_when_told())

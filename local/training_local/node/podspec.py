@@ -115,6 +115,7 @@ class Container(_Struct, frozen=True):
     readiness_probe: Wire | None = None
     startup_probe: Wire | None = None
     lifecycle: Wire | None = None
+    security_context: Wire | None = None
 
 
 class HostAlias(_Struct, frozen=True):
@@ -139,6 +140,7 @@ class PodSpec(_Struct, frozen=True):
     active_deadline_seconds: int | None = None
     share_process_namespace: bool = False
     host_network: bool = False
+    security_context: Wire | None = None
     host_aliases: tuple[HostAlias, ...] = ()
     scheduling_gates: tuple[Wire, ...] = ()
 

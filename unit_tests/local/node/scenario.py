@@ -7,9 +7,9 @@ import json
 import sys
 from pathlib import Path
 
-from training_local.node.sandbox.doctor import examine
-
 from unit_tests.local.node.support import CLIENT, SERVER, answer, cluster_in, pod, service
+
+from training_local.node.sandbox.doctor import examine
 
 
 async def exchange(mode: str, state: Path) -> None:

@@ -248,3 +248,11 @@ def processes() -> dict[str, str]:
 
 def processes_with(command: str) -> list[str]:
     return [pid for pid, line in processes().items() if command in line]
+
+
+def exists(path: str | Path) -> bool:
+    return Path(path).exists()
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())

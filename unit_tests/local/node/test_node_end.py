@@ -11,8 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from unit_tests.local.node.support import REFUSAL, cluster_in, needs_namespaces, parent, pod, processes, processes_with
+from unit_tests.local.node.support import (
+    REFUSAL,
+    cluster_in,
+    entries,
+    needs_namespaces,
+    parent,
+    pod,
+    processes,
+    processes_with,
+)
 
 ROOT = Path(__file__).parents[3]
 MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
@@ -41,7 +49,7 @@ async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> No
     assert not processes_with("sleep 4712")
     assert trace() == before
     assert open_descriptors() == descriptors
-    assert sorted(entry.name for entry in cluster.state.iterdir()) == ["bin", "etc", "pods", "root"]
+    assert entries(cluster.state) == ["bin", "etc", "pods", "root"]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
-from pathlib import Path
 
-import pytest
-from unit_tests.local.node.support import Cluster, cluster_in, pod, service
+from unit_tests.local.node.support import CLIENT, SERVER, Cluster, answer, parent, pod, processes_with, service
 
 
 async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
@@ -34,7 +31,7 @@ async def test_jobs_do_not_see_each_other(sandboxed: Cluster) -> None:
     script = "import socket; socket.create_connection((__import__('sys').argv[1], 23456), timeout=0.3)"
     stranger = await sandboxed.run("stranger", "python", "-c", script, status["podIP"], job="blue")
     assert stranger["phase"] == "Failed"
-    assert (await sandboxed.run("unnamed", "nslookup", "red-master-0", job="blue"))["phase"] == "Failed"
+    assert (await sandboxed.run("unnamed", "getent", "hosts", "red-master-0", job="blue"))["phase"] == "Failed"
 
 
 async def test_names_lead_to_ready_pods_only_unless_published_before(sandboxed: Cluster) -> None:

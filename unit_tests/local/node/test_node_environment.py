@@ -1,0 +1,279 @@
+"""Environment, command lines and volumes of containers."""
+
+from __future__ import annotations
+
+import base64
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from unit_tests.local.node.support import Cluster, cluster_in, exists, pod
+
+from training_local.node import environment, quantities
+from training_local.node.environment import ConfigError, Facts, expand
+from training_local.node.podspec import parse_pod
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("$(A)-$(B)", "1-2"),
+        ("$$(A)", "$(A)"),
+        ("$$$(A)", "$1"),
+        ("$(UNKNOWN) $(", "$(UNKNOWN) $("),
+        ("$A 5$", "$A 5$"),
+        ("$()", "$()"),
+    ],
+)
+def test_references_are_replaced_as_by_a_kubelet(text: str, result: str) -> None:
+    assert expand(text, {"A": "1", "B": "2"}) == result
+
+
+@pytest.mark.parametrize(
+    ("quantity", "divisor", "result"),
+    [
+        ("500m", "1", 1),
+        ("500m", "1m", 500),
+        ("1.5Gi", "1Mi", 1536),
+        ("2e3", "1k", 2),
+        ("4", "1", 4),
+        ("1E", "1P", 1000),
+    ],
+)
+def test_quantities(quantity: str, divisor: str, result: int) -> None:
+    assert quantities.divide(quantity, divisor) == result
+
+
+@pytest.mark.parametrize("wrong", ["", "1.2.3", "ten", "5X", "."])
+def test_what_is_no_quantity_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        quantities.parse(wrong)
+
+
+def facts(body: dict, objects: dict | None = None) -> Facts:
+    body["metadata"] |= {"namespace": "team", "uid": "u-1"}
+    capacity = {"cpu": Decimal(8), "memory": Decimal(1 << 30)}
+    return Facts(parse_pod(body), "local", "127.0.0.1", "10.244.0.9", capacity, objects or {})
+
+
+def variables(env: list[dict], objects: dict | None = None, **container: object) -> dict[str, str]:
+    known = facts(pod("me", "true", container={"env": env, **container}), objects)
+    return environment.build(known.pod.spec.containers[0], known, {"PATH": "/bin"})
+
+
+def test_sources_of_variables() -> None:
+    def of(**source: object) -> dict:
+        return {"valueFrom": source}
+
+    env = [
+        {"name": "PLAIN", "value": "a"},
+        {"name": "LATER", "value": "$(PLAIN)$(PATH)$(NONE)"},
+        {"name": "POD", **of(fieldRef={"fieldPath": "metadata.name"})},
+        {"name": "IP", **of(fieldRef={"fieldPath": "status.podIP"})},
+        {"name": "LABEL", **of(fieldRef={"fieldPath": "metadata.labels['pod']"})},
+        {"name": "CPUS", **of(resourceFieldRef={"resource": "limits.cpu"})},
+        {"name": "MEMORY", **of(resourceFieldRef={"resource": "limits.memory", "divisor": "1Mi"})},
+        {"name": "ASKED", **of(resourceFieldRef={"resource": "requests.cpu", "divisor": "1m"})},
+        {"name": "SETTING", **of(configMapKeyRef={"name": "settings", "key": "rate"})},
+        {"name": "PASSWORD", **of(secretKeyRef={"name": "login", "key": "word"})},
+        {"name": "ABSENT", **of(secretKeyRef={"name": "none", "key": "word", "optional": True})},
+    ]
+    objects = {("configmap", "settings"): {"rate": b"0.1"}, ("secret", "login"): {"word": b"xyz"}}
+    resources = {"limits": {"memory": "64Mi"}, "requests": {"cpu": "250m"}}
+    assert variables(env, objects, resources=resources) == {
+        "PATH": "/bin",
+        "PLAIN": "a",
+        "LATER": "a/bin$(NONE)",
+        "POD": "me",
+        "IP": "10.244.0.9",
+        "LABEL": "me",
+        "CPUS": "8",
+        "MEMORY": "64",
+        "ASKED": "250",
+        "SETTING": "0.1",
+        "PASSWORD": "xyz",
+    }
+
+
+def test_all_entries_with_a_prefix_give_way_to_single_ones() -> None:
+    objects = {("configmap", "settings"): {"A": b"1", "B": b"2"}}
+    source = [{"prefix": "X_", "configMapRef": {"name": "settings"}}]
+    found = variables([{"name": "X_B", "value": "own $(X_A)"}], objects, envFrom=source)
+    assert (found["X_A"], found["X_B"]) == ("1", "own 1")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"configMapKeyRef": {"name": "none", "key": "k"}}, 'configmap "none" not found'),
+        ({"secretKeyRef": {"name": "login", "key": "k"}}, "couldn't find key k in Secret team/login"),
+        ({"fieldRef": {"fieldPath": "spec.secret"}}, "variable V of container 'main': field 'spec.secret'"),
+        ({"resourceFieldRef": {"resource": "cpu"}}, "not of the form limits.cpu"),
+        ({}, "names no source"),
+    ],
+)
+def test_what_cannot_be_found_says_so(source: dict, words: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        variables([{"name": "V", "valueFrom": source}], {("secret", "login"): {}})
+    assert words in str(error.value)
+
+
+async def test_a_container_starts_with_a_clean_environment(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = [{"name": "WHO", "value": "me"}, {"name": "GREETING", "value": "hello $(WHO)"}]
+    await cluster.run("clean", "env", container={"env": env})
+    names = dict(line.split("=", 1) for line in (await cluster.log("clean")).splitlines())
+    assert names["GREETING"] == "hello me"
+    assert names["HOSTNAME"] == "clean"
+    allowed = {"PATH", "HOME", "TMPDIR", "HOSTNAME", "WHO", "GREETING", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
+    assert names.keys() - allowed <= {"TRAINING_LOCAL_CONTAINER"}
+
+
+async def test_arguments_and_working_directory(cluster: Cluster, tmp_path: Path) -> None:
+    container = {"args": ["$(X) $$(X)"], "env": [{"name": "X", "value": "1"}], "workingDir": str(tmp_path)}
+    status = await cluster.run("args", "sh", "-c", 'pwd; echo "$0"', container=container)
+    assert status["phase"] == "Succeeded"
+    assert (await cluster.log("args")).splitlines() == [str(tmp_path), "1 $(X)"]
+
+
+async def test_a_missing_working_directory_is_named(cluster: Cluster) -> None:
+    status = await cluster.run("lost", "true", container={"workingDir": "/no/such/place"})
+    message = status["containerStatuses"][0]["state"]["terminated"]["message"]
+    assert message == "working directory /no/such/place: No such file or directory"
+
+
+async def test_a_late_config_map_lets_the_container_start(cluster: Cluster) -> None:
+    env = [{"name": "RATE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "rate"}}}]
+    await cluster.api.create("pods", pod("patient", "sh", "-c", "echo $RATE", container={"env": env}))
+    await cluster.api.until(lambda: any(e[3] == 'Error: configmap "settings" not found' for e in cluster.api.events))
+    await cluster.api.create("configmaps", {"metadata": {"name": "settings"}, "data": {"rate": "0.5"}})
+    assert (await cluster.api.ended("patient"))["phase"] == "Succeeded"
+    assert await cluster.log("patient") == "0.5\n"
+
+
+async def test_an_entry_point_can_be_declared(tmp_path: Path) -> None:
+    entry_points = {"greeter": ("echo", "hello")}
+    async with cluster_in(tmp_path / "state", "host", entry_points=entry_points) as cluster:
+        await cluster.run("greeting", container={"image": "greeter", "args": ["world"], "command": []})
+        assert await cluster.log("greeting") == "hello world\n"
+
+
+async def test_python_is_the_chosen_one(cluster: Cluster) -> None:
+    script = "import msgspec, sys; print(sys.prefix != sys.base_prefix)"
+    await cluster.run("chosen", "sh", "-c", f"python -c '{script}' && python3 -c '{script}'")
+    assert await cluster.log("chosen") == "True\nTrue\n"
+
+
+# Volumes.
+
+
+def mounted(*mounts: dict) -> dict:
+    return {"volumeMounts": list(mounts)}
+
+
+async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
+    await sandboxed.api.create(
+        "configmaps", {"metadata": {"name": "settings"}, "data": {"a": "1", "b": "2"}, "binaryData": {"c": "MwA="}}
+    )
+    secret = base64.b64encode(b"xyz").decode()
+    await sandboxed.api.create("secrets", {"metadata": {"name": "login"}, "data": {"word": secret}})
+    volumes = [
+        {
+            "name": "settings",
+            "configMap": {"name": "settings", "items": [{"key": "b", "path": "deep/er", "mode": 0o600}]},
+        },
+        {"name": "login", "secret": {"secretName": "login", "defaultMode": 0o400}},
+        {"name": "me", "downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+        {"name": "all", "projected": {"sources": [{"configMap": {"name": "settings"}}, {"secret": {"name": "login"}}]}},
+        {"name": "none", "configMap": {"name": "missing", "optional": True}},
+    ]
+    places = {"settings": "/etc/settings", "login": "/login", "me": "/me", "all": "/opt/x/all", "none": "/none"}
+    script = (
+        "cat /etc/settings/deep/er /login/word /me/name; echo; ls /opt/x/all /none; "
+        "stat -c %a /etc/settings/deep/er /login/word; touch /login/new || echo readonly"
+    )
+    container = mounted(*({"name": name, "mountPath": path} for name, path in places.items()))
+    status = await sandboxed.run("reading", "sh", "-c", script, container=container, volumes=volumes)
+    assert status["phase"] == "Succeeded"
+    said = [line for line in (await sandboxed.log("reading")).splitlines() if not line.startswith("touch:")]
+    assert said == ["2xyzreading", "/none:", "", "/opt/x/all:", "a", "b", "c", "word", "600", "400", "readonly"]
+    assert not exists("/etc/settings")
+    assert not exists("/opt/x")
+
+
+async def test_an_empty_dir_is_shared_in_a_pod_and_private_to_it(sandboxed: Cluster) -> None:
+    for name in ("first", "second"):
+        volumes = [{"name": "v", "emptyDir": {}}, {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+        places = mounted(
+            {"name": "v", "mountPath": "/data/v"},
+            {"name": "m", "mountPath": "/dev/shm"},
+            {"name": "v", "mountPath": "/part", "subPath": "sub"},
+        )
+        body = pod(
+            name, "sh", "-c", "until test -e /data/v/sub/done; do sleep 0.01; done; ls /data/v", container=places
+        )
+        fill = "df --output=size /dev/shm | tail -1; touch /data/v/mine; touch /part/done"
+        body["spec"] |= {
+            "volumes": volumes,
+            "initContainers": [{"name": "fill", "command": ["sh", "-c", fill], **places}],
+        }
+        await sandboxed.api.create("pods", body)
+        assert (await sandboxed.api.ended(name))["phase"] == "Succeeded"
+        assert (await sandboxed.log(name)).split() == ["mine", "sub"]
+        assert (await sandboxed.log(name, container="fill")).split() == ["1024"]
+
+
+async def test_a_host_path_is_bound_where_the_pod_wants_it(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    volumes = [{"name": "source", "hostPath": {"path": str(tmp_path / "source"), "type": "Directory"}}]
+    container = mounted({"name": "source", "mountPath": "/workspace"})
+    status = await cluster.run("writer", "sh", "-c", "echo x > /workspace/file", container=container, volumes=volumes)
+    assert status["phase"] == "Succeeded"
+    assert (tmp_path / "source" / "file").read_text() == "x\n"
+    assert not exists("/workspace")
+
+
+@pytest.mark.parametrize(
+    ("volume", "mount", "words"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "x"}}, {}, "type persistentVolumeClaim is not available"),
+        ({"csi": {"driver": "x"}}, {}, "type csi is not available"),
+        ({"hostPath": {"path": "/no/such/place"}}, {}, "/no/such/place does not exist"),
+        ({"hostPath": {"path": "/etc/../root"}}, {}, "must not contain '..'"),
+        ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}}, {}, "/etc/passwd is not a directory"),
+        ({"configMap": {"name": "none"}}, {}, 'configmap "none" not found'),
+        ({"downwardAPI": {"items": [{"path": "../up", "fieldRef": {"fieldPath": "metadata.name"}}]}}, {}, "'../up'"),
+        (
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+            {},
+            "serviceAccountToken is not available",
+        ),
+        ({"emptyDir": {}}, {"subPath": "../up"}, "'../up' must be relative"),
+        ({"emptyDir": {}}, {"subPath": "/etc"}, "'/etc' must be relative"),
+        ({"emptyDir": {}}, {"mountPath": "/a/../../b"}, "mountPath '/a/../../b'"),
+        ({"emptyDir": {}}, {"mountPath": "/"}, "must be absolute, not /"),
+        ({"emptyDir": {}}, {"name": "other"}, "which the pod does not have"),
+    ],
+)
+async def test_what_cannot_be_mounted_waits_and_says_why(
+    cluster: Cluster, volume: dict, mount: dict, words: str
+) -> None:
+    container = mounted({"name": "v", "mountPath": "/v", **mount})
+    await cluster.api.create("pods", pod("refused", "true", container=container, volumes=[{"name": "v", **volume}]))
+
+    def waiting() -> dict:
+        statuses = cluster.api.pod("refused").get("status", {}).get("containerStatuses") or [{}]
+        return statuses[0].get("state", {}).get("waiting", {})
+
+    await cluster.api.until(lambda: words in waiting().get("message", ""))
+    assert waiting()["reason"] in ("FailedMount", "CreateContainerConfigError")
+    assert any(kind == "Warning" and words in message for _, kind, _, message in cluster.api.events)
+    await cluster.api.delete("refused")
+    await cluster.api.gone("refused")
+
+
+async def test_a_sub_path_cannot_leave_its_volume_by_a_link(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    volumes = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
+    container = mounted({"name": "v", "mountPath": "/v", "subPath": "link"})
+    await cluster.api.create("pods", pod("sly", "true", container=container, volumes=volumes))
+    await cluster.api.until(lambda: any("leads out of its volume" in event[3] for event in cluster.api.events))
