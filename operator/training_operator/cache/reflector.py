@@ -109,6 +109,7 @@ class Reflector(Generic[R]):
                 await self._absent(error)
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
+                self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
             if clock() - started >= CALM:
                 delay = FIRST_DELAY

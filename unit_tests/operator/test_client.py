@@ -1,0 +1,241 @@
+import asyncio
+import json
+import random
+from typing import Any
+
+import pytest
+from unit_tests.operator.scripted_api import ScriptedApi, answer, bookmark, event, pod, refusal
+
+from training_operator.kube.client import KubeClient, Propagation
+from training_operator.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    ServerError,
+    ServerTimeout,
+    TooManyRequests,
+    Unauthorized,
+    error_of,
+)
+from training_operator.kube.flow import AdaptiveLimit, FairGate
+from training_operator.kube.resources import PODS
+from training_operator.kube.transport import MERGE_PATCH, Response
+
+pytestmark = pytest.mark.virtual_time
+OWNED = [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "j", "uid": "job-uid", "controller": True}]
+
+
+class Setup:
+    def __init__(self, *answers: Response | Exception, watches: Any = ()) -> None:
+        self.api = ScriptedApi(answers, watches)
+        self.gate = FairGate(AdaptiveLimit(start=8))
+        self.seen = list[tuple[str, int]]()
+        self.client = KubeClient(
+            self.api, self.gate, random.Random(1), lambda method, code: self.seen.append((method, code))
+        )
+
+    def body(self, number: int = 0) -> Any:
+        return json.loads(self.api.requests[number].body or b"null")
+
+
+async def test_verbs_become_requests() -> None:
+    setup = Setup(*[answer(200, pod("a", "5"))] * 5, answer(200, {"kind": "Status"}))
+    client = setup.client
+    assert (await client.get(PODS, "ns", "a")).version == "5"
+    assert (await client.create(PODS, "ns", {"metadata": {"name": "a"}})).name == "a"
+    await client.replace(PODS, "ns", "a", {"metadata": {"name": "a"}})
+    await client.patch(PODS, "ns", "a", {"status": {"phase": "Failed"}}, subresource="status", urgent=True)
+    lingering = await client.delete(PODS, "ns", "a", uid="u", propagation=Propagation.FOREGROUND)
+    assert lingering is not None
+    assert await client.delete(PODS, "ns", "a") is None
+    path = "/api/v1/namespaces/ns/pods"
+    assert [(each.method, each.path) for each in setup.api.requests] == [
+        ("GET", f"{path}/a"),
+        ("POST", path),
+        ("PUT", f"{path}/a"),
+        ("PATCH", f"{path}/a/status"),
+        ("DELETE", f"{path}/a"),
+        ("DELETE", f"{path}/a"),
+    ]
+    assert setup.api.requests[3].content_type == MERGE_PATCH
+    assert setup.body(3) == {"status": {"phase": "Failed"}}
+    assert setup.body(4) == {"propagationPolicy": "Foreground", "preconditions": {"uid": "u"}}
+    assert setup.body(5) == {"propagationPolicy": "Background"}
+    assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
+    assert setup.gate.in_flight == 0
+
+
+async def test_pages() -> None:
+    page = {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [pod("a", "1"), pod("b", "2")]}
+    last = {"metadata": {"resourceVersion": "9"}, "items": None}
+    setup = Setup(answer(200, page), answer(200, last))
+    first = await setup.client.list_page(PODS, "ns", selector="x", limit=2)
+    assert ([PODS.decode(item).name for item in first.items], first.version, first.next) == (["a", "b"], "9", "next")
+    second = await setup.client.list_page(PODS, "ns", selector="x", token=first.next, limit=2)
+    assert (second.items, second.next) == ([], "")
+    assert setup.api.requests[1].query == {"limit": "2", "labelSelector": "x", "continue": "next"}
+
+
+async def test_any_path() -> None:
+    setup = Setup(answer(200, {"major": "1"}))
+    assert await setup.client.get_json("/version") == {"major": "1"}
+
+
+async def test_a_watch() -> None:
+    lines = [event("ADDED", pod("a", "3")), bookmark("4"), event("ERROR", {"code": 410, "message": "too old"})]
+    setup = Setup(watches=[lines, refusal(403, "Forbidden", "pods is forbidden")])
+    seen = list[str]()
+    with pytest.raises(Gone, match="too old"):
+        async with setup.client.watch(PODS, version="2", selector="job", seconds=100) as events:
+            while True:
+                seen.append((await anext(events)).type)
+    assert seen == ["ADDED", "BOOKMARK"]
+    assert setup.api.requests[0].query == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "100",
+        "resourceVersion": "2",
+        "labelSelector": "job",
+    }
+    assert setup.api.requests[0].timeout > 100
+    with pytest.raises(Forbidden, match="pods is forbidden"):
+        async with setup.client.watch(PODS, version="", initial=True):
+            pass
+    assert setup.api.requests[1].query["sendInitialEvents"] == "true"
+    assert setup.api.requests[1].query["resourceVersionMatch"] == "NotOlderThan"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "meaning"),
+    [
+        (400, "BadRequest", Invalid),
+        (401, "Unauthorized", Unauthorized),
+        (403, "Forbidden", Forbidden),
+        (404, "NotFound", NotFound),
+        (409, "AlreadyExists", AlreadyExists),
+        (409, "Conflict", Conflict),
+        (410, "Expired", Gone),
+        (410, "Gone", Gone),
+        (413, "RequestEntityTooLarge", Invalid),
+        (418, "", Invalid),
+        (422, "Invalid", Invalid),
+        (429, "TooManyRequests", TooManyRequests),
+        (500, "InternalError", ServerError),
+        (503, "ServiceUnavailable", ServerError),
+        (504, "Timeout", ServerTimeout),
+        (500, "Timeout", ServerTimeout),
+    ],
+)
+def test_every_meaning_has_an_error(code: int, reason: str, meaning: type[Exception]) -> None:
+    refused = refusal(code, reason, "the reason why")
+    error = error_of(code, refused.body, {}, "get pods")
+    assert type(error) is meaning
+    assert "the reason why" in str(error)
+
+
+def test_an_answer_without_a_status_names_verb_and_resource() -> None:
+    assert str(error_of(403, b"<html>", {}, "list pods")) == "the API server answered 403 to list pods"
+    assert "list pods" in str(error_of(401, b'{"message": "Unauthorized"}', {}, "list pods"))
+
+
+def test_retry_after_is_read() -> None:
+    for text, seconds in (("3", 3.0), ("soon", None)):
+        error = error_of(429, b"", {"retry-after": text}, "get pods")
+        assert isinstance(error, ApiError)
+        assert error.retry_after == seconds
+
+
+async def test_a_broken_connection_is_tried_again_with_growing_delays() -> None:
+    setup = Setup(ConnectionResetError(), TimeoutError(), answer(200, pod("a", "5")))
+    await setup.client.get(PODS, "ns", "a")
+    pauses = [after - before for before, after in zip(setup.api.times, setup.api.times[1:], strict=False)]
+    assert 0.1 <= pauses[0] <= 0.2 <= pauses[1] <= 0.4
+    assert setup.seen == [("GET", 0), ("GET", 0), ("GET", 200)]
+    assert setup.gate.limit.now == 2
+
+
+async def test_a_server_that_never_answers_is_left_to_the_caller() -> None:
+    setup = Setup(*[ConnectionResetError("broken")] * 9)
+    with pytest.raises(ConnectionResetError):
+        await setup.client.get(PODS, "ns", "a")
+    assert len(setup.api.requests) == 4
+
+
+async def test_a_busy_server_is_obeyed() -> None:
+    setup = Setup(refusal(429, "TooManyRequests", retry_after="3"), answer(200, pod("a", "5")))
+    await setup.client.get(PODS, "ns", "a")
+    assert 3.0 <= setup.api.times[1] <= 3.1
+    assert setup.gate.limit.now == 4
+
+
+async def test_a_server_that_asks_for_too_long_is_left_to_the_caller() -> None:
+    setup = Setup(refusal(429, "TooManyRequests", retry_after="60"))
+    with pytest.raises(TooManyRequests) as caught:
+        await setup.client.get(PODS, "ns", "a")
+    assert caught.value.retry_after == 60
+
+
+async def test_a_refusal_is_not_repeated() -> None:
+    setup = Setup(refusal(422, "Invalid"))
+    with pytest.raises(Invalid):
+        await setup.client.create(PODS, "ns", {"metadata": {"name": "a"}})
+    assert len(setup.api.requests) == 1
+
+
+BODY = {"metadata": {"name": "a", "ownerReferences": OWNED}}
+
+
+@pytest.mark.parametrize(
+    "doubtful", [ConnectionResetError(), refusal(504, "Timeout"), refusal(503, "", retry_after="1")]
+)
+async def test_a_creation_whose_answer_was_lost_is_ours_if_our_job_controls_it(doubtful: Response | Exception) -> None:
+    mine = answer(200, pod("a", "5", ownerReferences=OWNED))
+    setup = Setup(doubtful, refusal(409, "AlreadyExists"), mine)
+    assert (await setup.client.create(PODS, "ns", BODY)).version == "5"
+
+
+@pytest.mark.parametrize("owners", [[], [OWNED[0] | {"uid": "other"}]])
+async def test_a_creation_whose_answer_was_lost_is_not_ours_if_it_is_another_job_s(owners: list[Any]) -> None:
+    theirs = answer(200, pod("a", "5", ownerReferences=owners))
+    setup = Setup(ConnectionResetError(), refusal(409, "AlreadyExists"), theirs)
+    with pytest.raises(AlreadyExists):
+        await setup.client.create(PODS, "ns", BODY)
+
+
+async def test_a_name_that_is_taken_at_once_is_told() -> None:
+    setup = Setup(refusal(409, "AlreadyExists"))
+    with pytest.raises(AlreadyExists):
+        await setup.client.create(PODS, "ns", BODY)
+    assert len(setup.api.requests) == 1
+
+
+PATCH = {"metadata": {"resourceVersion": "5"}, "status": {"phase": "Failed", "gone": None}}
+
+
+async def test_a_patch_whose_answer_was_lost_succeeded_if_it_is_stored() -> None:
+    stored = pod("a", "6") | {"status": {"phase": "Failed", "other": 1}}
+    setup = Setup(TimeoutError(), refusal(409, "Conflict"), answer(200, stored))
+    assert (await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")).version == "6"
+
+
+async def test_a_patch_that_somebody_overtook_is_a_conflict() -> None:
+    stored = pod("a", "6") | {"status": {"phase": "Running"}}
+    setup = Setup(TimeoutError(), refusal(409, "Conflict"), answer(200, stored))
+    with pytest.raises(Conflict):
+        await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")
+    setup = Setup(refusal(409, "Conflict"))
+    with pytest.raises(Conflict):
+        await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")
+
+
+async def test_a_cancelled_request_gives_its_place_back() -> None:
+    setup = Setup(answer(200, pod("a", "5")))
+    task = asyncio.create_task(setup.client.get(PODS, "ns", "a"))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert setup.gate.in_flight == 0
