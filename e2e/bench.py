@@ -212,7 +212,6 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         with provide("bare") as cluster:
-            cluster.apply_crds()
             rounds = asyncio.run(_measure(cluster, arguments.replicas, arguments.rounds))
     except HarnessError as error:
         print(f"bench: {error}", file=sys.stderr)

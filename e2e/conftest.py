@@ -28,7 +28,6 @@ def pytest_report_header(config: pytest.Config) -> str:
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """The API server under test, with our CRDs."""
     with provide(pytestconfig.getoption("--provider"), pytestconfig.getoption("--kubeconfig")) as cluster:
-        cluster.apply_crds()
         yield cluster
 
 

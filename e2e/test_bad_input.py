@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from e2e.harness.client import Api
+from e2e.harness.client import Api, ApiError, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import Namespace
+from e2e.harness.jobs import Namespace, job, log_line
 from e2e.harness.operator import PROGRAM, Operator
+from e2e.harness.ports import free_ports
 
 MEBIBYTE = 1 << 20
+Start = Callable[[Path], Operator]
 
 
 @pytest.fixture
@@ -25,12 +28,12 @@ def jobs(api: Api, namespace: str) -> Namespace:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Any]:
+def start(tmp_path: Path) -> Iterator[Start]:
     """Start an operator that need not become ready; it is ended after the test."""
     operators: list[Operator] = []
 
-    def start(kubeconfig: Path, *flags: str) -> Operator:
-        operators.append(Operator(kubeconfig, tmp_path / f"operator-{len(operators)}.log", *flags))
+    def start(kubeconfig: Path) -> Operator:
+        operators.append(Operator(kubeconfig, tmp_path / f"operator-{len(operators)}.log"))
         return operators[-1]
 
     yield start
@@ -73,13 +76,117 @@ def test_port_in_use(cluster: Cluster) -> None:
     assert address in said
 
 
-def _kubeconfig(cluster: Cluster, path: Path, **changes: Any) -> Path:
-    """The cluster's kubeconfig with another server or user."""
+def kubeconfig(cluster: Cluster, path: Path, *, server: str = "", token: str = "") -> Path:
+    """The cluster's kubeconfig with another server or another user."""
     content = yaml.safe_load(cluster.kubeconfig.read_text())
-    if "server" in changes:
-        content["clusters"][0]["cluster"]["server"] = changes["server"]
-    if "token" in changes:
-        content["users"][0]["user"] = {"token": changes["token"]}
+    if server:
+        content["clusters"][0]["cluster"]["server"] = server
+    if token:
+        content["users"][0]["user"] = {"token": token}
     path.touch(mode=0o600)
     path.write_text(json.dumps(content))
     return path
+
+
+async def test_server_that_does_not_answer(cluster: Cluster, tmp_path: Path, start: Start) -> None:
+    (port,) = free_ports(1)
+    file = kubeconfig(cluster, tmp_path / "kubeconfig", server=f"https://127.0.0.1:{port}")
+    operator = start(file)
+    assert str(port) in await log_line(operator.child.output, f"127.0.0.1:{port}")
+    assert "Traceback" not in operator.child.output()
+    assert operator.child.stop() == 0
+
+
+async def test_expired_token(cluster: Cluster, tmp_path: Path, start: Start) -> None:
+    operator = start(kubeconfig(cluster, tmp_path / "kubeconfig", token="expired"))
+    await log_line(operator.child.output, "Unauthorized")
+    assert "Traceback" not in operator.child.output()
+    assert "expired" not in operator.child.output()
+
+
+async def test_missing_permission_is_named_and_goes_on_when_granted(
+    cluster: Cluster, jobs: Namespace, tmp_path: Path, start: Start
+) -> None:
+    if cluster.provider == "local":
+        pytest.skip("the embedded API server has no users: everybody may do everything")
+    account = f"/api/v1/namespaces/{jobs.name}/serviceaccounts"
+    await jobs.api.create(account, {"metadata": {"name": "operator"}})
+    request = await jobs.api.create(f"{account}/operator/token", {"spec": {}})
+    file = kubeconfig(cluster, tmp_path / "kubeconfig", token=request["status"]["token"])
+    operator = start(file)
+    line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
+    assert "list" in line
+    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    await jobs.api.create(
+        bindings,
+        {
+            "metadata": {"name": jobs.name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": jobs.name}],
+        },
+    )
+    try:
+        await jobs.run_to_success(job("granted", Master=1))
+    finally:
+        await jobs.api.delete(f"{bindings}/{jobs.name}")
+    assert "Traceback" not in operator.child.output()
+
+
+async def test_objects_that_are_no_jobs_do_not_disturb_others(cluster: Cluster, jobs: Namespace, start: Start) -> None:
+    """Stored while another CRD was in place, for example v1's or none of ours."""
+    if cluster.provider == "local":
+        pytest.skip("the embedded API server cannot be made to store what the CRD refuses")
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org"
+    versions = (await jobs.api.call("GET", crd))["spec"]["versions"]
+    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = [f"broken-{number}" for number in range(len(BROKEN_SPECS))]
+    await jobs.api.patch(crd, {"spec": {"versions": [{**versions[0], "schema": anything}]}})
+    try:
+        for name, spec in zip(names, BROKEN_SPECS, strict=True):
+            await eventually(partial(_stored, jobs, name, spec), f"{name} is stored")
+    finally:
+        await jobs.api.patch(crd, {"spec": {"versions": versions}})
+    operator = start(cluster.kubeconfig)
+    await jobs.run_to_success(job("sound", Master=1, Worker=1))
+    for name in names:
+        await log_line(operator.child.output, name)
+    assert "Traceback" not in operator.child.output()
+    assert operator.child.stop() == 0
+
+
+BROKEN_SPECS: list[Any] = [
+    None,
+    7,
+    {},
+    {"pytorchReplicaSpecs": []},
+    {"pytorchReplicaSpecs": {"Worker": 5}},
+    {"pytorchReplicaSpecs": {"Worker": {"replicas": "many"}}},
+    {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": {"containers": "none"}}}}},
+    {"pytorchReplicaSpecs": {"Worker": {"template": []}}, "runPolicy": {"backoffLimit": 1.5}},
+]
+
+
+async def _stored(jobs: Namespace, name: str, spec: Any) -> bool:
+    """Whether the server, once it has noticed the other schema, takes the object."""
+    body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": spec}
+    try:
+        await jobs.create(body)
+    except ApiError as error:
+        assert error.status == 422, error
+        return False
+    return True
+
+
+@pytest.mark.usefixtures("operator")
+class TestLargeObjects:
+    """The server bears 1.5 MiB per object and 3 MiB per request."""
+
+    async def test_a_job_near_the_limit_runs(self, jobs: Namespace) -> None:
+        await jobs.run_to_success(job("large", Master=1, arguments=("x" * (MEBIBYTE + MEBIBYTE // 4),)))
+
+    async def test_a_job_beyond_the_limit_is_refused(self, jobs: Namespace) -> None:
+        with pytest.raises(ApiError) as refused:
+            await jobs.create(job("huge", Master=1, arguments=("x" * 10 * MEBIBYTE,)))
+        assert refused.value.status == 413
+        assert "limit is 3145728" in refused.value.message
+        await jobs.run_to_success(job("next", Master=1))

@@ -48,7 +48,6 @@ def _up(provider: str, kubeconfig: Path | None) -> None:
     signal.signal(signal.SIGTERM, on_signal)
     try:
         with provide(provider, kubeconfig) as cluster:
-            cluster.apply_crds()
             up = True
             print(f"export KUBECONFIG={cluster.kubeconfig}", flush=True)
             print(f"The control plane runs until Ctrl-C; kubectl is {cluster.kubectl}", file=sys.stderr, flush=True)

@@ -76,6 +76,10 @@ def bare() -> Iterator[Cluster]:
             f"--service-account-signing-key-file={private_key}",
         )
         _wait("the API server", children, lambda: _get(f"{server}/readyz", admin, ca_file))
+        kubeconfig = write_kubeconfig(folder / "kubeconfig", server, ca_file, {"token": admin})
+        cluster = Cluster("bare", kubeconfig, str(binaries["kubectl"]))
+        # Before the controller manager: its garbage collector looks for new kinds only every 30 s.
+        cluster.apply_crds()
         start(
             "kube-controller-manager",
             f"--kubeconfig={write_kubeconfig(folder / 'manager.kubeconfig', server, ca_file, {'token': manager})}",
@@ -89,8 +93,7 @@ def bare() -> Iterator[Cluster]:
         )
         account = f"{server}/api/v1/namespaces/default/serviceaccounts/default"
         _wait("the controller manager", children, lambda: _get(account, admin, ca_file))
-        kubeconfig = write_kubeconfig(folder / "kubeconfig", server, ca_file, {"token": admin})
-        yield Cluster("bare", kubeconfig, str(binaries["kubectl"]))
+        yield cluster
 
 
 def _wait(what: str, children: list[Child], ready: Callable[[], bool]) -> None:

@@ -41,17 +41,9 @@ class Api:
 
     async def call(self, method: str, path: str, body: Object | None = None, content_type: str = JSON) -> Object:
         """Send a request to `path` (query included) and return the answered object; raises `ApiError`."""
-        async with self._session.request(
-            method,
-            self._server + path,
-            headers={**await self._credentials(), "Content-Type": content_type},
-            data=None if body is None else json.dumps(body).encode(),
-            timeout=aiohttp.ClientTimeout(total=60),
-            proxy=self._connection.configuration.proxy,
-        ) as answer:
+        data = None if body is None else json.dumps(body).encode()
+        async with self._answer(method, path, 60, data, content_type) as answer:
             text = await answer.read()
-            if answer.status >= 400:
-                raise ApiError(answer.status, _error_body(text))
             return json.loads(text) if text else {}
 
     async def get(self, path: str) -> Object | None:
@@ -81,16 +73,30 @@ class Api:
 
     async def watch(self, path: str) -> AsyncIterator[Object]:
         """Events of a collection, first one for each object there is, until the server ends the watch."""
-        async with self._session.get(
-            f"{self._server}{path}?watch=1",
-            headers=await self._credentials(),
-            timeout=aiohttp.ClientTimeout(total=None),
-            proxy=self._connection.configuration.proxy,
-        ) as answer:
-            if answer.status >= 400:
-                raise ApiError(answer.status, _error_body(await answer.read()))
+        async with self._answer("GET", f"{path}?watch=1", None) as answer:
             async for line in answer.content:
                 yield json.loads(line)
+
+    @asynccontextmanager
+    async def _answer(
+        self, method: str, path: str, limit: float | None, data: bytes | None = None, content_type: str = JSON
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer to a request, repeated while the server asks to come back later."""
+        while True:
+            async with self._session.request(
+                method,
+                self._server + path,
+                headers={**await self._credentials(), "Content-Type": content_type},
+                data=data,
+                timeout=aiohttp.ClientTimeout(total=limit),
+                proxy=self._connection.configuration.proxy,
+            ) as answer:
+                if answer.status < 400:
+                    yield answer
+                    return
+                if answer.status != 429:
+                    raise ApiError(answer.status, _error_body(await answer.read()))
+            await asyncio.sleep(1)
 
     async def _credentials(self) -> dict[str, str]:
         headers: dict[str, str] = {}

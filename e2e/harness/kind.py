@@ -31,7 +31,9 @@ def kind() -> Iterator[Cluster]:
             made = subprocess.run(["kind", "create", "cluster", *target, "--wait", "180s"], check=False)
             if made.returncode != 0:
                 raise HarnessError("`kind create cluster` failed; its message is above")
-            yield Cluster("kind", kubeconfig, "kubectl")
+            cluster = Cluster("kind", kubeconfig, "kubectl")
+            cluster.apply_crds()
+            yield cluster
         finally:
             subprocess.run(["kind", "delete", "cluster", *target], check=False)
 

@@ -16,7 +16,7 @@ PROVIDERS = ("bare", "kind", "existing")
 
 
 def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextManager[Cluster]:
-    """A context in which the cluster of `provider` exists; `kubeconfig` says which one is meant by `existing`."""
+    """A context with the cluster of `provider`, our CRDs applied; `kubeconfig` says which one `existing` means."""
     match provider:
         case "bare":
             return bare()
@@ -34,4 +34,6 @@ def existing(kubeconfig: Path | None) -> Iterator[Cluster]:
         raise HarnessError(f"the provider `existing` needs a kubeconfig file (KUBECONFIG=FILE); given: {kubeconfig}")
     if shutil.which("kubectl") is None:
         raise HarnessError("the provider `existing` needs kubectl in PATH")
-    yield Cluster("existing", kubeconfig, "kubectl")
+    cluster = Cluster("existing", kubeconfig, "kubectl")
+    cluster.apply_crds()
+    yield cluster
