@@ -1,4 +1,4 @@
-"""Refusals of the API server, as the Status objects of a real one (Kubernetes API conventions, "Response status kind")."""
+"""Refusals of the API server, as the Status objects of a real one (Kubernetes API conventions)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def type_invalid(field: str, value: object, detail: str) -> Cause:
 
 
 def not_supported(field: str, value: object, supported: Iterable[str]) -> Cause:
-    """Return the cause for a value outside an enumeration; the real server lists the values sorted."""
-    listed = ", ".join(quoted(each) for each in sorted(supported))
+    """Return the cause for a value outside an enumeration, whose values are listed in the order given."""
+    listed = ", ".join(quoted(each) for each in supported)
     return Cause("FieldValueNotSupported", f"Unsupported value: {quoted(value)}: supported values: {listed}", field)
 
 
@@ -80,13 +80,15 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.metadata: Json = {}
+        """Metadata of the Status; a 410 of a list carries a token to go on with."""
 
     def status(self) -> Json:
         """Return the Status object."""
         status: Json = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }

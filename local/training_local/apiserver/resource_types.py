@@ -12,7 +12,7 @@ Lookup = Callable[[str, str, str, str], Json | None]
 """Group, plural, namespace ("" for cluster-wide types), name -> a copy of the stored object."""
 
 NameStyle = Literal["subdomain", "label", "label1035", "path-segment"]
-"""Which names a type allows: RFC 1123 subdomain (most) or label (namespaces), RFC 1035 label (services), path segment (RBAC)."""
+"""Allowed names: RFC 1123 subdomain (most) or label (namespaces), RFC 1035 label (services), path segment (RBAC)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""What the server does on its own, between requests: it follows all changes and works off what they entail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from training_local.apiserver.storage import Change, Storage, StoreKey
+
+
+class Controller(Protocol):
+    """One concern: takes note of changes at once, acts on them later."""
+
+    def observe(self, key: StoreKey, change: Change) -> bool:
+        """Take note of a change; returns whether there is work."""
+        ...
+
+    async def work(self) -> None:
+        """Do all there is to do."""
+        ...
+
+
+class Background:
+    """Runs controllers whenever one of them has work; one after the other, in their order."""
+
+    def __init__(self, storage: Storage, controllers: Sequence[Controller]) -> None:
+        self._controllers = controllers
+        self._wake = asyncio.Event()
+        storage.observers.append(self._observe)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for controller in self._controllers:
+                await controller.work()
+
+    def _observe(self, key: StoreKey, change: Change) -> None:
+        # A list, not a generator: every controller must see the change.
+        if any([controller.observe(key, change) for controller in self._controllers]):
+            self._wake.set()

@@ -1,0 +1,106 @@
+"""The life of CustomResourceDefinitions: their types are served once established, their objects go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from training_local.apiserver.deletion import delete, finish_if_released
+from training_local.apiserver.errors import Json
+from training_local.apiserver.options import DeleteOptions
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.state import State
+from training_local.apiserver.storage import Change, StoreKey
+
+DEFINITIONS: StoreKey = ("apiextensions.k8s.io", "customresourcedefinitions")
+CLEAN_UP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+class DefinitionController:
+    """Serves the types of all definitions, reports in their status, and deletes the objects of deleted ones."""
+
+    def __init__(self, state: State, types_of: Callable[[Json], Sequence[ResourceType]]) -> None:
+        self._state = state
+        self._types_of = types_of
+        self._due: dict[str, None] = {}
+        self._going: dict[StoreKey, str] = {}
+        """Stores to be emptied, with the name of their definition."""
+
+    def observe(self, key: StoreKey, change: Change) -> bool:
+        """Take note of a change; returns whether there is work."""
+        if key == DEFINITIONS:
+            self._due[change.new.name] = None
+            if change.type == "DELETED":
+                self._stop_serving(change.new_object)
+            return True
+        if change.type == "DELETED" and key in self._going:
+            self._due[self._going[key]] = None
+            return True
+        return False
+
+    async def work(self) -> None:
+        """Bring the definitions noted to where they should be."""
+        while self._due:
+            name = next(iter(self._due))
+            del self._due[name]
+            entry = self._state.storage.collection(DEFINITIONS).get("", name)
+            if entry is None:
+                continue
+            if entry.deleting:
+                self._empty(entry.object())
+            else:
+                self._serve(entry.object())
+
+    def _serve(self, definition: Json) -> None:
+        spec, status = definition["spec"], definition.get("status", {})
+        group, plural = spec["group"], spec["names"]["plural"]
+        self._state.catalog.remove(group, plural)
+        for type in self._types_of(definition):
+            self._state.catalog.add(type)
+        now, established = self._state.timestamp(), status.get("conditions")
+        wanted: Json = {
+            "conditions": established
+            or [
+                _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
+                _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
+            ],
+            "acceptedNames": {"listKind": f"{spec['names']['kind']}List", **spec["names"]},
+            "storedVersions": _stored_versions(spec, status),
+        }
+        finalizers = definition["metadata"].get("finalizers", [])
+        if status != wanted or CLEAN_UP not in finalizers:
+            definition["status"] = wanted
+            definition["metadata"]["finalizers"] = finalizers if CLEAN_UP in finalizers else [*finalizers, CLEAN_UP]
+            self._state.storage.put(DEFINITIONS, definition)
+
+    def _empty(self, definition: Json) -> None:
+        meta, spec = definition["metadata"], definition["spec"]
+        if CLEAN_UP not in meta.get("finalizers", ()):
+            return
+        key = (spec["group"], spec["names"]["plural"])
+        self._going[key] = meta["name"]
+        type = self._state.catalog.of_store(key)
+        collection = self._state.storage.collection(key)
+        for entry in collection.entries() if type is not None else ():
+            if type is not None and not entry.deleting:
+                delete(self._state, type, entry, DeleteOptions())
+        if collection.spaces:
+            return
+        meta["finalizers"].remove(CLEAN_UP)
+        own = self._state.catalog.of_store(DEFINITIONS)
+        if own is not None and not finish_if_released(self._state, own, definition):
+            self._state.storage.put(DEFINITIONS, definition)
+
+    def _stop_serving(self, definition: Json) -> None:
+        key = (definition["spec"]["group"], definition["spec"]["names"]["plural"])
+        self._going.pop(key, None)
+        self._state.catalog.remove(*key)
+        self._state.storage.drop(key)
+
+
+def _condition(type: str, reason: str, message: str, now: str) -> Json:
+    return {"type": type, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+def _stored_versions(spec: Json, status: Json) -> list[str]:
+    seen: list[str] = list(status.get("storedVersions", ()))
+    return seen + [v["name"] for v in spec["versions"] if v.get("storage") and v["name"] not in seen]

@@ -1,0 +1,212 @@
+"""`metadata` of all objects: what clients may set, what the server fills in, and what is refused (API conventions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from training_local.apiserver import names
+from training_local.apiserver.errors import (
+    Cause,
+    Json,
+    bad_request,
+    forbidden_value,
+    invalid,
+    quoted,
+    required,
+)
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.state import State
+
+ANNOTATION_LIMIT = 256 * 1024
+STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_OWNER_FIELDS = {
+    "apiVersion": str,
+    "kind": str,
+    "name": str,
+    "uid": str,
+    "controller": bool,
+    "blockOwnerDeletion": bool,
+}
+_GO_NAMES = {str: "string", bool: "bool", int: "int64", dict: "map[string]string", list: "[]"}
+_FIELDS: dict[str, type] = {
+    "name": str,
+    "generateName": str,
+    "namespace": str,
+    "uid": str,
+    "resourceVersion": str,
+    "generation": int,
+    "creationTimestamp": str,
+    "deletionTimestamp": str,
+    "deletionGracePeriodSeconds": int,
+    "labels": dict,
+    "annotations": dict,
+    "ownerReferences": list,
+    "finalizers": list,
+    "managedFields": list,
+    "selfLink": str,
+}
+
+
+def decoded(obj: Json, type: ResourceType) -> list[str]:
+    """Bring `metadata` into its shape in place; returns what was dropped, raises a 400 for values of the wrong type."""
+    meta = obj.get("metadata")
+    if meta is None:
+        meta = obj["metadata"] = {}
+    fits = _Fits(type)
+    fits.check("metadata", meta, dict)
+    problems = [f'unknown field "metadata.{name}"' for name in meta if name not in _FIELDS]
+    kept = {name: value for name, value in meta.items() if name in _FIELDS and value is not None}
+    for name, value in kept.items():
+        fits.check(f"metadata.{name}", value, _FIELDS[name])
+    for name in ("labels", "annotations"):
+        for value in kept.get(name, {}).values():
+            fits.check(f"metadata.{name}", value, str)
+    for finalizer in kept.get("finalizers", ()):
+        fits.check("metadata.finalizers", finalizer, str)
+    for owner in kept.get("ownerReferences", ()):
+        fits.check("metadata.ownerReferences", owner, dict)
+        for name, value in owner.items():
+            if name in _OWNER_FIELDS and value is not None:
+                fits.check(f"metadata.ownerReferences.{name}", value, _OWNER_FIELDS[name])
+    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
+        if name in kept and not kept[name]:
+            del kept[name]
+    kept.pop("managedFields", None)
+    kept.pop("selfLink", None)
+    obj["metadata"] = kept
+    return problems
+
+
+class _Fits:
+    """Refuses values that the API's Go types could not hold."""
+
+    def __init__(self, type: ResourceType) -> None:
+        self._type = type
+
+    def check(self, path: str, value: Any, expected: type) -> None:
+        if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
+            return
+        kind, version = self._type.kind, self._type.version
+        said = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal {said} '
+            f"into Go struct field ObjectMeta.{path} of type {_GO_NAMES[expected]}"
+        )
+
+
+def for_create(obj: Json, type: ResourceType, namespace: str, state: State) -> None:
+    """Fill in what the server owns in a new object's metadata, in place."""
+    meta: Json = obj["metadata"]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"):
+        meta.pop(name, None)
+    if not meta.get("name") and meta.get("generateName"):
+        meta["name"] = state.generated_name(meta["generateName"])
+    if type.namespaced:
+        meta["namespace"] = namespace
+    meta["uid"] = state.new_uid()
+    meta["creationTimestamp"] = state.timestamp()
+    if type.generation:
+        meta["generation"] = 1
+
+
+def for_update(old: Json, new: Json, subresource: str, type: ResourceType) -> None:
+    """Fill in what an update may leave out, and count the generation, in place."""
+    was, meta = old["metadata"], new["metadata"]
+    for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"):
+        if not meta.get(name) and name in was:
+            meta[name] = was[name]
+    meta.pop("generation", None)
+    if "generation" in was:
+        meta["generation"] = was["generation"]
+
+
+def count_generation(old: Json, new: Json, type: ResourceType) -> None:
+    """Raise the generation if something changed outside metadata (and outside status, if that is a subresource)."""
+    if not type.generation:
+        return
+    ignored = {"metadata", "status"} if "status" in type.subresources else {"metadata"}
+    fields = (old.keys() | new.keys()) - ignored
+    if any(old.get(name) != new.get(name) for name in fields):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def create_causes(obj: Json, type: ResourceType) -> list[Cause]:
+    """Return what is wrong with a new object's metadata."""
+    meta, check = obj["metadata"], names.STYLES[type.names]
+    causes: list[Cause] = []
+    if generate := meta.get("generateName"):
+        # The suffix comes after it, so a prefix may end in a hyphen.
+        causes += _each(
+            "metadata.generateName", generate, lambda text: check(text[:-1] + "a" if text[-1] == "-" else text)
+        )
+    if not meta.get("name"):
+        causes.append(required("metadata.name", "name or generateName is required"))
+    else:
+        causes += _each("metadata.name", meta["name"], check)
+    return causes + _common_causes(meta)
+
+
+def update_causes(old: Json, new: Json, type: ResourceType) -> list[Cause]:
+    """Return what is wrong with the metadata of an update."""
+    was, meta = old["metadata"], new["metadata"]
+    causes = _common_causes(meta)
+    causes += [
+        invalid(f"metadata.{name}", meta.get(name), "field is immutable")
+        for name in _IMMUTABLE
+        if meta.get(name) != was.get(name)
+    ]
+    added = [name for name in meta.get("finalizers", ()) if name not in was.get("finalizers", ())]
+    if was.get("deletionTimestamp") and added:
+        shown = "[]string{" + ", ".join(quoted(name) for name in added) + "}"
+        said = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
+        causes.append(forbidden_value("metadata.finalizers", said))
+    return causes
+
+
+def _common_causes(meta: Json) -> list[Cause]:
+    causes: list[Cause] = []
+    for key, value in meta.get("labels", {}).items():
+        causes += _each("metadata.labels", key, names.qualified_name)
+        causes += _each("metadata.labels", value, names.label_value)
+    annotations = meta.get("annotations", {})
+    for key in annotations:
+        causes += [invalid("metadata.annotations", key, said) for said in names.qualified_name(key.lower())]
+    if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATION_LIMIT:
+        causes.append(
+            Cause(
+                "FieldValueTooLong", f"Too long: may not be more than {ANNOTATION_LIMIT} bytes", "metadata.annotations"
+            )
+        )
+    causes += _owner_causes(meta.get("ownerReferences", ()))
+    for name in meta.get("finalizers", ()):
+        causes += _each("metadata.finalizers", name, names.qualified_name)
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            said = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.append(invalid("metadata.finalizers", name, said))
+    return causes
+
+
+def _owner_causes(owners: Iterable[Json]) -> list[Cause]:
+    causes: list[Cause] = []
+    controller: str | None = None
+    for number, owner in enumerate(owners):
+        path = f"metadata.ownerReferences[{number}]"
+        causes += [
+            invalid(f"{path}.{name}", "", "must not be empty")
+            for name in ("apiVersion", "kind", "name", "uid")
+            if not owner.get(name)
+        ]
+        if owner.get("controller"):
+            if controller is not None:
+                said = 'Only one reference can have Controller set to true. Found "true" in references for '
+                causes.append(
+                    invalid("metadata.ownerReferences", list(owners), f"{said}{controller} and {owner['name']}")
+                )
+            controller = controller or owner.get("name", "")
+    return causes
+
+
+def _each(path: str, text: str, check: Callable[[str], list[str]]) -> list[Cause]:
+    return [invalid(path, text, problem) for problem in check(text)]

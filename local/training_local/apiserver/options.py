@@ -1,0 +1,215 @@
+"""Query parameters and delete options, read once into values (Kubernetes API concepts)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from training_local.apiserver.errors import (
+    Cause,
+    Json,
+    bad_request,
+    forbidden_value,
+    invalid,
+    invalid_object,
+    not_supported,
+)
+
+Query = Mapping[str, str]
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+_POLICIES = ("Background", "Foreground", "Orphan")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to treat a create, update or patch."""
+
+    dry_run: bool = False
+    field_validation: str = "Warn"
+
+    @classmethod
+    def of(cls, query: Query, kind: str) -> WriteOptions:
+        """Read the options of a write; `kind` is the options' own kind, for messages."""
+        validation = query.get("fieldValidation", "") or "Warn"
+        causes = _dry_run_causes([query["dryRun"]] if query.get("dryRun") else [])
+        if validation not in ("Strict", "Warn", "Ignore"):
+            causes.append(not_supported("fieldValidation", validation, ("Ignore", "Strict", "Warn", "")))
+        if causes:
+            raise invalid_object("meta.k8s.io", kind, "", causes)
+        return cls(dry_run=bool(query.get("dryRun")), field_validation=validation)
+
+
+def _dry_run_causes(values: list[str]) -> list[Cause]:
+    if all(value == "All" for value in values):
+        return []
+    return [not_supported("dryRun", values, ("All",))]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete: grace in seconds (None: the object's own), propagation (None: the type's own), preconditions."""
+
+    grace: int | None = None
+    propagation: str | None = None
+    uid: str | None = None
+    version: str | None = None
+    dry_run: bool = False
+
+    @classmethod
+    def of(cls, query: Query, body: Json) -> DeleteOptions:
+        """Read the options of a deletion from the body, or from the query if there is no body."""
+        given: Json = dict(body)
+        if not given:
+            given = {name: query[name] for name in ("propagationPolicy",) if query.get(name)}
+            if "gracePeriodSeconds" in query:
+                given["gracePeriodSeconds"] = whole_number(query, "gracePeriodSeconds")
+            if "orphanDependents" in query:
+                given["orphanDependents"] = flag(query, "orphanDependents")
+            if query.get("dryRun"):
+                given["dryRun"] = [query["dryRun"]]
+        preconditions = given.get("preconditions") or {}
+        propagation = given.get("propagationPolicy")
+        orphan = given.get("orphanDependents")
+        _check_delete(given, propagation, orphan)
+        if orphan is not None:
+            propagation = "Orphan" if orphan else "Background"
+        return cls(
+            grace=given.get("gracePeriodSeconds"),
+            propagation=propagation,
+            uid=preconditions.get("uid"),
+            version=preconditions.get("resourceVersion"),
+            dry_run=bool(given.get("dryRun")),
+        )
+
+
+def _check_delete(given: Json, propagation: Any, orphan: Any) -> None:
+    for name, expected in (("gracePeriodSeconds", int), ("propagationPolicy", str), ("dryRun", list)):
+        if given.get(name) is not None and not isinstance(given[name], expected):
+            raise bad_request(f"DeleteOptions.{name} has the wrong type")
+    causes: list[Cause] = []
+    if propagation is not None and orphan is not None:
+        causes.append(
+            invalid("propagationPolicy", propagation, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    elif propagation is not None and propagation not in _POLICIES:
+        causes.append(not_supported("propagationPolicy", propagation, (*_POLICIES, "nil")))
+    causes += _dry_run_causes(given.get("dryRun") or [])
+    if causes:
+        raise invalid_object("meta.k8s.io", "DeleteOptions", "", causes)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What to list or watch, from which version on, for how long."""
+
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    resume: str = ""
+    """The `continue` token."""
+    version: str = ""
+    match: str = ""
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool | None = None
+    timeout: int | None = None
+
+    @classmethod
+    def of(cls, query: Query) -> ListOptions:
+        """Read the options; raises a 400 for malformed values, a 422 for combinations that make no sense."""
+        options = cls(
+            labels=query.get("labelSelector", ""),
+            fields=query.get("fieldSelector", ""),
+            limit=whole_number(query, "limit") or 0,
+            resume=query.get("continue", ""),
+            version=query.get("resourceVersion", ""),
+            match=query.get("resourceVersionMatch", ""),
+            watch=flag(query, "watch"),
+            bookmarks=flag(query, "allowWatchBookmarks"),
+            initial_events=flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+            timeout=whole_number(query, "timeoutSeconds"),
+        )
+        causes = _watch_causes(options) if options.watch else _list_causes(options)
+        if causes:
+            raise invalid_object("meta.k8s.io", "ListOptions", "", causes)
+        return options
+
+    def version_number(self) -> int | None:
+        """Return the resource version as a number, None if there is none."""
+        if not self.version:
+            return None
+        if not self.version.isascii() or not self.version.isdigit():
+            said = f'strconv.ParseUint: parsing "{self.version}": invalid syntax'
+            raise invalid_object("", "", "", [invalid("resourceVersion", self.version, said)])
+        return int(self.version)
+
+
+def _watch_causes(options: ListOptions) -> list[Cause]:
+    if options.initial_events is not None and options.match != "NotOlderThan":
+        return [
+            forbidden_value(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            )
+        ]
+    if options.match and options.initial_events is None:
+        return [
+            forbidden_value(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        ]
+    if options.match and options.match != "NotOlderThan":
+        return [not_supported("resourceVersionMatch", options.match, ("NotOlderThan",))]
+    return []
+
+
+def _list_causes(options: ListOptions) -> list[Cause]:
+    path = "resourceVersionMatch"
+    if options.initial_events is not None:
+        return [forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list")]
+    if not options.match:
+        return []
+    if options.resume:
+        return [forbidden_value(path, "resourceVersionMatch is forbidden when continue is provided")]
+    if not options.version:
+        return [forbidden_value(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+    if options.match not in ("Exact", "NotOlderThan"):
+        return [not_supported(path, options.match, ("Exact", "NotOlderThan", ""))]
+    if options.match == "Exact" and options.version == "0":
+        return [forbidden_value(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
+    return []
+
+
+def continue_token(version: int, start: str) -> str:
+    """Return the token that lets a list go on at `version`, after the key `start`."""
+    text = json.dumps({"v": "meta.k8s.io/v1", "rv": version, "start": start}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read_continue(token: str) -> tuple[int, str]:
+    """Return version and key of a token; raises a 400 for others than ours."""
+    try:
+        content = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        return int(content["rv"]), str(content["start"])
+    except (binascii.Error, ValueError, KeyError, TypeError) as error:
+        raise bad_request("continue key is not valid: unreadable token") from error
+
+
+def whole_number(query: Query, name: str) -> int | None:
+    """Return a query parameter as a number, None if it is absent."""
+    if not (text := query.get(name, "")):
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def flag(query: Query, name: str) -> bool:
+    """Return a query parameter as true or false: present means true, but for "false" and "0"."""
+    return name in query and query[name].lower() not in ("false", "0")

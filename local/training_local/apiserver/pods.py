@@ -1,0 +1,134 @@
+"""The subresources that only pods have: log, eviction, binding."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from training_local.apiserver.deletion import delete
+from training_local.apiserver.errors import Json, bad_request, conflict
+from training_local.apiserver.options import DeleteOptions, Query, WriteOptions, flag, whole_number
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.state import State
+from training_local.apiserver.verbs import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """Which part of a container's log to read (PodLogOptions)."""
+
+    container: str
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since_seconds: int | None = None
+    since_time: str = ""
+    limit_bytes: int | None = None
+
+
+class LogSource(Protocol):
+    """Whoever runs containers and keeps what they print."""
+
+    def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
+        """Yield batches of lines, each with its newline; raises ApiError before the first if there is no such log."""
+        ...
+
+
+class NoLogs:
+    """The logs of a server without a node: there are none."""
+
+    async def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
+        """Yield nothing."""
+        for batch in ():
+            yield batch
+
+
+class LogStream:
+    """A log on its way to a client."""
+
+    content_type = "text/plain"
+
+    def __init__(self, lines: AsyncIterator[list[bytes]]) -> None:
+        self._lines = lines
+
+    async def batches(self) -> AsyncIterator[list[bytes]]:
+        """Yield the log."""
+        async for batch in self._lines:
+            yield batch
+
+    def close(self) -> None:
+        """Nothing to stop: the source ends with its iterator."""
+
+
+def log(state: State, target: Target, query: Query, source: LogSource) -> LogStream:
+    """Return a container's log; the container must be named if there are several."""
+    pod = state.require(target.type, target.namespace, target.name).object()
+    options = _log_options(query, target.name, pod)
+    if not pod["spec"].get("nodeName"):
+        # The kubelet of no node can be asked; the real server answers with nothing.
+        return LogStream(NoLogs().lines(pod, options))
+    return LogStream(source.lines(pod, options))
+
+
+def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
+    spec = pod["spec"]
+    containers = [container["name"] for container in spec.get("containers", ())]
+    init = [container["name"] for container in spec.get("initContainers", ())]
+    container = query.get("container", "")
+    if not container and len(containers) + len(init) > 1:
+        said = f"a container name must be specified for pod {name}, choose one of: [{' '.join(containers)}]"
+        raise bad_request(said + (f" or one of the init containers: [{' '.join(init)}]" if init else ""))
+    if container and container not in containers + init:
+        raise bad_request(f"container {container} is not valid for pod {name}")
+    return LogOptions(
+        container=container or containers[0],
+        follow=flag(query, "follow"),
+        previous=flag(query, "previous"),
+        timestamps=flag(query, "timestamps"),
+        tail_lines=whole_number(query, "tailLines"),
+        since_seconds=whole_number(query, "sinceSeconds"),
+        since_time=query.get("sinceTime", ""),
+        limit_bytes=whole_number(query, "limitBytes"),
+    )
+
+
+def evict(state: State, target: Target, eviction: Json) -> Json:
+    """Delete a pod as an Eviction asks for; there are no disruption budgets here."""
+    entry = state.require(target.type, target.namespace, target.name)
+    delete(state, target.type, entry, DeleteOptions.of({}, eviction.get("deleteOptions") or {}))
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def bind(state: State, target: Target, binding: Json, options: WriteOptions) -> Json:
+    """Assign a pod to a node, as a scheduler does."""
+    type: ResourceType = target.type
+    entry = state.require(type, target.namespace, target.name)
+    pod = entry.object()
+    node = (binding.get("target") or {}).get("name")
+    if not node:
+        raise bad_request("target.name: Required value")
+    if entry.deleting:
+        raise conflict(
+            type.group,
+            f"{type.plural}/binding",
+            target.name,
+            f"pod {target.name} is being deleted, cannot be assigned to a host",
+        )
+    if pod["spec"].get("nodeName"):
+        said = f'pod {target.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+        raise conflict(type.group, f"{type.plural}/binding", target.name, said)
+    pod["spec"]["nodeName"] = node
+    conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+    conditions[:] = [condition for condition in conditions if condition["type"] != "PodScheduled"]
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": state.timestamp(),
+    }
+    conditions.append(scheduled)
+    if not options.dry_run:
+        state.storage.put(type.store, pod)
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
