@@ -13,10 +13,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from fcntl import F_SETPIPE_SZ, fcntl
 from pathlib import Path
 
-from training_local.node.ports import LogError, LogQuery
+from training_local.apiserver.pods import LogOptions
 
 STREAMS = ("stdout", "stderr")
 
@@ -26,6 +27,7 @@ _TAG = _HEAD_WIDTH - 2
 _BLOCK = 1 << 16
 _PIPE_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 14  # as container runtimes split lines
+_LONGEST_SHOWN = 1 << 20  # a reader does not hold more of one line in memory
 _SEGMENT = re.compile(r"(\d+)(?:\.(\d+))?\.log")
 
 
@@ -158,24 +160,23 @@ class LogReader:
     """Reads one attempt's log, and follows it while `writer` is at work."""
 
     def __init__(self, directory: Path, attempt: int, writer: LogWriter | None) -> None:
-        if attempt not in attempts(directory):
-            raise LogError(404, f"there is no log of attempt {attempt} of container {directory.name!r}")
         self._directory, self._attempt, self._writer = directory, attempt, writer
 
-    async def read(self, query: LogQuery) -> AsyncIterator[bytes]:
-        """Yield what `query` asks for as chunks."""
-        shape = _Shape(query)
-        async for block in self._blocks(query):
-            chunk = shape.convert(block)
-            if chunk:
-                yield chunk
+    async def read(self, options: LogOptions) -> AsyncIterator[list[bytes]]:
+        """Yield batches of the lines that are asked for, each with its newline, the last one as it is."""
+        shape = _Shape(options)
+        async for block in self._blocks(options):
+            if lines := list(shape.lines(block)):
+                yield lines
             if shape.full:
                 return
             await asyncio.sleep(0)  # a long log must not hold up everybody else
+        if rest := list(shape.end()):
+            yield rest
 
-    async def _blocks(self, query: LogQuery) -> AsyncIterator[bytes]:
+    async def _blocks(self, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield whole records, from where the wanted ones can begin."""
-        number, offset = self._start(query.tail_lines)
+        number, offset = self._start(options.tail_lines)
         rest = b""
         while True:
             ended = self._writer is None or self._writer.ended.is_set()
@@ -192,7 +193,7 @@ class LogReader:
                 pass  # rotated away before it was read
             if newer:
                 number, offset = newer[0], 0
-            elif ended or not query.follow or changed is None:
+            elif ended or not options.follow or changed is None:
                 return
             else:
                 await asyncio.shield(changed)
@@ -223,35 +224,47 @@ def _line_starts(data: bytes) -> Iterator[int]:
 
 
 class _Shape:
-    """Turns records into what the client wants to see."""
+    """Turns records into the lines that the client wants to see."""
 
-    def __init__(self, query: LogQuery) -> None:
-        self._timestamps = query.timestamps
-        self._since = _stamp(int(query.since_time * 1e9)).encode() if query.since_time is not None else b""
-        self._left = query.limit_bytes
-        self._continued = False
+    def __init__(self, options: LogOptions) -> None:
+        self._timestamps = options.timestamps
+        self._since = _since(options)
+        self._left = options.limit_bytes
+        self._line = b""
 
     @property
     def full(self) -> bool:
         """Whether as much has been given out as was asked for."""
         return self._left == 0
 
-    def convert(self, records: bytes) -> bytes:
-        """Take the heads off."""
-        chunk = b"".join(self._lines(records))
-        if self._left is not None:
-            chunk = chunk[: self._left]
-            self._left -= len(chunk)
-        return chunk
-
-    def _lines(self, records: bytes) -> Iterator[bytes]:
+    def lines(self, records: bytes) -> Iterator[bytes]:
+        """The lines that end in these records, without their heads."""
         for record in records.split(b"\n")[:-1]:
             if record < self._since:
                 continue
+            if self._timestamps and not self._line:
+                self._line = record[: _TIME_WIDTH + 1]
+            self._line += record[_HEAD_WIDTH:]
             part = record[_TAG : _TAG + 1] == b"P"
-            if self._timestamps and not self._continued:
-                yield record[: _TIME_WIDTH + 1]
-            yield record[_HEAD_WIDTH:]
             if not part:
-                yield b"\n"
-            self._continued = part
+                self._line += b"\n"
+            if not part or len(self._line) > _LONGEST_SHOWN:
+                yield from self.end()
+
+    def end(self) -> Iterator[bytes]:
+        """What there is of a line that has no end yet."""
+        line, self._line = self._line, b""
+        if self._left is not None:
+            line = line[: self._left]
+            self._left -= len(line)
+        if line:
+            yield line
+
+
+def _since(options: LogOptions) -> bytes:
+    """The stamp from which on records are wanted."""
+    if options.since_seconds is not None:
+        return _stamp(time.time_ns() - options.since_seconds * 1_000_000_000).encode()
+    if options.since_time:
+        return _stamp(int(datetime.fromisoformat(options.since_time).timestamp() * 1e9)).encode()
+    return b""

@@ -16,6 +16,8 @@ from typing import Any
 
 import structlog
 
+from training_local.apiserver.errors import bad_request
+from training_local.apiserver.pods import LogOptions
 from training_local.node import status, tools
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
@@ -23,9 +25,10 @@ from training_local.node.logs import LogLimits, LogReader, attempts
 from training_local.node.network import Network
 from training_local.node.pod import HOST_IP, PodWorker, Surroundings
 from training_local.node.podspec import Pod, Wire, parse_pod
-from training_local.node.ports import Change, LogError, LogQuery, NodeApi
+from training_local.node.ports import Change, NodeApi
 from training_local.node.resolver import resolver_files
 from training_local.node.sandbox.messages import Setup
+from training_local.node.status import CREATING
 from training_local.node.volumes import VolumeError, safe_name
 
 _log = structlog.get_logger(__name__)
@@ -58,7 +61,6 @@ class Node:
     def __init__(self, api: NodeApi, config: NodeConfig) -> None:
         self._api, self._config = api, config
         self._workers: dict[str, PodWorker] = {}
-        self._seen: dict[tuple[str, str], Pod] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -94,26 +96,20 @@ class Node:
             await self._network.close()
             shutil.rmtree(state / "work", ignore_errors=True)
 
-    async def logs(self, namespace: str, pod: str, container: str, query: LogQuery) -> AsyncIterator[bytes]:
-        """Return the log of a container as chunks of bytes; raises `LogError` (see `ports.LogSource`)."""
-        seen = self._seen.get((namespace, pod))
-        if seen is None:
-            raise LogError(404, f'pods "{pod}" not found on node {self._config.name}')
-        if container not in [c.name for c in seen.containers]:
-            raise LogError(400, f"container {container} is not valid for pod {pod}")
-        directory = self._around.logs(seen) / container
+    def lines(self, pod: Wire, options: LogOptions) -> AsyncIterator[list[bytes]]:
+        """Return batches of lines of a container's log; raises `ApiError` (implements the API server's `LogSource`)."""
+        known, container = parse_pod(pod), options.container
+        name, worker = known.metadata.name, self._workers.get(known.metadata.uid)
+        directory = self._around.logs(known) / container
         written = attempts(directory)
-        wanted = written[-2:-1] if query.previous else written[-1:]
-        if not wanted and query.previous:
-            raise LogError(400, f'previous terminated container "{container}" in pod "{pod}" not found')
-        worker = self._workers.get(seen.metadata.uid)
+        wanted = written[-2:-1] if options.previous else written[-1:]
+        if not wanted and options.previous:
+            raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
         if not wanted:
-            reason = worker.waiting_reason(container) if worker else ""
-            raise LogError(
-                400, f'container "{container}" in pod "{pod}" is waiting to start: {reason or "not started"}'
-            )
-        writer = worker.writers.get(container) if worker and not query.previous else None
-        return LogReader(directory, wanted[0], writer).read(query)
+            reason = worker.waiting_reason(container) if worker else CREATING.reason
+            raise bad_request(f'container "{container}" in pod "{name}" is waiting to start: {reason}')
+        writer = worker.writers.get(container) if worker and not options.previous else None
+        return LogReader(directory, wanted[0], writer).read(options)
 
     async def _follow_services(self) -> None:
         async for change in self._api.follow("services"):
@@ -136,17 +132,14 @@ class Node:
             self._handle(pod, change)
 
     def _handle(self, pod: Pod, change: Change) -> None:
-        key, worker = (pod.metadata.namespace, pod.metadata.name), self._workers.get(pod.metadata.uid)
+        worker = self._workers.get(pod.metadata.uid)
         if change.gone:
             if worker:
                 worker.vanished()
-            if (seen := self._seen.get(key)) and seen.metadata.uid == pod.metadata.uid:
-                del self._seen[key]
             return
         if not pod.spec.node_name:
             self._schedule(pod)
         elif pod.spec.node_name == self._config.name:
-            self._seen[key] = pod
             if worker:
                 worker.update(pod)
             elif not pod.finished:

@@ -51,34 +51,3 @@ class NodeApi(Protocol):
     async def record(self, pod: Metadata, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """Record an event about a pod; an identical one counts up."""
         ...
-
-
-class LogError(Exception):
-    """A log cannot be read; the text is the answer's message."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        """HTTP status: 400 or 404."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogQuery:
-    """Which part of a container's output is wanted."""
-
-    follow: bool = False
-    previous: bool = False
-    """The attempt before the current one."""
-    timestamps: bool = False
-    tail_lines: int | None = None
-    since_time: float | None = None
-    """Only lines written at this moment, in seconds since 1970, or later."""
-    limit_bytes: int | None = None
-
-
-class LogSource(Protocol):
-    """Gives out the output of containers."""
-
-    async def logs(self, namespace: str, pod: str, container: str, query: LogQuery) -> AsyncIterator[bytes]:
-        """Return the log as chunks of bytes; with `follow` it ends with the container. Raises `LogError`."""
-        ...

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from training_local.apiserver.pods import LogOptions
 from training_local.node.container import Backoff
 from training_local.node.node import Node, NodeConfig
 from training_local.node.podspec import Metadata
-from training_local.node.ports import Change, LogQuery
+from training_local.node.ports import Change
 from training_local.node.sandbox.doctor import examine
 
 Json = dict[str, Any]
@@ -110,6 +111,10 @@ class MemoryApi:
     def pod(self, name: str, namespace: str = "default") -> Json:
         return self.objects["pods"].get((namespace, name), {})
 
+    def last(self, name: str) -> Json:
+        """A pod as it is, or as it was last."""
+        return self.pod(name) or self.history[name][-1]
+
     def phase(self, name: str) -> str:
         return str(self.pod(name).get("status", {}).get("phase", ""))
 
@@ -151,16 +156,19 @@ class Cluster:
         await self.api.create("pods", pod(name, *command, **changes))
         return await self.api.ended(name)
 
-    async def log(self, name: str, container: str = "main", namespace: str = "default", **query: Any) -> str:
-        stream = await self.node.logs(namespace, name, container, LogQuery(**query))
-        return b"".join([chunk async for chunk in stream]).decode()
+    def batches(self, name: str, container: str = "main", **options: Any) -> AsyncIterator[list[bytes]]:
+        return self.node.lines(self.api.last(name), LogOptions(container, **options))
+
+    async def log(self, name: str, container: str = "main", **options: Any) -> str:
+        """What a container has printed."""
+        return b"".join([line async for batch in self.batches(name, container, **options) for line in batch]).decode()
 
     async def says(self, name: str, text: str, container: str = "main") -> None:
         """Wait until a running container has printed `text`."""
         seen = ""
         async with asyncio.timeout(20):
-            async for chunk in await self.node.logs("default", name, container, LogQuery(follow=True)):
-                seen += chunk.decode()
+            async for batch in self.batches(name, container, follow=True):
+                seen += b"".join(batch).decode()
                 if text in seen:
                     return
         raise AssertionError(f"{name} ended without saying {text!r}: {seen}")
