@@ -87,7 +87,7 @@ async def test_a_server_without_initial_events_is_listed_in_pages() -> None:
         answer(200, {"metadata": {"resourceVersion": "10", "continue": "more"}, "items": [pod("a", "1")]}),
         answer(200, {"metadata": {"resourceVersion": "10"}, "items": [pod("b", "2")]}),
     ]
-    watch = [event("ADDED", pod("c", "11")), FOREVER]
+    watch: Script = [event("ADDED", pod("c", "11")), FOREVER]
     world = World([refusal(422, "Invalid", "sendInitialEvents is forbidden"), watch], pages)
     async with world.running():
         assert world.known == {"a": "1", "b": "2", "c": "11"}

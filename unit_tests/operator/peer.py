@@ -1,0 +1,59 @@
+"""A real HTTPS server on loopback that answers what a test tells it to."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from unit_tests.operator.certificates import authority
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Peer:
+    """The server's address and what it was asked."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.requests: list[web.Request] = []
+        self.connections = set[object]()
+        self.bodies: list[bytes] = []
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler, folder: Path, *, name: str = "127.0.0.1", clients: bool = False
+) -> AsyncIterator[Peer]:
+    """Serve with a certificate for `name`; with `clients`, only those with a certificate of the same authority."""
+    pair = authority().issue(name).write(folder, "server")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*pair)
+    if clients:
+        tls.load_verify_locations(cadata=authority().pem)
+        tls.verify_mode = ssl.CERT_REQUIRED
+    peer = Peer()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        peer.requests.append(request)
+        peer.connections.add(request.transport)
+        peer.bodies.append(await request.read())
+        return await handler(request)
+
+    application = web.Application(client_max_size=2**26)
+    application.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+        await site.start()
+        peer.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+        yield peer
+    finally:
+        await runner.cleanup()

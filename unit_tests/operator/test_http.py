@@ -1,0 +1,239 @@
+import asyncio
+import random
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from unit_tests.operator.certificates import Authority, authority
+from unit_tests.operator.peer import Handler, Peer, serving
+
+from training_operator.kube.client import KubeClient
+from training_operator.kube.config import ClusterConfig
+from training_operator.kube.credentials import Credentials, Fixed, TokenFile
+from training_operator.kube.errors import NotFound
+from training_operator.kube.flow import FairGate
+from training_operator.kube.http import HttpTransport
+from training_operator.kube.resources import PODS
+from training_operator.kube.transport import MERGE_PATCH, Request
+
+
+@asynccontextmanager
+async def connected(
+    handler: Handler, folder: Path, credentials: Credentials | None = None, name: str = "127.0.0.1", **options: Any
+) -> AsyncIterator[tuple[HttpTransport, Peer]]:
+    async with serving(handler, folder, name=name) as peer:
+        tls = ssl.create_default_context(cadata=authority().pem)
+        transport = HttpTransport(ClusterConfig(peer.url, credentials or Fixed(), tls, **options))
+        try:
+            yield transport, peer
+        finally:
+            await transport.close()
+
+
+async def hello(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=b"hello", headers={"Retry-After": "3"})
+
+
+async def test_a_request_and_its_answer(tmp_path: Path) -> None:
+    async with connected(hello, tmp_path, Fixed("Bearer secret")) as (transport, peer):
+        query = {"labelSelector": "a in (b,c),d", "continue": "x+/="}
+        request = Request("PATCH", "/api/v1/namespaces/a%2Fb/pods", query, b"{}", MERGE_PATCH)
+        answer = await transport.request(request)
+        assert (answer.status, answer.body, answer.headers["retry-after"]) == (200, b"hello", "3")
+        seen = peer.requests[0]
+        assert seen.method == "PATCH"
+        assert seen.raw_path.startswith("/api/v1/namespaces/a%2Fb/pods?")
+        assert dict(seen.query) == query
+        assert seen.headers["Content-Type"] == MERGE_PATCH
+        assert seen.headers["Accept"] == "application/json"
+        assert seen.headers["Authorization"] == "Bearer secret"
+        assert seen.headers["User-Agent"].startswith("training-operator")
+        assert peer.bodies == [b"{}"]
+
+
+async def test_connections_are_kept(tmp_path: Path) -> None:
+    async with connected(hello, tmp_path) as (transport, peer):
+        for _ in range(5):
+            await transport.request(Request("GET", "/"))
+        assert len(peer.connections) == 1
+        assert "Authorization" not in peer.requests[0].headers
+
+
+async def test_refusals_are_answers(tmp_path: Path) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404, body=b'{"kind": "Status", "message": "no such pod"}')
+
+    async with connected(refuse, tmp_path) as (transport, _):
+        assert (await transport.request(Request("GET", "/"))).status == 404
+        async with transport.stream(Request("GET", "/")) as stream:
+            assert (stream.status, b"no such pod" in stream.body) == (404, True)
+        client = KubeClient(transport, FairGate(), random.Random(1))
+        with pytest.raises(NotFound, match="no such pod"):
+            await client.get(PODS, "ns", "a")
+
+
+async def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+
+    async def guard(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
+
+    async with connected(guard, tmp_path, TokenFile(token)) as (transport, peer):
+        assert (await transport.request(Request("GET", "/"))).status == 401
+        assert len(peer.requests) == 2
+        token.write_text("new\n")
+        assert (await transport.request(Request("GET", "/"))).status == 200
+        token.write_text("newer\n")
+        async with transport.stream(Request("GET", "/")) as stream:
+            assert stream.status == 200
+
+
+async def test_a_stream_with_a_refused_token_reads_it_again_next_time(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+
+    async def guard(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
+
+    async with connected(guard, tmp_path, TokenFile(token)) as (transport, _):
+        for status in (401, 200):
+            async with transport.stream(Request("GET", "/")) as stream:
+                assert stream.status == status
+            token.write_text("new")
+
+
+async def test_a_fixed_value_is_not_tried_twice(tmp_path: Path) -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=401)
+
+    async with connected(refuse, tmp_path, Fixed("Bearer bad")) as (transport, peer):
+        assert (await transport.request(Request("GET", "/"))).status == 401
+        assert len(peer.requests) == 1
+
+
+def streaming(*chunks: bytes, end: bool = True) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+            await asyncio.sleep(0)
+        if not end:
+            assert request.transport is not None
+            request.transport.abort()
+        return response
+
+    return answer
+
+
+async def test_lines_of_any_length_and_cut_anywhere(tmp_path: Path) -> None:
+    long = b"x" * 3_000_000
+    chunks = (b"a", b"b\ncd\n\ne", long[:1_000_000], long[1_000_000:], b"\nlast")
+    async with (
+        connected(streaming(*chunks), tmp_path) as (transport, _),
+        transport.stream(Request("GET", "/")) as stream,
+    ):
+        assert [line async for line in stream.lines] == [b"ab", b"cd", b"e" + long, b"last"]
+
+
+async def test_a_stream_that_breaks_is_an_os_error(tmp_path: Path) -> None:
+    seen = list[bytes]()
+    async with connected(streaming(b"a\n", end=False), tmp_path) as (transport, _):
+        with pytest.raises(OSError):
+            async with transport.stream(Request("GET", "/")) as stream:
+                async for line in stream.lines:
+                    seen.append(line)
+    assert seen in ([b"a"], [])
+
+
+async def test_silence_ends_a_stream(tmp_path: Path) -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"a\n")
+        await asyncio.Event().wait()
+        return response
+
+    async with connected(silent, tmp_path) as (transport, _):
+        with pytest.raises(TimeoutError):
+            async with transport.stream(Request("GET", "/", timeout=0.05)) as stream:
+                async for _ in stream.lines:
+                    pass
+
+
+async def test_an_answer_that_does_not_come_is_a_time_out(tmp_path: Path) -> None:
+    async def never(_: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with connected(never, tmp_path) as (transport, _):
+        with pytest.raises(TimeoutError):
+            await transport.request(Request("GET", "/", timeout=0.05))
+
+
+async def test_a_connection_cut_before_the_answer_is_an_os_error(tmp_path: Path) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    async with connected(cut, tmp_path) as (transport, _):
+        with pytest.raises(OSError, match=r"https://127\.0\.0\.1"):
+            await transport.request(Request("POST", "/", body=b"{}"))
+
+
+async def test_nobody_there_is_an_os_error(unused_tcp_port: int) -> None:
+    transport = HttpTransport(ClusterConfig(f"https://127.0.0.1:{unused_tcp_port}", Fixed()))
+    with pytest.raises(OSError, match=str(unused_tcp_port)):
+        await transport.request(Request("GET", "/"))
+    await transport.close()
+
+
+async def test_a_server_that_we_cannot_trust_is_not_spoken_to(tmp_path: Path) -> None:
+    async with serving(hello, tmp_path) as peer:
+        tls = ssl.create_default_context(cadata=Authority("other").pem)
+        transport = HttpTransport(ClusterConfig(peer.url, Fixed("Bearer secret"), tls))
+        with pytest.raises(OSError, match="certificate verify failed"):
+            await transport.request(Request("GET", "/"))
+        assert peer.requests == []
+        await transport.close()
+
+
+async def test_the_name_in_the_certificate_can_be_given(tmp_path: Path) -> None:
+    async with connected(hello, tmp_path, name="kube.example", server_name="kube.example") as (transport, _):
+        assert (await transport.request(Request("GET", "/"))).status == 200
+    async with connected(hello, tmp_path, name="kube.example") as (transport, _):
+        with pytest.raises(OSError, match="not valid for"):
+            await transport.request(Request("GET", "/"))
+
+
+async def test_proxies_of_the_environment_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    async with connected(hello, tmp_path) as (transport, _):
+        assert (await transport.request(Request("GET", "/"))).status == 200
+
+
+async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
+    asked = list[bytes]()
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readline())
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+    async with proxy:
+        address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        transport = HttpTransport(
+            ClusterConfig("https://kube.example:6443", Fixed(), ssl.create_default_context(), proxy=address)
+        )
+        with pytest.raises(OSError):
+            await transport.request(Request("GET", "/"))
+        await transport.close()
+    assert asked == [b"CONNECT kube.example:6443 HTTP/1.1\r\n"]
