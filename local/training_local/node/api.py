@@ -62,7 +62,9 @@ class TransportApi:
                     known = listed
                     for stored in listed.values():
                         yield Change(stored)
+                fruitless = True
                 async for kind, changed in self._watch(plural, version):
+                    fruitless = False
                     version = changed["metadata"]["resourceVersion"]
                     if kind == "BOOKMARK":
                         continue
@@ -71,6 +73,8 @@ class TransportApi:
                     else:
                         known[changed["metadata"]["uid"]] = changed
                     yield Change(changed, gone=kind == "DELETED")
+                if fruitless:
+                    await asyncio.sleep(_RETRY_SECONDS)
             except _Expired:
                 version = ""
             except OSError:
@@ -155,6 +159,7 @@ class TransportApi:
             request = _body("PATCH", _path("events", pod.namespace, name), patch, MERGE_PATCH)
             await self._send(request, accepted=(_NOT_FOUND,))
             return
+        component = "default-scheduler" if reason == "Scheduled" else "kubelet"
         event = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -169,8 +174,8 @@ class TransportApi:
             "type": kind,
             "reason": reason,
             "message": message[:1024],
-            "source": {"component": "kubelet", "host": self._node_name},
-            "reportingComponent": "kubelet",
+            "source": {"component": component, "host": self._node_name},
+            "reportingComponent": component,
             "reportingInstance": self._node_name,
             "firstTimestamp": now,
             "lastTimestamp": now,

@@ -7,6 +7,7 @@ A process only ever waits for the disk: readers take what they show from the fil
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import re
 import time
@@ -14,7 +15,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from fcntl import F_SETPIPE_SZ, fcntl
 from pathlib import Path
 
 from training_local.apiserver.pods import LogOptions
@@ -69,8 +69,8 @@ class LogWriter:
         for stream in STREAMS:
             read, write = os.pipe()
             os.set_blocking(read, False)
-            with suppress(OSError):  # more than the machine grants; then the usual size has to do
-                fcntl(read, F_SETPIPE_SZ, _PIPE_BYTES)
+            with suppress(OSError, AttributeError):  # not granted, or not Linux; then the usual size has to do
+                fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             self._pipes[stream] = read
             self._loop.add_reader(read, self._take, stream)
             ends.append(write)

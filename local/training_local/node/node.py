@@ -27,6 +27,7 @@ from training_local.node.pod import HOST_IP, PodWorker, Surroundings
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import Change, NodeApi
 from training_local.node.resolver import resolver_files
+from training_local.node.retry import persistently
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
 from training_local.node.volumes import VolumeError, safe_name
@@ -61,6 +62,7 @@ class Node:
     def __init__(self, api: NodeApi, config: NodeConfig) -> None:
         self._api, self._config = api, config
         self._workers: dict[str, PodWorker] = {}
+        self._binding: set[str] = set()
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -87,7 +89,8 @@ class Node:
             log_limits=config.log_limits,
         )
         try:
-            await self._api.register(_node_object(config.name, self._around.capacity))
+            node = _node_object(config.name, self._around.capacity)
+            await persistently(lambda: self._api.register(node), f"node {config.name}")
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._follow_services())
@@ -145,18 +148,27 @@ class Node:
             elif not pod.finished:
                 self._start(pod)
             elif pod.metadata.deletion_timestamp:
-                self._spawn(self._api.confirm_deletion(pod.metadata))
+                self._spawn(self._confirm_deletion(pod))
 
     def _schedule(self, pod: Pod) -> None:
-        if not (pod.finished or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates):
+        if pod.finished or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
+            return
+        if pod.metadata.uid not in self._binding:
+            self._binding.add(pod.metadata.uid)
             self._spawn(self._bind(pod))
 
     async def _bind(self, pod: Pod) -> None:
-        await self._api.bind(pod.metadata, self._config.name)
         where = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        await self._api.record(
-            pod.metadata, "Normal", "Scheduled", f"Successfully assigned {where} to {self._config.name}"
-        )
+        try:
+            await persistently(lambda: self._api.bind(pod.metadata, self._config.name), f"assignment of pod {where}")
+        finally:
+            self._binding.discard(pod.metadata.uid)
+        message = f"Successfully assigned {where} to {self._config.name}"
+        await self._api.record(pod.metadata, "Normal", "Scheduled", message)
+
+    async def _confirm_deletion(self, pod: Pod) -> None:
+        what = f"deletion of pod {pod.metadata.namespace}/{pod.metadata.name}"
+        await persistently(lambda: self._api.confirm_deletion(pod.metadata), what)
 
     def _start(self, pod: Pod) -> None:
         worker = PodWorker(pod, self._around, status.recovered(pod, datetime.now(UTC)))
@@ -171,7 +183,7 @@ class Node:
         finally:
             del self._workers[worker.pod.metadata.uid]
         if worker.pod.metadata.deletion_timestamp:
-            await self._api.confirm_deletion(worker.pod.metadata)
+            await self._confirm_deletion(worker.pod)
 
     def _spawn(self, work: Any) -> None:
         assert self._tasks is not None

@@ -75,7 +75,7 @@ class PodWorker:
         self._supervisor: Supervisor | None = None
         self._volumes = Volumes({})
         self._objects: dict[Key, Mapping[str, bytes]] = {}
-        self._started_at = _now()
+        self._started_at = status.started_at(pod) or _now()
         self._failure: tuple[str, str] | None = None
         self._abandoned = False
         self._deleted = asyncio.Event()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from training_local.node.podspec import Metadata
 from training_local.node.ports import NodeApi
-
-_RETRY_SECONDS = 0.5
+from training_local.node.retry import persistently
 
 
 class StatusPublisher:
@@ -37,16 +35,13 @@ class StatusPublisher:
             await self._dirty.wait()
             self._dirty.clear()
             closing = self._closing
-            await self._write()
+            await persistently(self._write, f"status of pod {self._pod.namespace}/{self._pod.name}")
             if closing:
                 return
 
     async def _write(self) -> None:
+        """Write the status as it is at the time of the attempt, unless it is what was written last."""
         status = self._render()
-        while status != self._written:
-            with suppress(OSError):
-                await self._api.patch_status(self._pod, status)
-                self._written = status
-                return
-            await asyncio.sleep(_RETRY_SECONDS)
-            status = self._render()
+        if status != self._written:
+            await self._api.patch_status(self._pod, status)
+            self._written = status

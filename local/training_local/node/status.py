@@ -244,6 +244,11 @@ def recovered(pod: Pod, now: datetime) -> dict[str, ContainerView]:
     return {each["name"]: _recovered(each, now) for each in stored}
 
 
+def started_at(pod: Pod) -> datetime | None:
+    """When the pod was first seen by its node, as stored; None if it is new."""
+    return _moment(pod.status.get("startTime"))
+
+
 def _recovered(stored: Wire, now: datetime) -> ContainerView:
     state, last = stored.get("state") or {}, (stored.get("lastState") or {}).get("terminated")
     view = ContainerView(CREATING, _ended(last) if last else None, stored.get("restartCount", 0))

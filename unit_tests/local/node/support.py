@@ -219,8 +219,8 @@ FAST = Backoff(first=0.01, most=0.02)
 
 
 @asynccontextmanager
-async def cluster_in(state: Path, mode: str, **config: Any) -> AsyncIterator[Cluster]:
-    api = MemoryApi()
+async def cluster_in(state: Path, mode: str, api: MemoryApi | None = None, **config: Any) -> AsyncIterator[Cluster]:
+    api = api or MemoryApi()
     node = Node(api, NodeConfig(state=state, mode=mode, **{"backoff": FAST, "working_directory": Path("/"), **config}))
     running = asyncio.create_task(node.run())
     try:

@@ -52,6 +52,24 @@ async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> No
     assert entries(cluster.state) == ["bin", "etc", "pods", "root"]
 
 
+async def test_a_new_node_takes_over_from_an_old_one(tmp_path: Path) -> None:
+    async with cluster_in(tmp_path / "state", "host") as old:
+        for name, policy in (("again", "OnFailure"), ("once", "Never")):
+            await old.api.create("pods", pod(name, "sh", "-c", "echo up; sleep 60", restartPolicy=policy))
+            await old.api.running(name)
+            await old.says(name, "up")
+    started = old.api.pod("again")["status"]["startTime"]
+    async with cluster_in(tmp_path / "state", "host", old.api) as new:
+        assert (await new.api.ended("once"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+        status = await new.api.until(
+            lambda: (s := new.api.pod("again")["status"])["containerStatuses"][0]["restartCount"] == 1 and s
+        )
+        last = status["containerStatuses"][0]["lastState"]["terminated"]
+        assert (last["exitCode"], last["reason"]) == (137, "ContainerStatusUnknown")
+        assert status["startTime"] == started
+        assert await new.log("again", previous=True) == "up\n"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_killing_the_node_leaves_nothing(tmp_path: Path, mode: str) -> None:
     before = trace()
