@@ -70,3 +70,12 @@ def _with_largest_suffix(value: Fraction, suffixes: list[tuple[str, Fraction]]) 
     whole = [(name, value / unit) for name, unit in suffixes if (value / unit).denominator == 1]
     name, count = whole[-1] if whole else ("", value)
     return f"{count}{name}"
+
+
+@lru_cache(maxsize=4096)
+def at_least_milli(text: str) -> str:
+    """Return a canonical quantity rounded up to whole thousandths, as the real server does in lists of resources."""
+    value, suffix = _parse(text)
+    if suffix not in ("n", "u"):
+        return text
+    return canonical(f"{ceil(value * 1000)}m")

@@ -34,19 +34,18 @@ class GoError(Exception):
     """A value that the Go type cannot hold; the text is the rest of the real server's sentence."""
 
 
-class _TypeMismatch(Exception):
-    """A JSON value of the wrong type, before it is known in which field it stands."""
+class TypeMismatch(Exception):
+    """A JSON value of the wrong type; it learns on its way out in which field it stands."""
 
     def __init__(self, found: str, wanted: str, fields: tuple[str, ...] = (), struct: str = "") -> None:
         super().__init__()
         self.found, self.wanted, self.fields, self.struct = found, wanted, fields, struct
 
-    def inside(self, struct: str, field: str) -> _TypeMismatch:
+    def inside(self, struct: str, field: str) -> TypeMismatch:
         """Return the same mismatch as seen from the struct around it."""
-        return _TypeMismatch(self.found, self.wanted, (field, *self.fields), self.struct or struct)
+        return TypeMismatch(self.found, self.wanted, (field, *self.fields), self.struct or struct)
 
-    def sentence(self) -> str:
-        """Say it as Go's JSON decoder does."""
+    def __str__(self) -> str:
         place = f"Go struct field {self.struct}.{'.'.join(self.fields)}" if self.fields else "Go value"
         return f"json: cannot unmarshal {self.found} into {place} of type {self.wanted}"
 
@@ -78,13 +77,6 @@ class GoTypes:
         self._go = go
         self._compiled: dict[str, Decode] = {}
 
-    def decode(self, component: str, value: object, problems: list[str], where: Where = None) -> Any:
-        """Decode a whole value; raise `GoError` where the type cannot hold it."""
-        try:
-            return self.decoder(component)(value, where, problems)
-        except _TypeMismatch as mismatch:
-            raise GoError(mismatch.sentence()) from None
-
     def decoder(self, component: str) -> Decode:
         """Return the decoder of a component, which may refer to itself."""
         if (known := self._compiled.get(component)) is not None:
@@ -115,7 +107,11 @@ class GoTypes:
         required = schema.get("required", ())
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Callable[[], Any]]] = []
+        is_object = "x-kubernetes-group-version-kind" in schema
         for key, inner in schema["properties"].items():
+            if is_object and key == "metadata":  # the server's, the same for all types
+                fields[key] = _Field(_as_it_is, keep_empty=True)
+                continue
             go = told.get(key, "")
             mark, go_type = go.endswith("!") or (not go and key in required), go.removesuffix("!")
             pointer = go_type.startswith("*") or (not go_type and "$ref" in inner)
@@ -177,7 +173,7 @@ def _struct_decoder(
 ) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not dict:
-            raise _TypeMismatch(_found(value), f"v1.{name}")
+            raise TypeMismatch(_found(value), f"v1.{name}")
         stored = {}
         for key, item in value.items():
             field = fields.get(key)
@@ -186,7 +182,7 @@ def _struct_decoder(
             elif item is not None:
                 try:
                     kept = field.decode(item, (where, key), problems)
-                except _TypeMismatch as mismatch:
+                except TypeMismatch as mismatch:
                     raise mismatch.inside(name, key) from None
                 if kept or field.keep_empty:
                     stored[key] = kept
@@ -201,7 +197,7 @@ def _struct_decoder(
 def _array_decoder(item: Decode, go_name: str) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not list:
-            raise _TypeMismatch(_found(value), go_name)
+            raise TypeMismatch(_found(value), go_name)
         # A null in a list is the zero value of the item's type.
         return [each if each is None else item(each, (where, index), problems) for index, each in enumerate(value)]
 
@@ -211,7 +207,7 @@ def _array_decoder(item: Decode, go_name: str) -> Decode:
 def _map_decoder(item: Decode, go_name: str) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not dict:
-            raise _TypeMismatch(_found(value), go_name)
+            raise TypeMismatch(_found(value), go_name)
         return {key: "" if each is None else item(each, (where, key), problems) for key, each in value.items()}
 
     return decode
@@ -228,7 +224,7 @@ def _scalar_decoder(kind: str, format: str, go_name: str) -> Decode:
 def _string_decoder(go_name: str) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not str:
-            raise _TypeMismatch(_found(value), go_name)
+            raise TypeMismatch(_found(value), go_name)
         return value
 
     return decode
@@ -239,9 +235,9 @@ def _integer_decoder(format: str, go_name: str) -> Decode:
 
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not int:
-            raise _TypeMismatch(f"number {value}" if type(value) is float else _found(value), go_name)
+            raise TypeMismatch(f"number {value}" if type(value) is float else _found(value), go_name)
         if not -limit <= value < limit:
-            raise _TypeMismatch(f"number {value}", go_name)
+            raise TypeMismatch(f"number {value}", go_name)
         return value
 
     return decode
@@ -249,13 +245,13 @@ def _integer_decoder(format: str, go_name: str) -> Decode:
 
 def _boolean(value: Any, where: Where, problems: list[str]) -> Any:
     if type(value) is not bool:
-        raise _TypeMismatch(_found(value), "bool")
+        raise TypeMismatch(_found(value), "bool")
     return value
 
 
 def _number(value: Any, where: Where, problems: list[str]) -> Any:
     if type(value) not in (int, float):
-        raise _TypeMismatch(_found(value), "float64")
+        raise TypeMismatch(_found(value), "float64")
     return value
 
 
@@ -265,7 +261,7 @@ def _as_it_is(value: Any, where: Where, problems: list[str]) -> Any:
 
 def _bytes(value: Any, where: Where, problems: list[str]) -> Any:
     if type(value) is not str:
-        raise _TypeMismatch(_found(value), "[]uint8")
+        raise TypeMismatch(_found(value), "[]uint8")
     try:
         base64.b64decode(value, validate=True)
     except binascii.Error:
@@ -288,14 +284,14 @@ def _quantity(value: Any, where: Where, problems: list[str]) -> Any:
 
 def _int_or_string(value: Any, where: Where, problems: list[str]) -> Any:
     if type(value) is not int and type(value) is not str:
-        raise _TypeMismatch(_found(value), "int32")
+        raise TypeMismatch(_found(value), "int32")
     return value
 
 
 def _time_decoder(layout: str, write: Callable[[datetime], str]) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not str:
-            raise _TypeMismatch(_found(value), "string")
+            raise TypeMismatch(_found(value), "string")
         try:
             if not _RFC3339.fullmatch(value):
                 raise ValueError(value)

@@ -1,0 +1,221 @@
+"""CustomResourceDefinitions as objects: defaults and validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from training_local.apiserver import names
+from training_local.apiserver.builtin.rules import BuiltinRules
+from training_local.apiserver.custom.cel import CompileError, compile_rule
+from training_local.apiserver.custom.json_path import JsonPath, PathError
+from training_local.apiserver.custom.schema_validation import schema_causes
+from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
+from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
+
+SCOPES = ("Cluster", "Namespaced")
+COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+SCHEMA_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+LIST_TYPES = ("atomic", "map", "set")
+
+
+def default_definition(definition: Json) -> None:
+    """Fill in the defaults of a definition, in place."""
+    spec, status = definition["spec"], definition["status"]
+    if kind := spec["names"]["kind"]:
+        spec["names"].setdefault("singular", kind.lower())
+        spec["names"].setdefault("listKind", f"{kind}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+    if not status.get("storedVersions"):
+        stored = [version["name"] for version in spec.get("versions") or () if version["storage"]]
+        status["storedVersions"] = stored[:1] or None
+
+
+def _initial_status(definition: Json) -> Json:
+    stored = definition["status"].get("storedVersions")
+    return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+
+
+def definition_causes(definition: Json) -> Iterator[Cause]:
+    """Check a definition."""
+    spec = definition["spec"]
+    wanted = f"{spec['names']['plural']}.{spec['group']}"
+    if (name := definition["metadata"].get("name", "")) != wanted:
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    yield from _group_causes(spec["group"])
+    if not (scope := spec["scope"]):
+        yield required("spec.scope")
+    elif scope not in SCOPES:
+        yield not_supported("spec.scope", scope, SCOPES)
+    versions = spec.get("versions") or []
+    for index, version in enumerate(versions):
+        yield from _version_causes(version, f"spec.versions[{index}]")
+    if len({version["name"] for version in versions}) < len(versions):
+        yield invalid("spec.versions", versions, "must contain unique version names")
+    if sum(version["storage"] for version in versions) != 1:
+        yield invalid("spec.versions", versions, "must have exactly one version marked as storage version")
+    yield from _names_causes(spec["names"])
+    if spec["conversion"]["strategy"] == "Webhook":
+        yield forbidden_value("spec.conversion.strategy", "conversion webhooks are not supported by this server")
+
+
+def _group_causes(group: str) -> Iterator[Cause]:
+    if not group:
+        yield required("spec.group")
+    elif complaints := names.subdomain(group):
+        yield invalid("spec.group", group, ",".join(complaints))
+    elif "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _names_causes(given: Json) -> Iterator[Cause]:
+    path = "spec.names"
+    for field in ("plural", "singular", "kind", "listKind"):
+        if not given.get(field):
+            yield required(f"{path}.{field}")
+    for field in ("plural", "singular"):
+        if (text := given.get(field)) and (complaints := names.label_1035(text)):
+            yield invalid(f"{path}.{field}", text, ",".join(complaints))
+    for field in ("kind", "listKind"):
+        if (text := given.get(field)) and (complaints := names.label_1035(text.lower())):
+            said = f"may have mixed case, but should otherwise match: {','.join(complaints)}"
+            yield invalid(f"{path}.{field}", text, said)
+    for field in ("shortNames", "categories"):
+        for index, text in enumerate(given.get(field, ())):
+            if complaints := names.label_1035(text):
+                yield invalid(f"{path}.{field}[{index}]", text, ",".join(complaints))
+    if given.get("kind") and given["kind"] == given.get("listKind"):
+        yield invalid(f"{path}.listKind", given["listKind"], "kind and listKind may not be the same")
+
+
+def _version_causes(version: Json, path: str) -> Iterator[Cause]:
+    if complaints := names.label_1035(version["name"]):
+        yield invalid(f"{path}.name", version["name"], ",".join(complaints))
+    schema = version.get("schema", {}).get("openAPIV3Schema")
+    if schema is None:
+        yield required(f"{path}.schema.openAPIV3Schema")
+    else:
+        yield from _root_causes(schema, f"{path}.schema.openAPIV3Schema")
+    for index, column in enumerate(version.get("additionalPrinterColumns", ())):
+        yield from _column_causes(column, f"{path}.additionalPrinterColumns[{index}]")
+
+
+def _column_causes(column: Json, path: str) -> Iterator[Cause]:
+    if not column["name"]:
+        yield required(f"{path}.name")
+    said = f"must be one of {','.join(COLUMN_TYPES)}"
+    if not column["type"]:
+        yield required(f"{path}.type", said)
+    elif column["type"] not in COLUMN_TYPES:
+        yield invalid(f"{path}.type", column["type"], said)
+    if not (text := column["jsonPath"]):
+        yield required(f"{path}.JSONPath")
+        return
+    try:
+        JsonPath(text)
+    except PathError as error:
+        yield invalid(f"{path}.JSONPath", text, f"is an invalid JSONPath: {error}")
+
+
+def _root_causes(schema: Json, path: str) -> Iterator[Cause]:
+    if (kind := schema.get("type")) != "object":
+        if kind:
+            yield invalid(f"{path}.type", kind, "must be object at the root")
+        else:
+            yield required(f"{path}.type", "must not be empty at the root")
+    yield from _schema_causes(schema, path)
+
+
+def _schema_causes(schema: Json, path: str) -> Iterator[Cause]:
+    """Check one level of a structural schema, and those below."""
+    kind = schema.get("type")
+    if kind and kind not in SCHEMA_TYPES:
+        yield not_supported(f"{path}.type", kind, SCHEMA_TYPES)
+    if schema.get("x-kubernetes-int-or-string") and kind:
+        yield invalid(f"{path}.type", kind, "must be empty if x-kubernetes-int-or-string is true")
+    if schema.get("properties") and schema.get("additionalProperties"):
+        said = "additionalProperties and properties are mutual exclusive"
+        yield forbidden_value(f"{path}.additionalProperties", said)
+    if schema.get("additionalProperties") is False:
+        yield forbidden_value(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
+    if schema.get("uniqueItems"):
+        yield forbidden_value(
+            f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        )
+    if kind == "array" and "items" not in schema:
+        yield required(f"{path}.items", "must be specified")
+    yield from _list_causes(schema, path)
+    yield from _default_causes(schema, path)
+    yield from _rule_causes(schema, path)
+    for name, inner in schema.get("properties", {}).items():
+        if not (path.endswith("openAPIV3Schema") and name in META_FIELDS):
+            yield from _inner_causes(
+                inner, f"{path}.properties[{name}]", "must not be empty for specified object fields"
+            )
+    for field, said in (
+        ("additionalProperties", "must not be empty for specified object fields"),
+        ("items", "must not be empty for specified array items"),
+    ):
+        if isinstance(inner := schema.get(field), dict):
+            yield from _inner_causes(inner, f"{path}.{field}", said)
+
+
+def _inner_causes(schema: Json, path: str, missing: str) -> Iterator[Cause]:
+    free = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+    if not schema.get("type") and not any(schema.get(each) for each in free):
+        yield required(f"{path}.type", missing)
+    yield from _schema_causes(schema, path)
+
+
+def _list_causes(schema: Json, path: str) -> Iterator[Cause]:
+    if (kind := schema.get("x-kubernetes-list-type")) is None:
+        return
+    if kind not in LIST_TYPES:
+        yield not_supported(f"{path}.x-kubernetes-list-type", kind, LIST_TYPES)
+    elif schema.get("type") != "array":
+        said = "must be array if x-kubernetes-list-type is specified"
+        yield invalid(f"{path}.type", schema.get("type", ""), said)
+    elif kind == "map" and not schema.get("x-kubernetes-list-map-keys"):
+        said = "must not be empty if x-kubernetes-list-type is map"
+        yield required(f"{path}.x-kubernetes-list-map-keys", said)
+
+
+def _default_causes(schema: Json, path: str) -> Iterator[Cause]:
+    default: Any = schema.get("default")
+    if default is None:
+        return
+    for cause in schema_causes(compile_schema(schema), default, in_root=False):
+        place = f"{path}.default{'.' + cause.field if cause.field else ''}"
+        yield Cause(cause.reason, cause.message, place)
+
+
+def _rule_causes(schema: Json, path: str) -> Iterator[Cause]:
+    for index, rule in enumerate(schema.get("x-kubernetes-validations", ())):
+        here = f"{path}.x-kubernetes-validations[{index}]"
+        if not rule["rule"].strip():
+            yield required(f"{here}.rule", "rule is not specified")
+            continue
+        try:
+            compile_rule(rule)
+        except CompileError as error:
+            yield invalid(f"{here}.rule", rule["rule"], f"compilation failed: {error}")
+
+
+def update_causes(old: Json, new: Json) -> Iterator[Cause]:
+    """Check that an update keeps group and scope."""
+    for field in ("group", "scope"):
+        if old["spec"][field] != new["spec"][field]:
+            yield invalid(f"spec.{field}", new["spec"][field], "field is immutable")
+    for field in ("plural", "kind"):
+        if old["spec"]["names"][field] != new["spec"]["names"][field]:
+            yield invalid(f"spec.names.{field}", new["spec"]["names"][field], "field is immutable")
+
+
+DEFINITION_RULES = BuiltinRules(
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+    "v1",
+    default=default_definition,
+    initial_status=_initial_status,
+    validate=definition_causes,
+    validate_update=update_causes,
+)

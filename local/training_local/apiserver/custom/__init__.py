@@ -1,0 +1,1 @@
+"""Custom resources: definitions turned into types, structural schemas, CEL rules."""
