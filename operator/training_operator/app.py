@@ -10,7 +10,7 @@ import asyncio
 import random
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from training_api.kinds import KindInfo
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
 from training_controllers.frameworks.pytorch import PyTorchOptions
 from training_controllers.frameworks.registry import frameworks
 from training_controllers.ports import JobKey, World
@@ -49,6 +50,8 @@ BATCH_SECONDS: Final = 0.1
 GRACE_SECONDS: Final = 8.0
 """For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
 FLUSH_SECONDS: Final = 1.0
+OUTSIDE: Final = "kubeflow"
+"""Namespace of the lease for a process that is in none."""
 SILENCE_SECONDS: Final = 1200.0
 """A reflector that has done nothing for so long is stuck: twice the longest watch."""
 
@@ -178,9 +181,15 @@ class App:
         self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
-        namespace = self._settings.namespace
         reflector = Reflector(
-            self._client, resource, store, rng=self._rng, namespace=namespace, selector=selector, keep=keep
+            self._client,
+            resource,
+            store,
+            rng=self._rng,
+            namespace=self._settings.namespace,
+            selector=selector,
+            keep=keep,
+            undecodable=self.metrics.undecodable(resource.qualified),
         )
         return store, reflector
 
@@ -189,7 +198,8 @@ class App:
 
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
-        resource, store = jobs(info), Store[JobRecord]()
+        resource = jobs(info)
+        store, reflector = self._follow(resource)
         world = World(
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
@@ -201,7 +211,7 @@ class App:
             monotonic=self._clock,
         )
         name, workers = info.controller_name, settings.controller_threads
-        queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: len(queue)))
+        queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
         controller = Controller(
             name,
             queue,
@@ -211,7 +221,6 @@ class App:
             clock=self._clock,
             describe=lambda key: {"kind": info.kind, "namespace": key[0], "name": key[1]},
         )
-        reflector = Reflector(self._client, resource, store, rng=self._rng, namespace=settings.namespace)
         return Kind(info, store, reflector, queue, controller)
 
     def _connect(self) -> None:
@@ -242,7 +251,7 @@ class App:
         settings = self._settings
         return LeaderElector(
             self._client,
-            LeaseName(settings.operator_namespace, settings.leader_election_id),
+            LeaseName(settings.operator_namespace or OUTSIDE, settings.leader_election_id),
             identity or f"{socket.gethostname()}_{uuid.UUID(int=self._rng.getrandbits(128))}",
             clock=self._clock,
             now=self._now,
@@ -257,8 +266,9 @@ class App:
     def _unready(self) -> str:
         if self._stopping:
             return "stopping"
-        missing = [f"{each.name}: {each.complaint or 'being listed'}" for each in self._reflectors]
-        return "" if self.synced else "caches are not filled: " + "; ".join(missing)
+        waiting = [each for each in self._reflectors if not each.settled.is_set()]
+        reasons = "; ".join(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting)
+        return f"caches are not filled: {reasons}" if waiting else ""
 
 
 def _job_changed(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
@@ -277,13 +287,15 @@ def _same(old: Record, new: Record) -> bool:
 
 def pytorch_options(settings: Settings) -> PyTorchOptions:
     """Read the template file, if there is one; raises `BadTemplate` for one that cannot be used."""
-    options: Mapping[str, Any] = {
-        "init_container_image": settings.pytorch_init_container_image,
-        "init_container_max_tries": settings.pytorch_init_container_max_tries,
-    }
-    file = Path(settings.pytorch_init_container_template_file)
-    return (
-        PyTorchOptions(**options, init_container_template=file.read_text())
-        if file.is_file()
-        else (PyTorchOptions(**options))
+    return PyTorchOptions(
+        init_container_image=settings.pytorch_init_container_image,
+        init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
+        init_container_max_tries=settings.pytorch_init_container_max_tries,
     )
+
+
+def _template(file: Path) -> str:
+    try:
+        return file.read_text() if file.is_file() else BUILT_IN_TEMPLATE
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadTemplate(f"{file} cannot be read: {error}") from None

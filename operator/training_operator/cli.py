@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -85,7 +86,9 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @API.option("--kube-api-burst", type=int, help="Requests at once above --kube-api-qps.")
 @API.option("--leader-elect/--no-leader-elect", help="Act only while holding the lease.")
 @API.option("--leader-election-id", help="Name of the lease.")
-@API.option("--operator-namespace", envvar="MY_POD_NAMESPACE", show_envvar=True, help="Namespace of the lease.")
+@API.option(
+    "--operator-namespace", envvar="MY_POD_NAMESPACE", show_envvar=True, help="Namespace of the lease. Default: ours."
+)
 @SERVING.option("--metrics-bind-address", help="Where /metrics is served; 0 for nowhere.")
 @SERVING.option("--health-probe-bind-address", help="Where /healthz and /readyz are served; 0 for nowhere.")
 @LOGS.option("--zap-encoder", type=click.Choice([each.value for each in LogFormat]), help="Default: console on a TTY.")
@@ -141,9 +144,14 @@ def _level(text: str | None) -> LogLevel:
 
 
 def go_flags(arguments: Sequence[str]) -> list[str]:
-    """Translate Go's flag syntax: `-flag` is `--flag`, `--switch=false` is `--no-switch`; flags alone mean `run`."""
+    """Translate Go's flag syntax: `-flag` is `--flag`, `--switch=false` is `--no-switch`; flags alone mean `run`.
+
+    Commands that v1 does not have are left alone.
+    """
+    if not arguments or not (arguments[0] == "run" or arguments[0].startswith("-")):
+        return list(arguments)
     translated = [_go_flag(argument) for argument in arguments]
-    if translated and translated[0].startswith("--") and translated[0] not in ("--help", "--version"):
+    if translated[0].startswith("--") and translated[0] not in ("--help", "--version"):
         translated.insert(0, "run")
     return translated
 
@@ -159,5 +167,6 @@ def _go_flag(argument: str) -> str:
 
 
 def main() -> None:
-    """Entry point of `training-operator`, and of `/manager` in the image."""
-    command.main(args=go_flags(sys.argv[1:]), prog_name="training-operator")
+    """Entry point of `training-operator`, and of `/manager` in the image, which runs without any argument."""
+    arguments = sys.argv[1:] or (["run"] if Path(sys.argv[0]).name == "manager" else [])
+    command.main(args=go_flags(arguments), prog_name="training-operator")

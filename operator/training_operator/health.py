@@ -50,10 +50,10 @@ async def serving(address: str, routes: list[web.RouteDef], flag: str) -> AsyncI
     host, _, port = address.rpartition(":")
     application = web.Application()
     application.add_routes(routes)
-    runner = web.AppRunner(application, access_log=None, handle_signals=False)
+    runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host.strip("[]") or None, int(port), shutdown_timeout=1)
+        site = web.TCPSite(runner, host.strip("[]") or None, int(port))
         try:
             await site.start()
         except OSError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -33,6 +33,14 @@ OBJECT_HELP: Final = {
     ObjectCounter.SERVICES_CREATED: "The total number of succeeded service creation",
     ObjectCounter.SERVICES_FAILED: "The total number of failed service creation",
 }
+NEVER_COUNTED: Final = {
+    "created_pod_groups_total": "The total number of created pod groups",
+    "deleted_pod_groups_total": "The total number of deleted pod groups",
+    "certwatcher_read_certificate_total": "Certificates read; there are none",
+    "certwatcher_read_certificate_errors_total": "Certificates that could not be read; there are none",
+    "leader_election_slowpath_total": "Renewals of the lease on a slow path; there is none",
+}
+"""Names that dashboards of v1 may ask for and that have nothing to count here."""
 RECONCILE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 QUEUE_SECONDS: Final = (1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100)
 
@@ -65,6 +73,12 @@ class Metrics:
         self._panics = self._counter(
             "controller_runtime_reconcile_panics_total", "Errors that nobody expected", "controller"
         )
+        self._timeouts = self._counter(
+            "controller_runtime_reconcile_timeouts_total", "Reconciles cut off; none ever is", "controller"
+        )
+        self._undecodable = self._counter(
+            "training_operator_undecodable_objects_total", "Objects skipped because they make no sense", "resource"
+        )
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
             "Length of a reconcile",
@@ -81,6 +95,8 @@ class Metrics:
         )
         self._leader = self._gauge("leader_election_master_status", "Whether this process holds the lease", "name")
         self._queue = _QueueSeries(self.registry)
+        for name, text in NEVER_COUNTED.items():
+            self._counter(name, text)
         self._request = cache(lambda method, code: self._requests.labels(str(code or "<error>"), method))
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -100,6 +116,7 @@ class Metrics:
     def controller(self, name: str, workers: int) -> ControllerMetrics:
         """Return the metrics of one controller, present with value 0 from the start."""
         self._most_workers.labels(name).set(workers)
+        self._timeouts.labels(name)
         return ControllerMetrics(
             results={outcome: self._reconciles.labels(name, outcome.value) for outcome in Outcome},
             errors=self._errors.labels(name),
@@ -107,12 +124,16 @@ class Metrics:
             panics=self._panics.labels(name),
             seconds=self._seconds.labels(name),
             workers=self._workers.labels(name),
-            retries=self._queue.retries.labels(name),
+            retries=self._queue.retries.labels(name, name),
         )
 
-    def queue(self, name: str, depth: Callable[[], int]) -> QueueMetrics:
-        """Return the metrics of one work queue; `depth` is asked whenever somebody scrapes."""
-        return QueueMetrics(self._queue, name, depth)
+    def queue(self, name: str, queue: Callable[[], Measurable]) -> QueueMetrics:
+        """Return the metrics of one work queue; `queue` returns it whenever somebody scrapes."""
+        return QueueMetrics(self._queue, name, queue)
+
+    def undecodable(self, resource: str) -> Callable[[], None]:
+        """Return what counts objects of `resource` that cannot be decoded."""
+        return self._undecodable.labels(resource).inc
 
     def leader(self, lease: str) -> Callable[[bool], None]:
         """Return what notes whether this process holds the lease of this name."""
@@ -183,24 +204,42 @@ class ControllerMetrics:
         self._retries.inc()
 
 
+class Measurable(Protocol):
+    """What a scrape asks of a work queue."""
+
+    def __len__(self) -> int:
+        """Return the number of keys that wait."""
+        ...
+
+    def working(self) -> list[float]:
+        """For how many seconds each key has been worked on that is out now."""
+        ...
+
+
 class _QueueSeries:
     """The `workqueue_*` metrics of all queues."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.depth = Gauge("workqueue_depth", "Keys that wait", ("name",), registry=registry)
-        self.adds = Counter("workqueue_adds_total", "Keys that became ready", ("name",), registry=registry)
-        self.retries = Counter("workqueue_retries_total", "Keys that failed and wait", ("name",), registry=registry)
-        self.waited = Histogram(
-            "workqueue_queue_duration_seconds",
-            "How long keys wait",
-            ("name",),
+        labels = ("name", "controller")
+        self.depth = Gauge("workqueue_depth", "Keys that wait", labels, registry=registry)
+        self.adds = Counter("workqueue_adds_total", "Keys that became ready", labels, registry=registry)
+        self.retries = Counter("workqueue_retries_total", "Keys that failed and wait", labels, registry=registry)
+        self.unfinished = Gauge(
+            "workqueue_unfinished_work_seconds", "Time spent on keys that are not done yet", labels, registry=registry
+        )
+        self.longest = Gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Time spent on the key that takes longest",
+            labels,
             registry=registry,
-            buckets=QUEUE_SECONDS,
+        )
+        self.waited = Histogram(
+            "workqueue_queue_duration_seconds", "How long keys wait", labels, registry=registry, buckets=QUEUE_SECONDS
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
             "How long keys are worked on",
-            ("name",),
+            labels,
             registry=registry,
             buckets=QUEUE_SECONDS,
         )
@@ -209,10 +248,12 @@ class _QueueSeries:
 class QueueMetrics:
     """The `workqueue_*` metrics of one queue."""
 
-    def __init__(self, series: _QueueSeries, name: str, depth: Callable[[], int]) -> None:
-        series.depth.labels(name).set_function(depth)
-        self._adds = series.adds.labels(name)
-        self._waited, self._worked = series.waited.labels(name), series.worked.labels(name)
+    def __init__(self, series: _QueueSeries, name: str, queue: Callable[[], Measurable]) -> None:
+        series.depth.labels(name, name).set_function(lambda: len(queue()))
+        series.unfinished.labels(name, name).set_function(lambda: sum(queue().working()))
+        series.longest.labels(name, name).set_function(lambda: max(queue().working(), default=0.0))
+        self._adds = series.adds.labels(name, name)
+        self._waited, self._worked = series.waited.labels(name, name), series.worked.labels(name, name)
 
     def added(self) -> None:
         """Note a key that became ready."""

@@ -16,13 +16,15 @@ from training_controllers.frameworks.init_container import BadTemplate
 from training_operator import __version__, logs
 from training_operator.app import App
 from training_operator.health import CannotListen
-from training_operator.kube.config import ConfigError, load
+from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.http import HttpTransport
+from training_operator.kube.transport import Request, Transport
 from training_operator.leader import LeadershipLost
 from training_operator.settings import Settings
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
+KNOCK_SECONDS: Final = 15.0
 
 
 def serve(settings: Settings) -> int:
@@ -51,13 +53,29 @@ async def _serve(settings: Settings) -> None:
     transport = HttpTransport(config)
     try:
         stop = _stop_on_signals()
-        app = App(settings, transport)
+        await _knock(transport, config)
+        namespace = settings.operator_namespace or config.namespace
+        app = App(settings.model_copy(update={"operator_namespace": namespace}), transport)
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_after_sync(app))
             await app.run(stop)
             freezing.cancel()
     finally:
         await transport.close()
+
+
+async def _knock(transport: Transport, config: ClusterConfig) -> None:
+    """Make sure that there is an API server that knows us; raises `ConfigError` if not."""
+    try:
+        answer = await transport.request(Request("GET", "/version", timeout=KNOCK_SECONDS))
+    except OSError as error:
+        why = str(error) or f"no answer within {KNOCK_SECONDS:g} s"
+        raise ConfigError(f"no API server can be reached at {config.server} (from {config.source}): {why}") from None
+    if answer.status == 401:
+        raise ConfigError(
+            f"the API server {config.server} does not accept the credentials of {config.source}: "
+            "they are wrong or have expired"
+        )
 
 
 def _stop_on_signals() -> asyncio.Event:

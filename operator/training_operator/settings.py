@@ -61,8 +61,8 @@ class Settings(BaseModel):
     kubeconfig: str = ""
     namespace: str = ""
     """The only namespace to watch; empty for all."""
-    operator_namespace: str = "kubeflow"
-    """Where the lease lives if the process does not run in a pod."""
+    operator_namespace: str = ""
+    """Where the lease lives; empty for the namespace of the pod, or `kubeflow` outside of one."""
     enable_scheme: Annotated[tuple[str, ...], AfterValidator(kinds_of_schemes)] = ()
     controller_threads: int = Field(default=32, ge=1)
     """Jobs of one kind that are reconciled at once (K-01)."""
