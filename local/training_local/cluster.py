@@ -26,7 +26,6 @@ from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.apply import BadInput
-from training_local.logs import NodeLogs
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import Diagnosis, examine
@@ -96,7 +95,7 @@ class LocalCluster:
         await self._create_definitions()
         config = NodeConfig(state / "node", mode, NODE, self._options.python or Path(sys.executable))
         node = Node(TransportApi(self.transport, NODE), config)
-        api.logs = NodeLogs(node)
+        api.logs = node
         await stack.enter_async_context(_running(node.run()))
         app = App(Settings(metrics_bind_address="0", health_probe_bind_address="0"), self.transport)
         await stack.enter_async_context(app.running())
