@@ -25,6 +25,8 @@ LEASE_SECONDS: Final = 15
 RENEW_SECONDS: Final = 10.0
 """A leader that could not renew for so long gives up; shorter than the lease, so that there are never two."""
 RETRY_SECONDS: Final = 2.0
+ATTEMPT_SECONDS: Final = 3.0
+"""For one look at the lease and one write, so that a leader has several attempts before it gives up."""
 JITTER: Final = 0.2
 
 
@@ -79,14 +81,10 @@ class LeaderElector:
     async def keep(self) -> None:
         """Renew for ever; raises `LeadershipLost` as soon as it is not certain any more that this process leads."""
         try:
-            while True:
-                await asyncio.sleep(RETRY_SECONDS)
-                try:
-                    async with asyncio.timeout(self._renewed_at + RENEW_SECONDS - self._clock()):
-                        await self._renew()
-                except TimeoutError:
-                    if self._clock() >= self._renewed_at + RENEW_SECONDS:
-                        raise LeadershipLost(f"the lease was not renewed for {RENEW_SECONDS:g} s") from None
+            while (left := self._renewed_at + RENEW_SECONDS - self._clock()) > 0:
+                await asyncio.sleep(min(RETRY_SECONDS, left))
+                await self._renew()
+            raise LeadershipLost(f"the lease was not renewed for {RENEW_SECONDS:g} s")
         finally:
             self._observe(False)
 
@@ -95,7 +93,8 @@ class LeaderElector:
         if self._seen is None or self._seen.spec.get("holderIdentity") != self._identity:
             return
         try:
-            await self._write({**self._seen.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
+            async with asyncio.timeout(RETRY_SECONDS):
+                await self._write({**self._seen.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
         except (ApiError, OSError) as error:
             self._log.warning("lease not released", error=str(error) or repr(error))
 
@@ -104,11 +103,13 @@ class LeaderElector:
         assert self._seen is not None
         begun = self._clock()
         try:
-            await self._write({**self._seen.spec, "renewTime": self._time()})
-        except (Conflict, NotFound):
-            # Our own write whose answer was lost, or another process.
-            if not await self._try_to_take():
-                raise LeadershipLost("another process holds the lease") from None
+            async with asyncio.timeout(min(ATTEMPT_SECONDS, self._renewed_at + RENEW_SECONDS - begun)):
+                try:
+                    await self._write({**self._seen.spec, "renewTime": self._time()})
+                except (Conflict, NotFound):
+                    # Our own write whose answer was lost, or another process.
+                    if not await self._take_if_free():
+                        raise LeadershipLost("another process holds the lease") from None
         except (ApiError, OSError) as error:
             self._log.warning("lease not renewed", error=str(error) or repr(error))
             return
@@ -117,24 +118,30 @@ class LeaderElector:
     async def _try_to_take(self) -> bool:
         begun = self._clock()
         try:
-            async with asyncio.timeout(RENEW_SECONDS):
-                lease = await self._read()
-            if lease is not None and lease.spec.get("holderIdentity") not in (None, "", self._identity):
-                age = self._clock() - self._seen_at
-                if age < float(lease.spec.get("leaseDurationSeconds") or LEASE_SECONDS):
-                    return False
-            await self._take(lease)
-        except (AlreadyExists, Conflict):
-            return False
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                taken = await self._take_if_free()
         except (ApiError, OSError) as error:
             self._log.warning("lease not reached", error=str(error) or repr(error))
             return False
         self._renewed_at = begun
+        return taken
+
+    async def _take_if_free(self) -> bool:
+        """Take the lease if it is ours, nobody's, or has run out; return whether it is ours now."""
+        lease = await self._read()
+        if lease is not None and lease.spec.get("holderIdentity") not in (None, "", self._identity):
+            age = self._clock() - self._seen_at
+            if age < float(lease.spec.get("leaseDurationSeconds") or LEASE_SECONDS):
+                return False
+        try:
+            await self._take(lease)
+        except (AlreadyExists, Conflict):
+            return False
         return True
 
     async def _read(self) -> LeaseRecord | None:
         try:
-            lease = await self._client.get(LEASES, self._lease.namespace, self._lease.name)
+            lease = await self._client.get(LEASES, self._lease.namespace, self._lease.name, urgent=True)
         except NotFound:
             self._seen = None
             return None

@@ -103,10 +103,10 @@ class KubeClient:
         self._rng = rng
         self._observe = observe
 
-    async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "") -> R:
+    async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
         """Return the object as the server has it now."""
         request = Request("GET", resource.path(namespace, name))
-        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow)).body)
+        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow, urgent=urgent)).body)
 
     async def get_json(self, path: str) -> Any:
         """Return the decoded answer to a GET of any path."""

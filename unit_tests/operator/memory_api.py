@@ -1,0 +1,76 @@
+"""The embedded API server with the builtin types, as a transport that can be silenced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from training_local.apiserver.server import ApiServer
+from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
+from training_operator.kube.client import KubeClient
+from training_operator.kube.flow import FairGate
+from training_operator.kube.transport import Request, Response, Stream
+
+
+def now() -> datetime:
+    """Return the wall clock of a test in virtual time."""
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+class MemoryApi:
+    """An API server; what it is asked is remembered."""
+
+    def __init__(self) -> None:
+        self.server = ApiServer(BUILTIN, lambda definition: [], now=now, rng=random.Random(1))
+
+    def network(self) -> Network:
+        """Return a new connection to the server."""
+        return Network(InMemoryTransport(self.server))
+
+    async def read(self, path: str) -> Any:
+        answer = await InMemoryTransport(self.server).request(Request("GET", path))
+        return json.loads(answer.body)
+
+
+class Network:
+    """A transport between one process and the server."""
+
+    def __init__(self, inner: InMemoryTransport) -> None:
+        self._inner = inner
+        self.down = False
+        self.lost_answers = 0
+        self.requests: list[Request] = []
+        self.times: list[float] = []
+
+    def client(self) -> KubeClient:
+        return KubeClient(self, FairGate(), random.Random(1))
+
+    async def request(self, request: Request) -> Response:
+        self._note(request)
+        if self.down:
+            await asyncio.sleep(request.timeout)
+            raise TimeoutError("the network is down")
+        answer = await self._inner.request(request)
+        if request.method != "GET" and self.lost_answers:
+            self.lost_answers -= 1
+            raise ConnectionResetError("the answer was lost")
+        return answer
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        self._note(request)
+        async with self._inner.stream(request) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _note(self, request: Request) -> None:
+        self.requests.append(request)
+        self.times.append(asyncio.get_running_loop().time())
