@@ -1,115 +1,114 @@
-"""A node with real processes against a few lines of API in memory."""
+"""A node with real processes on the embedded API server."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import itertools
+import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from training_local.apiserver.pods import LogOptions
+from training_local.apiserver.server import ApiServer
+from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
+from training_local.node.api import TransportApi
 from training_local.node.container import Backoff
 from training_local.node.node import Node, NodeConfig
-from training_local.node.podspec import Metadata
-from training_local.node.ports import Change
 from training_local.node.sandbox.doctor import examine
+from training_operator.kube.transport import Request
 
 Json = dict[str, Any]
 
-
-def merged(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
+DEFAULT = "/api/v1/namespaces/default"
 
 
-class MemoryApi:
-    """Implements `NodeApi`; the test is its only other client."""
+class Api:
+    """The embedded API server with a node as its client, and what tests ask of it."""
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict[tuple[str, str], Json]] = defaultdict(dict)
-        self.events: list[tuple[str, str, str, str]] = []
+        self.server = ApiServer(BUILTIN, lambda definition: ())
+        self.transport = InMemoryTransport(self.server)
         self.history: dict[str, list[Json]] = defaultdict(list)
-        self._followers: dict[str, list[asyncio.Queue[Change]]] = defaultdict(list)
+        self._events: dict[str, Json] = {}
+        self._pods: dict[str, Json] = {}
         self._changed = asyncio.Condition()
-        self._uids = itertools.count(1)
 
-    async def follow(self, plural: str) -> AsyncIterator[Change]:
-        queue: asyncio.Queue[Change] = asyncio.Queue()
-        for stored in self.objects[plural].values():
-            queue.put_nowait(Change(stored))
-        self._followers[plural].append(queue)
-        while True:
-            yield await queue.get()
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Api]:
+        async with self.server.running():
+            watches = [asyncio.create_task(self._watch("pods")), asyncio.create_task(self._watch("events"))]
+            try:
+                yield self
+            finally:
+                for watch in watches:
+                    watch.cancel()
+                await asyncio.wait(watches)
 
-    async def get(self, plural: str, namespace: str, name: str) -> Json | None:
-        return self.objects[plural].get((namespace, name))
+    async def _watch(self, plural: Any) -> None:
+        async for change in TransportApi(self.transport, "test").follow(plural):
+            stored = dict(change.object)
+            name = stored["metadata"]["name"]
+            if plural == "events":
+                self._events[name] = stored
+            elif change.gone:
+                self.history[name].append(stored)
+                self._pods.pop(name, None)
+            else:
+                self.history[name].append(stored)
+                self._pods[name] = stored
+            async with self._changed:
+                self._changed.notify_all()
 
-    async def services(self, namespace: str) -> list[Json]:
-        return [s for s in self.objects["services"].values() if s["metadata"]["namespace"] == namespace]
-
-    async def register(self, node: Json) -> None:
-        await self._announce("nodes", ("", node["metadata"]["name"]), node)
-
-    async def bind(self, pod: Metadata, node_name: str) -> None:
-        await self.change("pods", pod.name, {"spec": {"nodeName": node_name}}, pod.namespace)
-
-    async def patch_status(self, pod: Metadata, status: Json) -> None:
-        stored = self.objects["pods"].get((pod.namespace, pod.name))
-        if stored and stored["metadata"]["uid"] == pod.uid:
-            await self.change("pods", pod.name, {"status": status}, pod.namespace)
-
-    async def confirm_deletion(self, pod: Metadata) -> None:
-        stored = self.objects["pods"].get((pod.namespace, pod.name))
-        if stored and stored["metadata"]["uid"] == pod.uid:
-            await self._announce("pods", (pod.namespace, pod.name), None)
-
-    async def record(self, pod: Metadata, kind: str, reason: str, message: str) -> None:
-        self.events.append((pod.name, kind, reason, message))
-        async with self._changed:
-            self._changed.notify_all()
-
-    # What tests do.
+    async def request(self, method: str, path: str, body: Json | None = None, accepted: tuple[int, ...] = ()) -> Json:
+        content = json.dumps(body).encode() if body is not None else None
+        answer = await self.transport.request(Request(method, path, body=content))
+        found: Json = json.loads(answer.body)
+        assert answer.status < 300 or answer.status in accepted, found
+        return found
 
     async def create(self, plural: str, body: Json) -> Json:
-        stored = copy.deepcopy(body)
-        stored["metadata"].setdefault("namespace", "default")
-        stored["metadata"]["uid"] = f"uid-{next(self._uids)}"
-        await self._announce(plural, (stored["metadata"]["namespace"], stored["metadata"]["name"]), stored)
-        return stored
-
-    async def change(self, plural: str, name: str, patch: Json, namespace: str = "default") -> None:
-        await self._announce(plural, (namespace, name), merged(self.objects[plural][namespace, name], patch))
+        """Create an object in namespace `default`; owners are made up as config maps."""
+        body = copy.deepcopy(body)
+        for container in [*body.get("spec", {}).get("containers", ()), *body.get("spec", {}).get("initContainers", ())]:
+            container.setdefault("image", "none")
+        for owner in body["metadata"].get("ownerReferences", ()):
+            config_map = {"metadata": {"name": owner["name"]}}
+            await self.request("POST", f"{DEFAULT}/configmaps", config_map, accepted=(409,))
+            stored = await self.request("GET", f"{DEFAULT}/configmaps/{owner['name']}")
+            owner["uid"] = stored["metadata"]["uid"]
+        return await self.request("POST", f"{DEFAULT}/{plural}", body)
 
     async def delete(self, name: str, grace: int = 30) -> None:
-        now = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
-        await self.change("pods", name, {"metadata": now})
+        await self.request("DELETE", f"{DEFAULT}/pods/{name}", {"gracePeriodSeconds": grace})
 
     async def until(self, condition: Callable[[], Any], what: str = "", seconds: float = 20) -> Any:
-        """Wait until `condition` holds for what is stored."""
+        """Wait until `condition` holds for what has been seen."""
         try:
             async with asyncio.timeout(seconds), self._changed:
                 await self._changed.wait_for(condition)
                 return condition()
         except TimeoutError:
-            pods = {name: stored.get("status") for (_, name), stored in self.objects["pods"].items()}
+            pods = {name: stored.get("status") for name, stored in self._pods.items()}
             raise AssertionError(f"{what or condition} did not come true: {pods}, {self.events}") from None
 
-    def pod(self, name: str, namespace: str = "default") -> Json:
-        return self.objects["pods"].get((namespace, name), {})
+    @property
+    def events(self) -> list[tuple[str, str, str, str]]:
+        """Pod, type, reason and message of each event."""
+        return [(e["involvedObject"]["name"], e["type"], e["reason"], e["message"]) for e in self._events.values()]
+
+    def pod(self, name: str) -> Json:
+        return self._pods.get(name, {})
+
+    def statuses(self, name: str) -> list[Json]:
+        """The statuses of a pod's containers; empty before the node has seen it."""
+        found: list[Json] = self.pod(name).get("status", {}).get("containerStatuses", [])
+        return found
 
     def last(self, name: str) -> Json:
         """A pod as it is, or as it was last."""
@@ -132,23 +131,11 @@ class MemoryApi:
     async def gone(self, name: str) -> None:
         await self.until(lambda: not self.pod(name), f"the removal of {name}")
 
-    async def _announce(self, plural: str, key: tuple[str, str], stored: Json | None) -> None:
-        if stored is None:
-            change = Change(self.objects[plural].pop(key), gone=True)
-        else:
-            self.objects[plural][key] = stored
-            self.history[key[1]].append(copy.deepcopy(stored))
-            change = Change(copy.deepcopy(stored))
-        for queue in self._followers[plural]:
-            queue.put_nowait(change)
-        async with self._changed:
-            self._changed.notify_all()
-
 
 class Cluster:
     """A running node and its API."""
 
-    def __init__(self, api: MemoryApi, node: Node, state: Path) -> None:
+    def __init__(self, api: Api, node: Node, state: Path) -> None:
         self.api, self.node, self.state = api, node, state
 
     async def run(self, name: str, *command: str, **changes: Any) -> Json:
@@ -175,8 +162,8 @@ class Cluster:
 
 
 def pod(name: str, *command: str, job: str = "", container: Json | None = None, **spec: Any) -> Json:
-    """A pod with one container `main`; `job` is the uid of its owner."""
-    owners = [{"uid": job, "controller": True, "apiVersion": "v1", "kind": "Job", "name": job}] if job else []
+    """A pod with one container `main`; `job` names its owner."""
+    owners = [{"uid": job, "controller": True, "apiVersion": "v1", "kind": "ConfigMap", "name": job}] if job else []
     main = {"name": "main", "image": "none", "command": list(command), **(container or {})}
     return {
         "apiVersion": "v1",
@@ -219,17 +206,18 @@ FAST = Backoff(first=0.01, most=0.02)
 
 
 @asynccontextmanager
-async def cluster_in(state: Path, mode: str, api: MemoryApi | None = None, **config: Any) -> AsyncIterator[Cluster]:
-    api = api or MemoryApi()
-    node = Node(api, NodeConfig(state=state, mode=mode, **{"backoff": FAST, "working_directory": Path("/"), **config}))
-    running = asyncio.create_task(node.run())
-    try:
-        await api.until(lambda: running.done() or "local" in [n for _, n in api.objects["nodes"]], seconds=5)
-        yield Cluster(api, node, state)
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+async def cluster_in(state: Path, mode: str, api: Api | None = None, **config: Any) -> AsyncIterator[Cluster]:
+    async with AsyncExitStack() as stack:
+        api = api or await stack.enter_async_context(Api().serving())
+        config = {"backoff": FAST, "working_directory": Path("/"), **config}
+        node = Node(TransportApi(api.transport, "local"), NodeConfig(state=state, mode=mode, **config))
+        running = asyncio.create_task(node.run())
+        try:
+            yield Cluster(api, node, state)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
 
 
 def namespaces_missing() -> str:

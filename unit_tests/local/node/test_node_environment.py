@@ -7,11 +7,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import Cluster, cluster_in, exists, pod
+from unit_tests.local.node.support import Cluster, cluster_in, entries, exists, pod
 
-from training_local.node import environment, quantities
+from training_local.node import environment, quantities, volumes
 from training_local.node.environment import ConfigError, Facts, expand
 from training_local.node.podspec import parse_pod
+from training_local.node.volumes import VolumeError
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
     )
     secret = base64.b64encode(b"xyz").decode()
     await sandboxed.api.create("secrets", {"metadata": {"name": "login"}, "data": {"word": secret}})
-    volumes = [
+    made = [
         {
             "name": "settings",
             "configMap": {"name": "settings", "items": [{"key": "b", "path": "deep/er", "mode": 0o600}]},
@@ -192,7 +193,7 @@ async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
         "stat -c %a /etc/settings/deep/er /login/word; touch /login/new || echo readonly"
     )
     container = mounted(*({"name": name, "mountPath": path} for name, path in places.items()))
-    status = await sandboxed.run("reading", "sh", "-c", script, container=container, volumes=volumes)
+    status = await sandboxed.run("reading", "sh", "-c", script, container=container, volumes=made)
     assert status["phase"] == "Succeeded"
     said = [line for line in (await sandboxed.log("reading")).splitlines() if not line.startswith("touch:")]
     assert said == ["2xyzreading", "/none:", "", "/opt/x/all:", "a", "b", "c", "word", "600", "400", "readonly"]
@@ -202,7 +203,7 @@ async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
 
 async def test_an_empty_dir_is_shared_in_a_pod_and_private_to_it(sandboxed: Cluster) -> None:
     for name in ("first", "second"):
-        volumes = [{"name": "v", "emptyDir": {}}, {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+        made = [{"name": "v", "emptyDir": {}}, {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
         places = mounted(
             {"name": "v", "mountPath": "/data/v"},
             {"name": "m", "mountPath": "/dev/shm"},
@@ -213,7 +214,7 @@ async def test_an_empty_dir_is_shared_in_a_pod_and_private_to_it(sandboxed: Clus
         )
         fill = "df --output=size /dev/shm | tail -1; touch /data/v/mine; touch /part/done"
         body["spec"] |= {
-            "volumes": volumes,
+            "volumes": made,
             "initContainers": [{"name": "fill", "command": ["sh", "-c", fill], **places}],
         }
         await sandboxed.api.create("pods", body)
@@ -224,56 +225,68 @@ async def test_an_empty_dir_is_shared_in_a_pod_and_private_to_it(sandboxed: Clus
 
 async def test_a_host_path_is_bound_where_the_pod_wants_it(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
-    volumes = [{"name": "source", "hostPath": {"path": str(tmp_path / "source"), "type": "Directory"}}]
+    made = [{"name": "source", "hostPath": {"path": str(tmp_path / "source"), "type": "Directory"}}]
     container = mounted({"name": "source", "mountPath": "/workspace"})
-    status = await cluster.run("writer", "sh", "-c", "echo x > /workspace/file", container=container, volumes=volumes)
+    status = await cluster.run("writer", "sh", "-c", "echo x > /workspace/file", container=container, volumes=made)
     assert status["phase"] == "Succeeded"
     assert (tmp_path / "source" / "file").read_text() == "x\n"
     assert not exists("/workspace")
 
 
 @pytest.mark.parametrize(
-    ("volume", "mount", "words"),
+    ("volume", "words"),
     [
-        ({"persistentVolumeClaim": {"claimName": "x"}}, {}, "type persistentVolumeClaim is not available"),
-        ({"csi": {"driver": "x"}}, {}, "type csi is not available"),
-        ({"hostPath": {"path": "/no/such/place"}}, {}, "/no/such/place does not exist"),
-        ({"hostPath": {"path": "/etc/../root"}}, {}, "must not contain '..'"),
-        ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}}, {}, "/etc/passwd is not a directory"),
-        ({"configMap": {"name": "none"}}, {}, 'configmap "none" not found'),
-        ({"downwardAPI": {"items": [{"path": "../up", "fieldRef": {"fieldPath": "metadata.name"}}]}}, {}, "'../up'"),
-        (
-            {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
-            {},
-            "serviceAccountToken is not available",
-        ),
-        ({"emptyDir": {}}, {"subPath": "../up"}, "'../up' must be relative"),
-        ({"emptyDir": {}}, {"subPath": "/etc"}, "'/etc' must be relative"),
-        ({"emptyDir": {}}, {"mountPath": "/a/../../b"}, "mountPath '/a/../../b'"),
-        ({"emptyDir": {}}, {"mountPath": "/"}, "must be absolute, not /"),
-        ({"emptyDir": {}}, {"name": "other"}, "which the pod does not have"),
+        ({"persistentVolumeClaim": {"claimName": "x"}}, "type persistentVolumeClaim is not available"),
+        ({"csi": {"driver": "x"}}, "type csi is not available"),
+        ({"hostPath": {"path": "/no/such/place"}}, "/no/such/place does not exist"),
+        ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}}, "/etc/passwd is not a directory"),
+        ({"configMap": {"name": "none"}}, 'configmap "none" not found'),
+        ({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}, "serviceAccountToken is not available"),
     ],
 )
-async def test_what_cannot_be_mounted_waits_and_says_why(
-    cluster: Cluster, volume: dict, mount: dict, words: str
-) -> None:
-    container = mounted({"name": "v", "mountPath": "/v", **mount})
+async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volume: dict, words: str) -> None:
+    container = mounted({"name": "v", "mountPath": "/v"})
     await cluster.api.create("pods", pod("refused", "true", container=container, volumes=[{"name": "v", **volume}]))
 
     def waiting() -> dict:
-        statuses = cluster.api.pod("refused").get("status", {}).get("containerStatuses") or [{}]
-        return statuses[0].get("state", {}).get("waiting", {})
+        return next((c["state"].get("waiting", {}) for c in cluster.api.statuses("refused")), {})
 
     await cluster.api.until(lambda: words in waiting().get("message", ""))
-    assert waiting()["reason"] in ("FailedMount", "CreateContainerConfigError")
-    assert any(kind == "Warning" and words in message for _, kind, _, message in cluster.api.events)
+    assert waiting()["reason"] == "FailedMount"
+    await cluster.api.until(lambda: any(e[1] == "Warning" and words in e[3] for e in cluster.api.events))
     await cluster.api.delete("refused")
     await cluster.api.gone("refused")
 
 
+@pytest.mark.parametrize(
+    ("volume", "mount", "words"),
+    [
+        ({"hostPath": {"path": "/etc/../root"}}, {}, "must not contain '..'"),
+        ({"hostPath": {"path": "etc"}}, {}, "'etc' must be absolute"),
+        ({"downwardAPI": {"items": [{"path": "../up", "fieldRef": {"fieldPath": "metadata.name"}}]}}, {}, "'../up'"),
+        ({"configMap": {"name": "evil"}}, {}, "path '../up' must be relative"),
+        ({"emptyDir": {}}, {"subPath": "../up"}, "'../up' must be relative"),
+        ({"emptyDir": {}}, {"subPath": "/etc"}, "'/etc' must be relative"),
+        ({"emptyDir": {}}, {"subPathExpr": "$(UP)"}, "'../up' must be relative"),
+        ({"emptyDir": {}}, {"mountPath": "/a/../../b"}, "mountPath '/a/../../b'"),
+        ({"emptyDir": {}}, {"mountPath": "/"}, "must be absolute, not /"),
+        ({"emptyDir": {}}, {"name": "other"}, "which the pod does not have"),
+        ({"name": "../v", "emptyDir": {}}, {}, "'../v' cannot be a file name"),
+    ],
+)
+def test_paths_that_lead_elsewhere_are_refused(tmp_path: Path, volume: dict, mount: dict, words: str) -> None:
+    container = mounted({"name": "v", "mountPath": "/v", **mount})
+    body = pod("refused", "true", container=container, volumes=[{"name": "v", **volume}])
+    known = facts(body, {("configmap", "evil"): {"../up": b""}})
+    with pytest.raises(VolumeError) as error:
+        volumes.mounts(known.pod.spec.containers[0], volumes.prepare(known, tmp_path / "made"), {"UP": "../up"})
+    assert words in str(error.value)
+    assert entries(tmp_path) in ([], ["made"])
+
+
 async def test_a_sub_path_cannot_leave_its_volume_by_a_link(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
-    volumes = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
+    made = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
     container = mounted({"name": "v", "mountPath": "/v", "subPath": "link"})
-    await cluster.api.create("pods", pod("sly", "true", container=container, volumes=volumes))
+    await cluster.api.create("pods", pod("sly", "true", container=container, volumes=made))
     await cluster.api.until(lambda: any("leads out of its volume" in event[3] for event in cluster.api.events))

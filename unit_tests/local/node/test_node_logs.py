@@ -119,7 +119,6 @@ async def test_attempts_are_kept_apart(cluster: Cluster) -> None:
 
 async def test_what_cannot_be_read_says_so(cluster: Cluster) -> None:
     await cluster.api.create("pods", pod("bare"))
-    await cluster.api.until(lambda: cluster.api.events)
     await cluster.api.until(lambda: any("no command" in event[3] for event in cluster.api.events))
     for words, options in [
         ('container "main" in pod "bare" is waiting to start: CreateContainerConfigError', {}),

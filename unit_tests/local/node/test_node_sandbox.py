@@ -140,8 +140,7 @@ async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None
     await sandboxed.api.create("pods", body)
 
     def main_state() -> dict:
-        statuses = sandboxed.api.pod("open").get("status", {}).get("containerStatuses") or [{}]
-        return statuses[0].get("state", {})
+        return next((c["state"] for c in sandboxed.api.statuses("open")), {})
 
     ended = await sandboxed.api.until(lambda: main_state().get("terminated"))
     assert ended["exitCode"] == 0
