@@ -1,0 +1,103 @@
+"""Patches of all kinds, applied to an object before it is decoded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from training_local.apiserver.builtin.schemas import component_schemas
+from training_local.apiserver.errors import ApiError, Json, bad_request, unsupported_media_type
+from training_local.apiserver.json_patch import PatchError, apply_operations
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.strategic_merge import BadPatch, StrategicMerge
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+OPERATIONS_LIMIT = 10_000
+REFUSED = "the server rejected our request due to an error in our request"
+
+
+def apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json:
+    """Return what becomes of `original`, which stays as it is; raises `ApiError` (400, 413, 415, 422, 500)."""
+    kinds = {kind: apply for kind, apply in _KINDS.items() if not (type.custom and kind == STRATEGIC_MERGE_PATCH)}
+    if (apply := kinds.get(content_type)) is None:
+        listed = ", ".join(kinds)
+        raise unsupported_media_type(
+            f"the body of the request was in an unknown format - accepted media types include: {listed}"
+        )
+    patched = apply(deepcopy(original), patch, type)
+    if not isinstance(patched, dict):
+        raise ApiError(422, "Invalid", REFUSED, {})
+    return patched
+
+
+def _read(patch: bytes, expected: type, go_type: str) -> Any:
+    try:
+        value = msgspec.json.decode(patch)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"error decoding patch: {error}") from None
+    if not isinstance(value, expected):
+        names: Mapping[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+        found = names.get(value.__class__, "number")
+        raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {go_type}")
+    return value
+
+
+def _json_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
+    operations = _read(patch, list, "jsonpatch.Patch")
+    if len(operations) > OPERATIONS_LIMIT:
+        said = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
+        raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {said}")
+    if not all(isinstance(operation, dict) for operation in operations):
+        raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type jsonpatch.Operation")
+    try:
+        return apply_operations(original, operations)
+    except PatchError as error:
+        # The real server keeps the cause to itself; it is said here because it is what a user needs.
+        raise ApiError(422, "Invalid", REFUSED, {"causes": [_unexpected(error)]}) from None
+
+
+def _unexpected(error: PatchError) -> Json:
+    return {"reason": "UnexpectedServerResponse", "message": str(error)}
+
+
+def _merge_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
+    return merge(original, _read(patch, dict, "map[string]interface {}"))
+
+
+def merge(original: Any, patch: Any) -> Any:
+    """Merge a JSON merge patch (RFC 7386) into a value, which is taken over."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = original if isinstance(original, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge(merged.get(key), value)
+    return merged
+
+
+@cache
+def _strategic() -> StrategicMerge:
+    return StrategicMerge(component_schemas().__getitem__)
+
+
+def _strategic_merge_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
+    change = _read(patch, dict, "map[string]interface {}")
+    try:
+        return _strategic().merge(original, change, type.schema or {})
+    except BadPatch as error:
+        raise ApiError(500, "", str(error)) if error.server_error else bad_request(str(error)) from None
+
+
+_KINDS: Mapping[str, Callable[[Json, bytes, ResourceType], Any]] = {
+    JSON_PATCH: _json_patch,
+    MERGE_PATCH: _merge_patch,
+    STRATEGIC_MERGE_PATCH: _strategic_merge_patch,
+}
