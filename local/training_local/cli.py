@@ -155,12 +155,17 @@ def _print_conditions(progress: JobProgress) -> None:
 
 def _finish(work: Coroutine[Any, Any, int]) -> None:
     """Run `work` to its end; an interrupt ends it in order, a user's error is one sentence."""
+    code = EXIT_USAGE
     try:
         code = asyncio.run(_interruptible(work))
-    except BadInput as error:
-        print(f"training-operator local: {error}", file=sys.stderr)
-        code = EXIT_USAGE
+    except* BadInput as group:
+        print(f"training-operator local: {_innermost(group)}", file=sys.stderr)
     sys.exit(code)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the error inside the groups into which the parts of the cluster wrap it."""
+    return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _interruptible(work: Coroutine[Any, Any, int]) -> int:
