@@ -88,20 +88,20 @@ def kubeconfig(cluster: Cluster, path: Path, *, server: str = "", token: str = "
     return path
 
 
-async def test_server_that_does_not_answer(cluster: Cluster, tmp_path: Path, start: Start) -> None:
+def test_server_that_does_not_answer(cluster: Cluster, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     file = kubeconfig(cluster, tmp_path / "kubeconfig", server=f"https://127.0.0.1:{port}")
-    operator = start(file)
-    assert str(port) in await log_line(operator.child.output, f"127.0.0.1:{port}")
-    assert "Traceback" not in operator.child.output()
-    assert operator.child.stop() == 0
+    assert f"https://127.0.0.1:{port}" in refusal(f"--kubeconfig={file}")
 
 
-async def test_expired_token(cluster: Cluster, tmp_path: Path, start: Start) -> None:
-    operator = start(kubeconfig(cluster, tmp_path / "kubeconfig", token="expired"))
-    await log_line(operator.child.output, "Unauthorized")
-    assert "Traceback" not in operator.child.output()
-    assert "expired" not in operator.child.output()
+def test_expired_token(cluster: Cluster, tmp_path: Path) -> None:
+    if cluster.provider == "local":
+        pytest.skip("the embedded API server has no users: everybody may do everything")
+    file = kubeconfig(cluster, tmp_path / "kubeconfig", token="no-longer-valid")
+    said = refusal(f"--kubeconfig={file}")
+    assert str(file) in said
+    assert "expired" in said
+    assert "no-longer-valid" not in said
 
 
 async def test_missing_permission_is_named_and_goes_on_when_granted(
@@ -115,7 +115,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     file = kubeconfig(cluster, tmp_path / "kubeconfig", token=request["status"]["token"])
     operator = start(file)
     line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
-    assert "list" in line
+    assert "cannot list resource" in line or "cannot watch resource" in line
     bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
     await jobs.api.create(
         bindings,
@@ -138,9 +138,13 @@ async def test_objects_that_are_no_jobs_do_not_disturb_others(cluster: Cluster, 
         pytest.skip("the embedded API server cannot be made to store what the CRD refuses")
     crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pytorchjobs.kubeflow.org"
     versions = (await jobs.api.call("GET", crd))["spec"]["versions"]
-    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    anything = {
+        **versions[0],
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        "subresources": {"status": {}},  # `scale` would look into the spec
+    }
     names = [f"broken-{number}" for number in range(len(BROKEN_SPECS))]
-    await jobs.api.patch(crd, {"spec": {"versions": [{**versions[0], "schema": anything}]}})
+    await jobs.api.patch(crd, {"spec": {"versions": [anything]}})
     try:
         for name, spec in zip(names, BROKEN_SPECS, strict=True):
             await eventually(partial(_stored, jobs, name, spec), f"{name} is stored")
@@ -148,8 +152,10 @@ async def test_objects_that_are_no_jobs_do_not_disturb_others(cluster: Cluster, 
         await jobs.api.patch(crd, {"spec": {"versions": versions}})
     operator = start(cluster.kubeconfig)
     await jobs.run_to_success(job("sound", Master=1, Worker=1))
-    for name in names:
-        await log_line(operator.child.output, name)
+    events = (await jobs.api.call("GET", f"/api/v1/namespaces/{jobs.name}/events?fieldSelector=type=Warning"))["items"]
+    told = {event["involvedObject"]["name"]: event["message"] for event in events}
+    assert told.keys() == set(names)
+    assert all("because spec" in message for message in told.values()), told
     assert "Traceback" not in operator.child.output()
     assert operator.child.stop() == 0
 

@@ -47,10 +47,11 @@ async def test_scale(jobs: Namespace, kubectl: Kubectl) -> None:
     await jobs.pods_reach("elastic", 2)
     kubectl("scale", "pytorchjob/elastic", "--replicas=3")
     await jobs.pods_reach("elastic", 4)
-    kubectl("scale", "pytorchjob/elastic", "--replicas=0")
-    await jobs.pods_reach("elastic", 1)
+    kubectl("scale", "pytorchjob/elastic", "--replicas=1")
+    await jobs.pods_reach("elastic", 2)
 
 
 def test_explain_reaches_into_the_pod_template(kubectl: Kubectl) -> None:
-    path = "pytorchjob.spec.pytorchReplicaSpecs.Master.template.spec.containers.command"
-    assert "FIELD: command" in kubectl("explain", path)
+    assert "FIELD: command" in kubectl(
+        "explain", "pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.command"
+    )
