@@ -32,7 +32,7 @@ class LogSource(Protocol):
     """Whoever runs containers and keeps what they print."""
 
     def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
-        """Yield batches of lines, each with its newline; raises ApiError before the first if there is no such log."""
+        """Return batches of lines, each with its newline; raises ApiError at once if there is no such log."""
         ...
 
 
@@ -41,7 +41,8 @@ class NoLogs:
 
     async def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
         """Yield nothing."""
-        for batch in ():
+        nothing: list[list[bytes]] = []
+        for batch in nothing:
             yield batch
 
 

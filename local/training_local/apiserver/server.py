@@ -27,6 +27,7 @@ from training_local.apiserver.errors import (
 from training_local.apiserver.gc import GarbageCollector
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, finalize, new_namespace
 from training_local.apiserver.options import DeleteOptions, ListOptions, WriteOptions
+from training_local.apiserver.patch import apply_patch
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State, served
@@ -86,22 +87,16 @@ class ApiServer:
         try:
             return self._answer(request)
         except ApiError as error:
-            return _refusal(error)
+            return refusal(error)
 
     def _answer(self, request: Request) -> Response | Live:
         if len(request.body or b"") > BODY_LIMIT:
             raise too_large(BODY_LIMIT)
         if request.path in _PROBES:
             return Response(200, b"ok", {"content-type": "text/plain; charset=utf-8"})
-        if (
-            request.method == "GET"
-            and not route(request.path, self.state.catalog)
-            and (document := self._document(request)) is not None
-        ):
-            return document
         target = route(request.path, self.state.catalog)
         if target is None:
-            return Response(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8"})
+            return self._document(request) or _no_page()
         if target.subresource:
             return self._subresource(target, request)
         match request.method, bool(target.name):
@@ -125,16 +120,19 @@ class ApiServer:
 
     def _document(self, request: Request) -> Response | None:
         """Answer what describes the API itself."""
-        from training_local.apiserver import discovery, openapi
-
-        types = tuple(self.state.catalog)
-        if request.path.startswith("/openapi/"):
-            if (schema := openapi.document(request.path, request.accept, types)) is None:
-                return None
-            return Response(200, schema[0], {"content-type": schema[1]})
-        if request.path.count("/") > 3 or (found := discovery.document(request.path, request.accept, types)) is None:
+        try:
+            from training_local.apiserver import discovery, openapi
+        except ImportError:
             return None
-        return Response(200, encode(found[0]), {"content-type": found[1]})
+
+        if request.method != "GET":
+            return None
+        types = tuple(self.state.catalog)
+        if (schema := openapi.document(request.path, request.accept, types)) is not None:
+            return Response(200, schema[0], {"content-type": schema[1]})
+        if (found := discovery.document(request.path, request.accept, types)) is not None:
+            return Response(200, encode(found[0]), {"content-type": found[1]})
+        return None
 
     def _subresource(self, target: Target, request: Request) -> Response | Live:
         match target.subresource, request.method:
@@ -221,16 +219,14 @@ class ApiServer:
         return _json(code, shown.one(written.obj) if shown else written.obj, written.warnings)
 
 
+def _no_page() -> Response:
+    return Response(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8"})
+
+
 def _patch(target: Target, request: Request) -> Callable[[Json], Json]:
     content_type = request.content_type.partition(";")[0].strip()
 
     def change(obj: Json) -> Json:
-        try:
-            from training_local.apiserver.patch import apply_patch
-        except ImportError:
-            from training_local.apiserver.merge import merge
-
-            return merge(obj, msgspec.json.decode(request.body or b""))
         return apply_patch(content_type, obj, request.body or b"", target.type)
 
     return change
@@ -278,7 +274,7 @@ def _success(type: ResourceType, obj: Json) -> Json:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def _refusal(error: ApiError) -> Response:
+def refusal(error: ApiError) -> Response:
     answer = _json(error.code, error.status())
     retry = (error.details or {}).get("retryAfterSeconds")
     return Response(answer.status, answer.body, {**answer.headers, "retry-after": str(retry)}) if retry else answer

@@ -73,5 +73,6 @@ class InMemoryTransport:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for line in ():
+    nothing: list[bytes] = []
+    for line in nothing:
         yield line

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from training_local.apiserver.errors import Json, not_acceptable
 from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.tables import to_table
 
 _META = {"apiVersion": "meta.k8s.io/v1"}
 _PLAIN = ("application/json", "application/*", "*/*", "")
@@ -43,8 +44,6 @@ def view(accept: str, type: ResourceType, include: str, now: str) -> View | None
 
 
 def _tables(type: ResourceType, include: str, now: str) -> View:
-    from training_local.apiserver.tables import to_table
-
     def many(objects: Sequence[Json], meta: Json) -> Json:
         table = to_table(type, objects, now, include)
         table["metadata"] = meta

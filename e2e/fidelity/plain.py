@@ -1,0 +1,58 @@
+"""Replaces what differs from run to run (uids, versions, times, names of namespaces) by placeholders."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SUFFIX = re.compile(r"(generated-)[bcdfghjklmnpqrstvwxz2456789]{5}")
+_ADDRESS = re.compile(r"\b10\.96\.\d+\.\d+")
+_DROPPED = ("managedFields", "selfLink")
+
+
+class Plain:
+    """The placeholders of one case: equal values get equal placeholders, numbered as they appear."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._seen: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """Return a copy of `value` with placeholders."""
+        if isinstance(value, dict):
+            return {self._text(key): self._member(key, value[key]) for key in sorted(value) if self._kept(key, value[key])}
+        if isinstance(value, list):
+            return [self(each) for each in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _kept(self, key: str, value: Any) -> bool:
+        return key not in _DROPPED and not (key == "creationTimestamp" and value is None)
+
+    def _member(self, key: str, value: Any) -> Any:
+        if key == "resourceVersion" and isinstance(value, str) and value.isdigit() and value != "0":
+            return self._placeholder("version", value)
+        if key == "continue" and value:
+            return "<token>"
+        if key == "ca.crt":
+            return "<certificate>"
+        return self(value)
+
+    def _text(self, text: str) -> str:
+        text = text.replace(self._namespace, "<namespace>")
+        text = _TIME.sub("<time>", text)
+        text = _SUFFIX.sub(r"\1<random>", text)
+        text = _ADDRESS.sub("<address>", text)
+        text = _UID.sub(lambda found: self._placeholder("uid", found[0]), text)
+        for value, placeholder in self._seen.items():
+            if placeholder.startswith("<version"):
+                text = re.sub(rf"\b{value}\b", placeholder, text)
+        return text
+
+    def _placeholder(self, sort: str, value: str) -> str:
+        if value not in self._seen:
+            self._counts[sort] = self._counts.get(sort, 0) + 1
+            self._seen[value] = f"<{sort} {self._counts[sort]}>"
+        return self._seen[value]

@@ -1,0 +1,124 @@
+"""The API server over HTTPS, for `kubectl` and every other client: loopback and bearer token only."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from training_operator.kube.transport import JSON, Request, Response
+
+from training_local.apiserver.certificates import ServerIdentity
+from training_local.apiserver.errors import ApiError, too_large, unauthorized
+from training_local.apiserver.server import BODY_LIMIT, ApiServer, refusal
+from training_local.apiserver.watch import Live
+
+KEEP_ALIVE_SECONDS = 600.0
+
+
+class HttpsFront:
+    """Turns HTTP requests into the server's own, and its answers into HTTP."""
+
+    def __init__(self, server: ApiServer, token: str) -> None:
+        self._server = server
+        self._authorization = f"Bearer {token}".encode()
+        self._open: set[Live] = set()
+
+    async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; a watch or log lasts until one side ends it."""
+        try:
+            self._require_token(http)
+            answer = self._server.handle(await _read(http))
+        except ApiError as error:
+            answer = refusal(error)
+        if isinstance(answer, Response):
+            return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
+        return await self._stream(http, answer)
+
+    def close(self) -> None:
+        """End all streams, so that connections can be closed."""
+        for answer in tuple(self._open):
+            answer.close()
+
+    def _require_token(self, http: web.BaseRequest) -> None:
+        given = http.headers.get("Authorization", "").encode()
+        if not hmac.compare_digest(given, self._authorization):
+            raise unauthorized()
+
+    async def _stream(self, http: web.BaseRequest, answer: Live) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": answer.content_type})
+        self._open.add(answer)
+        try:
+            await response.prepare(http)
+            async for batch in answer.batches():
+                await response.write(b"".join(batch))
+            await response.write_eof()
+        except ConnectionError:
+            pass  # The client has left; there is nobody to tell.
+        finally:
+            self._open.discard(answer)
+            answer.close()
+        return response
+
+
+async def _read(http: web.BaseRequest) -> Request:
+    """Return an HTTP request as the server takes it; raises a 413 before a body that is too large is read."""
+    body = bytearray()
+    async for chunk in http.content.iter_any():
+        body += chunk
+        if len(body) > BODY_LIMIT:
+            raise too_large(BODY_LIMIT)
+    return Request(
+        method=http.method,
+        path=http.path,
+        query=dict(http.query),
+        body=bytes(body) or None,
+        content_type=http.headers.get("Content-Type", JSON),
+        accept=http.headers.get("Accept", JSON),
+    )
+
+
+@asynccontextmanager
+async def serving(
+    server: ApiServer, identity: ServerIdentity, token: str, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[str]:
+    """Serve over HTTPS inside the context, which gets the URL; port 0 means any free one.
+
+    Raises OSError if the port is taken, ValueError if `host` is not a loopback address.
+    """
+    if not ipaddress.ip_address(host).is_loopback:
+        raise ValueError(f"the API server listens on loopback addresses only, not on {host}")
+    front = HttpsFront(server, token)
+    # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.
+    runner = web.ServerRunner(
+        web.Server(
+            front.handle,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+        ),
+        shutdown_timeout=1,
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, ssl_context=_tls(identity))
+        await site.start()
+        bound = runner.addresses[0][1]
+        yield f"https://[{host}]:{bound}" if ":" in host else f"https://{host}:{bound}"
+    finally:
+        front.close()
+        await runner.cleanup()
+
+
+def _tls(identity: ServerIdentity) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # The standard library reads keys from files only; this one is private and gone at once.
+    with tempfile.NamedTemporaryFile(prefix="training-local-") as file:
+        Path(file.name).write_bytes(identity.certificate + identity.key)
+        context.load_cert_chain(file.name)
+    return context
