@@ -27,7 +27,7 @@ SWITCHES: Final = ("leader-elect", "zap-devel")
 ZAP_LEVELS: Final = {"debug": LogLevel.DEBUG, "info": LogLevel.INFO, "error": LogLevel.ERROR, "panic": LogLevel.ERROR}
 
 
-class Commands(cloup.Group):
+class Commands(click.Group):
     """The own commands and those of the entry-point group; the latter are imported only when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,7 +55,7 @@ def _unavailable(name: str, error: ImportError) -> click.Command:
     return click.Command(name, callback=complain, context_settings=ignore, help="Not installed.")
 
 
-@cloup.group(cls=Commands, context_settings={"show_default": True, "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"show_default": True, "max_content_width": 110})
 @click.version_option(__version__, message="training-operator %(version)s")
 def command() -> None:
     """Run distributed training jobs (kubeflow.org/v1) on Kubernetes, or on this machine without any cluster."""
@@ -68,7 +68,7 @@ LOGS = cloup.OptionGroup("Logs")
 OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 
 
-@command.command()
+@command.command(cls=cloup.Command)
 @JOBS.option(
     "--enable-scheme",
     multiple=True,

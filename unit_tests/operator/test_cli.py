@@ -1,0 +1,212 @@
+import re
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import training_operator.serve
+from training_operator import __version__, cli
+from training_operator.settings import LogFormat, LogLevel, Settings
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings with which the operator would have been started."""
+    settings = list[Settings]()
+
+    def serve(given: Settings) -> int:
+        settings.append(given)
+        return 0
+
+    monkeypatch.setattr(training_operator.serve, "serve", serve)
+    monkeypatch.delenv("KUBEFLOW_NAMESPACE", raising=False)
+    monkeypatch.delenv("MY_POD_NAMESPACE", raising=False)
+    return settings
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.command, cli.go_flags(arguments))
+
+
+def settings_of(served: list[Settings], *arguments: str) -> Settings:
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return served.pop()
+
+
+def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None:
+    settings = settings_of(served, "run")
+    assert settings == Settings()
+    assert (settings.metrics_bind_address, settings.health_probe_bind_address) == (":8080", ":8081")
+    assert (settings.leader_elect, settings.leader_election_id) == (False, "1ca428e5.training-operator.kubeflow.org")
+    assert settings.kube_api_qps is None
+    assert settings.pytorch_init_container_image == "alpine:3.10"
+    assert settings.pytorch_init_container_max_tries == 100
+    assert settings.kinds == ("JAXJob", "PyTorchJob")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["--namespace=team"], "namespace", "team"),
+        (["-namespace=team"], "namespace", "team"),
+        (["--namespace", "team"], "namespace", "team"),
+        (["-namespace", "team"], "namespace", "team"),
+        (["--leader-elect"], "leader_elect", True),
+        (["-leader-elect"], "leader_elect", True),
+        (["--leader-elect=true"], "leader_elect", True),
+        (["-leader-elect=1"], "leader_elect", True),
+        (["--leader-elect=false"], "leader_elect", False),
+        (["--leader-elect", "--leader-elect=F"], "leader_elect", False),
+        (["--controller-threads=7"], "controller_threads", 7),
+        (["--kube-api-qps=20.5"], "kube_api_qps", 20.5),
+        (["--kube-api-burst", "40"], "kube_api_burst", 40),
+        (["--metrics-bind-address=0"], "metrics_bind_address", "0"),
+        (["--health-probe-bind-address", "[::1]:9"], "health_probe_bind_address", "[::1]:9"),
+        (["--enable-scheme=PyTorchJob", "--enable-scheme=jaxjob"], "enable_scheme", ("PyTorchJob", "JAXJob")),
+        (["--enable-scheme=jaxjob", "--enable-scheme=JAXJOB"], "enable_scheme", ("JAXJob",)),
+        (["--kubeconfig=/k"], "kubeconfig", "/k"),
+        (["--zap-encoder=json"], "log_format", LogFormat.JSON),
+        (["--zap-log-level=debug"], "log_level", LogLevel.DEBUG),
+        (["--zap-log-level=3"], "log_level", LogLevel.DEBUG),
+        (["--zap-log-level=0"], "log_level", LogLevel.INFO),
+        (["--zap-log-level", "error"], "log_level", LogLevel.ERROR),
+        (["--pytorch-init-container-max-tries=5"], "pytorch_init_container_max_tries", 5),
+    ],
+)
+def test_flags_in_go_s_syntax(served: list[Settings], arguments: list[str], field: str, value: Any) -> None:
+    assert getattr(settings_of(served, *arguments), field) == value
+    assert getattr(settings_of(served, "run", *arguments), field) == value
+
+
+def test_flags_of_v1_without_effect_are_taken_and_named(served: list[Settings]) -> None:
+    given = [
+        "--webhook-server-port=9443",
+        "-webhook-service-name=training-operator",
+        "--webhook-secret-name=x",
+        "--gang-scheduler-name=volcano",
+        "--mpi-kubectl-delivery-image=x",
+        "--zap-devel=false",
+        "--zap-stacktrace-level=error",
+        "--zap-time-encoding=iso8601",
+    ]
+    settings = settings_of(served, *given)
+    assert sorted(settings.without_effect) == sorted(re.sub("^-+|=.*", "", flag).join(["--", ""]) for flag in given)
+    assert settings_of(served, "--leader-elect").without_effect == ()
+
+
+def test_the_environment_gives_namespaces(served: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEFLOW_NAMESPACE", "team")
+    monkeypatch.setenv("MY_POD_NAMESPACE", "kubeflow-system")
+    settings = settings_of(served, "run")
+    assert (settings.namespace, settings.operator_namespace) == ("team", "kubeflow-system")
+    assert settings_of(served, "--namespace=other").namespace == "other"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--nonsense"], "--nonsense"),
+        (["-nonsense=1"], "--nonsense"),
+        (["--enable-scheme=foojob"], "scheme foojob is not supported yet"),
+        (["--enable-scheme=tfjob,jaxjob"], "scheme tfjob,jaxjob is not supported yet"),
+        (["--enable-scheme=mpijob"], "MPIJob is not part of this version"),
+        (["--controller-threads=0"], "--controller-threads: "),
+        (["--controller-threads=x"], "--controller-threads"),
+        (["--kube-api-qps=-1"], "--kube-api-qps: "),
+        (["--metrics-bind-address=8080"], "--metrics-bind-address: '8080' must be HOST:PORT"),
+        (["--metrics-bind-address=:99999"], "--metrics-bind-address: "),
+        (["--metrics-bind-address=::1:80"], "--metrics-bind-address: "),
+        (["--leader-elect=maybe"], "leader-elect"),
+        (["--zap-log-level=loud"], "--zap-log-level: 'loud' must be one of debug, info, error, panic"),
+        (["--zap-encoder=xml"], "--zap-encoder"),
+        (["run", "surplus"], "surplus"),
+        (["no-such-command"], "no-such-command"),
+    ],
+)
+def test_bad_flags_are_refused_in_one_sentence(served: list[Settings], arguments: list[str], sentence: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert served == []
+    [error] = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert sentence in error
+    assert "Traceback" not in result.output
+
+
+def test_the_version() -> None:
+    result = invoke("--version")
+    assert (result.exit_code, result.output) == (0, f"training-operator {__version__}\n")
+    assert invoke("-version").output == result.output
+
+
+def test_help_groups_the_flags_and_says_what_has_no_effect() -> None:
+    text = invoke("run", "--help").output
+    for heading in ("Jobs:", "Kubernetes API:", "Serving:", "Logs:", "Without effect"):
+        assert heading in text
+    assert text.index("Without effect") < text.index("--webhook-server-port")
+    assert "--enable-scheme" in text
+
+
+def test_every_flag_of_v1_exists() -> None:
+    names = {name for each in cli.run.params for name in each.opts}
+    spec = """metrics-bind-address health-probe-bind-address leader-elect leader-election-id enable-scheme
+    gang-scheduler-name namespace controller-threads kube-api-qps kube-api-burst pytorch-init-container-image
+    pytorch-init-container-template-file pytorch-init-container-max-tries mpi-kubectl-delivery-image
+    webhook-server-port webhook-service-name webhook-secret-name kubeconfig zap-devel zap-encoder zap-log-level
+    zap-stacktrace-level zap-time-encoding"""
+    assert {f"--{name}" for name in spec.split()} <= names
+
+
+def test_the_image_s_entry_point_runs_without_arguments(
+    served: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/manager"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    assert served == [Settings()]
+
+
+def test_arguments_of_other_commands_are_left_alone() -> None:
+    assert cli.go_flags(["local", "-abc", "--x=false"]) == ["local", "-abc", "--x=false"]
+    assert cli.go_flags([]) == []
+    assert cli.go_flags(["run", "-", "--", "-5", "-n"]) == ["run", "-", "--", "-5", "-n"]
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [
+        EntryPoint("good", "training_operator.cli:run", cli.COMMANDS),
+        EntryPoint("missing", "no_such_package.cli:app", cli.COMMANDS),
+    ]
+
+    class Found(list[EntryPoint]):
+        @property
+        def names(self) -> set[str]:
+            return {each.name for each in self}
+
+    def entry_points(group: str, name: str = "") -> Found:
+        assert group == cli.COMMANDS
+        return Found(each for each in known if name in ("", each.name))
+
+    monkeypatch.setattr(cli, "entry_points", entry_points)
+
+
+@pytest.mark.usefixtures("entries")
+def test_a_command_whose_packages_are_missing_says_so() -> None:
+    result = invoke("missing", "--any", "thing")
+    assert result.exit_code == 1
+    assert result.output == (
+        "Error: `missing` needs more packages (No module named 'no_such_package'): "
+        "pip install 'training-operator[missing]'\n"
+    )
+    assert "missing" in invoke("--help").output
+
+
+@pytest.mark.usefixtures("entries")
+def test_a_command_of_another_package_is_loaded_when_it_is_used() -> None:
+    found = cli.command.get_command(click.Context(cli.command), "good")
+    assert found is cli.run
+    assert cli.command.get_command(click.Context(cli.command), "other") is None
