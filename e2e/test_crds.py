@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from e2e.admission import admissions
-from e2e.harness.client import Api
+from e2e.harness.client import Api, ApiError, eventually
 from e2e.harness.cluster import Cluster
 
 from training_api.constants import GROUP, VERSION
+from training_api.crd.build import build
+from training_api.kinds import KindInfo
 from training_api.registry import KINDS
 
 Kubectl = Callable[..., str]
 CRDS = Path(__file__).resolve().parents[1] / "crds"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 JOBS = {a.info.kind: a.job for a in admissions() if a.name == "base job"}
+
+
+def collection(namespace: str, plural: str) -> str:
+    return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{plural}"
 
 
 def refused(cluster: Cluster, *arguments: str, stdin: str) -> str:
@@ -36,7 +46,7 @@ def test_plain_client_side_apply_is_enough(kubectl: Kubectl) -> None:
 
 @pytest.mark.parametrize("plural", [info.plural for info in KINDS.values()])
 async def test_definition_is_established_and_structural(api: Api, plural: str) -> None:
-    definition = await api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{GROUP}")
+    definition = await api.get(f"{DEFINITIONS}/{plural}.{GROUP}")
     assert definition is not None
     conditions = {c["type"]: c["status"] for c in definition["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}  # no NonStructuralSchema
@@ -58,7 +68,7 @@ def test_typing_error_is_reported(cluster: Cluster, namespace: str) -> None:
 
 async def test_stored_job_has_the_schema_defaults_and_nothing_else(api: Api, namespace: str) -> None:
     job = json.loads(json.dumps(JOBS["JAXJob"]).replace('"image"', '"ports": [{"containerPort": 80}], "image"'))
-    stored = await api.create(f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/jaxjobs", job)
+    stored = await api.create(collection(namespace, "jaxjobs"), job)
     expected = json.loads(
         json.dumps(job["spec"]).replace('{"containerPort": 80}', '{"containerPort": 80, "protocol": "TCP"}')
     )
@@ -81,12 +91,12 @@ async def test_unknown_fields_are_dropped_and_all_of_the_template_is_kept(api: A
         },
     }
     job = {**JOBS["JAXJob"], "spec": {"jaxReplicaSpecs": {"Worker": {"template": template, "unknown": 1}}}}
-    stored = await api.create(f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/jaxjobs", job)
+    stored = await api.create(collection(namespace, "jaxjobs"), job)
     assert stored["spec"]["jaxReplicaSpecs"] == {"Worker": {"template": template}}
 
 
 async def test_status_keeps_our_extensions(api: Api, namespace: str) -> None:
-    path = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/jaxjobs"
+    path = collection(namespace, "jaxjobs")
     await api.create(path, JOBS["JAXJob"])
     status = {
         "conditions": [{"type": "Created", "status": "True", "reason": "r", "message": "m"}],
@@ -134,3 +144,46 @@ def test_columns_and_short_names(kubectl: Kubectl, kind: str) -> None:
         for title in ("WORKER ", "WORKER READY", "WORKER RESTARTS", "WAITING")
     }
     assert cells == {"WORKER ": "2", "WORKER READY": "2", "WORKER RESTARTS": "3", "WAITING": "Quota"}
+
+
+@pytest.fixture
+async def lenient(api: Api, pytestconfig: pytest.Config) -> AsyncIterator[KindInfo]:
+    """A kind of the test's own, whose definition has no rules yet."""
+    if pytestconfig.getoption("--provider") == "local":
+        pytest.skip("the embedded API server never held objects without the rules")
+    name = f"toy{secrets.token_hex(4)}"
+    info = replace(KINDS["JAXJob"], kind=name.capitalize(), plural=f"{name}s", short_names=())
+    await api.create(DEFINITIONS, without_rules(build(info)))
+    jobs = collection("default", info.plural)
+    await eventually(lambda: api.get(jobs), f"{jobs} is served")
+    yield info
+    await api.delete(f"{DEFINITIONS}/{info.plural}.{GROUP}")
+
+
+async def test_job_from_before_the_rules_can_still_be_labelled_reported_on_and_let_go(
+    api: Api, namespace: str, lenient: KindInfo
+) -> None:
+    jobs, name = collection(namespace, lenient.plural), "0" + "a" * 70
+    spec = {"jaxReplicaSpecs": {"Chief": {"replicas": -1, "template": {"spec": {"containers": []}}}}}
+    job = {**JOBS["JAXJob"], "kind": lenient.kind, "metadata": {"name": name, "finalizers": ["a.b/c"]}, "spec": spec}
+    await api.create(jobs, job)
+    definition = f"{DEFINITIONS}/{lenient.plural}.{GROUP}"
+    await api.patch(definition, {"spec": build(lenient)["spec"]})
+
+    async def rules_hold() -> bool:
+        try:
+            await api.create(f"{jobs}?dryRun=All", {**job, "metadata": {"name": "another"}})
+        except ApiError as error:
+            return error.status == 422
+        return False
+
+    await eventually(rules_hold, "the rules hold")
+    await api.patch(f"{jobs}/{name}", {"metadata": {"labels": {"a": "b"}}})
+    await api.patch(f"{jobs}/{name}/status", {"status": {"observedGeneration": 1}})
+    await api.patch(f"{jobs}/{name}", {"metadata": {"finalizers": None}})
+
+
+def without_rules(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {k: without_rules(v) for k, v in schema.items() if k not in ("x-kubernetes-validations", "maxLength")}
+    return [without_rules(v) for v in schema] if isinstance(schema, list) else schema

@@ -66,7 +66,7 @@ def test_all_that_a_status_can_hold_survives_a_round_trip() -> None:
             JobCondition(type="Foreign", status="Unknown"),
         ),
         replica_statuses={
-            "Master": ReplicaStatus(),
+            "Master": ReplicaStatus(active=0, ready=0, restarts=0, selector=None, completed_indexes=""),
             "Worker": ReplicaStatus(
                 active=1, succeeded=2, failed=3, selector="a=b", restarts=4, ready=5, completed_indexes="0-3,7"
             ),

@@ -31,19 +31,27 @@ def rule(problem: ProblemKind, path: str, message: str, cel: str, *, expression:
 
 
 def job_rules(info: KindInfo) -> Iterator[Rule]:
-    """Rules about the whole job: its name."""
+    """Rules about the whole job: its name.
+
+    The API server spares unchanged parts of objects that were stored before there were rules, but the whole job changes
+    with every label and every status. So these rules themselves spare what was there before; otherwise such a job
+    could not even lose its finalizers.
+    """
     if not info.services:
         return
     path, replicas = ".metadata.name", f"self.spec.{info.replica_field}"
-    right = f"self.metadata.name.matches({text(say.NAME_PATTERN)})"
-    yield rule(ProblemKind.FORBIDDEN, path, say.NAME_DETAIL, right)
+    right = f"oldSelf.hasValue() || self.metadata.name.matches({text(say.NAME_PATTERN)})"
+    yield rule(ProblemKind.FORBIDDEN, path, say.NAME_DETAIL, right) | {"optionalOldSelf": True}
     # Lengths are added up, and the message has no numbers: the API server holds joined texts for too expensive.
     count = f"(has({replicas}[t].replicas) ? {replicas}[t].replicas : 1)"
     length = f"size(self.metadata.name) + size(t) + size(string({count} - 1)) + 2"
     too_long = f"{count} > 0 && {length} > {say.NAME_LIMIT}"
+    old = f"oldSelf.value().spec.{info.replica_field}"
+    grown = f"!(oldSelf.hasValue() && t in {old} && {count} <= (has({old}[t].replicas) ? {old}[t].replicas : 1))"
     first = f"{replicas}.filter(t, {too_long})[0]"
     message = f"{text(say.REPLICA_NAME_BEGIN)} + {first} + {text(say.REPLICA_NAME_END)}"
-    yield rule(ProblemKind.FORBIDDEN, path, message, f"!{replicas}.exists(t, {too_long})", expression=True)
+    fits = f"!{replicas}.exists(t, {too_long} && {grown})"
+    yield rule(ProblemKind.FORBIDDEN, path, message, fits, expression=True) | {"optionalOldSelf": True}
 
 
 def spec_rules(info: KindInfo) -> Iterator[Rule]:
