@@ -125,6 +125,14 @@ async def test_a_pod_cannot_signal_the_machine(sandboxed: Cluster) -> None:
     assert status["phase"] == "Failed"
 
 
+async def test_a_pod_has_no_power_over_its_sandbox(sandboxed: Cluster) -> None:
+    attempts = ("hostname other", "mount -t tmpfs none /mnt", "umount /proc")
+    script = "grep NoNewPrivs /proc/self/status; " + "; ".join(f"{attempt} || echo no" for attempt in attempts)
+    await sandboxed.run("meek", "sh", "-c", script)
+    said = [line for line in (await sandboxed.log("meek")).splitlines() if line == "no" or "NoNewPrivs" in line]
+    assert said == ["NoNewPrivs:\t1", "no", "no", "no"]
+
+
 async def test_the_state_folder_is_hidden(sandboxed: Cluster) -> None:
     (sandboxed.state / "token").write_text("secret")
     await sandboxed.run("curious", "sh", "-c", f"ls {sandboxed.state}; echo $TMPDIR; touch $TMPDIR/mine")
