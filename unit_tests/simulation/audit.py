@@ -1,0 +1,97 @@
+"""What must be true at every moment, checked as writes are carried out (architecture notes, section 7)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from training_api.constants import REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
+
+JOBS = ("pytorchjobs", "jaxjobs")
+ENDS = ("Succeeded", "Failed")
+TWIN = "test/twin"
+"""Annotation of pods that a test put beside others of the same index."""
+
+Json = dict[str, Any]
+Place = tuple[str, str, str]
+"""Uid of the job, replica type in lower case, index."""
+
+
+class Audit:
+    """Follows all that happens in one API server, and collects what should not have happened."""
+
+    def __init__(self) -> None:
+        self.complaints: list[str] = []
+        self.failures: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """Uids of the pods that failed without having been asked to stop, by job and replica type."""
+        self._pods: dict[str, Json] = {}
+        self._ends: dict[str, str] = {}
+        self._restarts: dict[tuple[str, str], int] = defaultdict(int)
+
+    def saw(self, plural: str, event: str, obj: Json) -> None:
+        """Take note of one change, as watchers are told of it."""
+        if plural == "pods":
+            self._saw_pod(event, obj)
+        elif plural in JOBS and event != "DELETED":
+            self._saw_end(obj)
+            self._saw_restarts(obj)
+
+    def _saw_pod(self, event: str, pod: Json) -> None:
+        meta = pod["metadata"]
+        place = place_of(pod)
+        if place is None:
+            return
+        if event == "ADDED":
+            self._check_alone(place, pod)
+        if event == "DELETED":
+            self._pods.pop(meta["uid"], None)
+            return
+        self._pods[meta["uid"]] = pod
+        if pod.get("status", {}).get("phase") == "Failed" and not meta.get("deletionTimestamp"):
+            self.failures[place[:2]].add(meta["uid"])
+
+    def _check_alone(self, place: Place, pod: Json) -> None:
+        """Never two live pods of one index, unless the test made the second one."""
+        if TWIN in pod["metadata"].get("annotations", {}):
+            return
+        others = [p["metadata"]["name"] for p in self._pods.values() if place_of(p) == place and is_live(p)]
+        if others:
+            self.complaints.append(f"{pod['metadata']['name']} was created beside {others} of the same index")
+
+    def _saw_end(self, job: Json) -> None:
+        """A job ends once, in one way."""
+        uid, name = job["metadata"]["uid"], job["metadata"]["name"]
+        conditions = job.get("status", {}).get("conditions", [])
+        ends = [c["type"] for c in conditions if c["type"] in ENDS and c["status"] == "True"]
+        before = [self._ends[uid]] if uid in self._ends else []
+        if len(ends) > 1 or (before and ends != before):
+            self.complaints.append(f"{name} was {before} and is {ends}")
+        if ends:
+            self._ends[uid] = ends[0]
+
+    def _saw_restarts(self, job: Json) -> None:
+        """Restarts never fall, and never exceed the pods that failed."""
+        uid, name = job["metadata"]["uid"], job["metadata"]["name"]
+        for replica_type, counters in job.get("status", {}).get("replicaStatuses", {}).items():
+            place, restarts = (uid, replica_type.lower()), counters.get("restarts", 0)
+            if restarts < self._restarts[place]:
+                self.complaints.append(f"{name}: restarts of {replica_type} fell to {restarts}")
+            if restarts > len(self.failures[place]):
+                failures = len(self.failures[place])
+                self.complaints.append(f"{name}: {restarts} restarts of {replica_type}, but {failures} failed pods")
+            self._restarts[place] = restarts
+
+
+def place_of(pod: Json) -> Place | None:
+    """The job and slot of a pod; None if it has no job."""
+    meta = pod["metadata"]
+    owner = next((o["uid"] for o in meta.get("ownerReferences", []) if o.get("controller")), None)
+    if owner is None:
+        return None
+    labels = meta.get("labels", {})
+    return owner, labels.get(REPLICA_TYPE_LABEL, ""), labels.get(REPLICA_INDEX_LABEL, "")
+
+
+def is_live(pod: Json) -> bool:
+    """Whether the pod runs or is going to."""
+    return pod.get("status", {}).get("phase") not in ENDS and not pod["metadata"].get("deletionTimestamp")

@@ -1,0 +1,47 @@
+"""Jobs for tests, as a user would write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unit_tests.simulation.api import Json
+
+
+def replica(container: str, replicas: int, policy: str | None, **pod_spec: Any) -> Json:
+    template = {"spec": {"containers": [{"name": container, "image": "trainer:1"}], **pod_spec}}
+    spec: Json = {"replicas": replicas, "template": template}
+    return spec | ({"restartPolicy": policy} if policy else {})
+
+
+def pytorch(name: str = "pt", *, workers: int = 2, policy: str = "OnFailure", master: bool = True, **run: Any) -> Json:
+    """A PyTorchJob; `run` is its run policy."""
+    specs = {"Worker": replica("pytorch", workers, policy)} if workers else {}
+    if master:
+        specs["Master"] = replica("pytorch", 1, policy)
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "pytorchReplicaSpecs": specs},
+    }
+
+
+def jax(name: str = "jx", *, workers: int = 2, policy: str = "OnFailure", **run: Any) -> Json:
+    """A JAXJob; `run` is its run policy."""
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "JAXJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "jaxReplicaSpecs": {"Worker": replica("jax", workers, policy)}},
+    }
+
+
+def conditions(job: Json) -> dict[str, str]:
+    """Condition type -> status, in the order in which they are stored."""
+    return {c["type"]: c["status"] for c in job.get("status", {}).get("conditions", [])}
+
+
+def counters(job: Json, replica_type: str = "Worker") -> Json:
+    """The counters of one replica type."""
+    found: Json = job["status"]["replicaStatuses"][replica_type]
+    return found
