@@ -199,8 +199,10 @@ async def test_deletion_lets_a_process_end_itself(cluster: Cluster) -> None:
 
 
 async def test_deletion_kills_a_process_that_stays(cluster: Cluster) -> None:
-    await cluster.api.create("pods", pod("stubborn", "sh", "-c", "trap '' TERM; while true; do sleep 0.02; done"))
+    script = "trap '' TERM; echo up; while true; do sleep 0.02; done"
+    await cluster.api.create("pods", pod("stubborn", "sh", "-c", script))
     await cluster.api.running("stubborn")
+    await cluster.says("stubborn", "up")
     await cluster.api.delete("stubborn", grace=1)
     await cluster.api.gone("stubborn")
     last = cluster.api.history["stubborn"][-1]["status"]["containerStatuses"][0]["state"]
