@@ -42,7 +42,7 @@ class Network:
     """A transport between one process and the server."""
 
     def __init__(self, inner: InMemoryTransport) -> None:
-        self._inner = inner
+        self.inner = inner
         self.down = False
         self.lost_answers = 0
         self.requests: list[Request] = []
@@ -56,7 +56,7 @@ class Network:
         if self.down:
             await asyncio.sleep(request.timeout)
             raise TimeoutError("the network is down")
-        answer = await self._inner.request(request)
+        answer = await self.inner.request(request)
         if request.method != "GET" and self.lost_answers:
             self.lost_answers -= 1
             raise ConnectionResetError("the answer was lost")
@@ -65,11 +65,11 @@ class Network:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         self._note(request)
-        async with self._inner.stream(request) as stream:
+        async with self.inner.stream(request) as stream:
             yield stream
 
     async def close(self) -> None:
-        await self._inner.close()
+        await self.inner.close()
 
     def _note(self, request: Request) -> None:
         self.requests.append(request)

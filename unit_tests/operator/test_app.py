@@ -1,0 +1,252 @@
+"""The whole operator on the embedded API server, in virtual time."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from structlog.testing import capture_logs
+from unit_tests.operator.memory_api import MemoryApi, Network, now
+from unit_tests.operator.scripted_api import refusal
+
+from training_controllers.frameworks.init_container import BadTemplate
+from training_local.apiserver.crd import crd_types
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.server import ApiServer
+from training_local.apiserver.types import BUILTIN
+from training_operator.app import App
+from training_operator.kube.transport import MERGE_PATCH, Request, Stream
+from training_operator.leader import LeadershipLost
+from training_operator.settings import Settings
+
+pytestmark = pytest.mark.virtual_time
+CRDS = Path(__file__).parents[2] / "crds"
+SETTINGS = Settings(metrics_bind_address="0", health_probe_bind_address="0", operator_namespace="default")
+JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+PODS = "/api/v1/namespaces/default/pods"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/1ca428e5.training-operator.kubeflow.org"
+
+
+@cache
+def definition(plural: str) -> Any:
+    return yaml.load((CRDS / f"kubeflow.org_{plural}.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@cache
+def job_types(plural: str) -> Sequence[ResourceType]:
+    return crd_types(definition(plural))
+
+
+class World(MemoryApi):
+    """An API server with some of our CRDs."""
+
+    def __init__(self, *plurals: str) -> None:
+        super().__init__()
+        types = [*BUILTIN, *(each for plural in plurals for each in job_types(plural))]
+        self.server = ApiServer(types, crd_types, now=now, rng=random.Random(1))
+
+    def app(self, network: Network | None = None, *, identity: str = "a", **settings: Any) -> App:
+        return App(
+            SETTINGS.model_copy(update=settings),
+            network or self.network(),
+            rng=random.Random(identity),
+            now=now,
+            identity=identity,
+        )
+
+    async def define(self, plural: str) -> None:
+        await self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(plural))
+        await asyncio.sleep(5)
+
+    async def create(self, path: str, body: Any) -> Any:
+        answer = await self.network().request(Request("POST", path, body=json.dumps(body).encode()))
+        assert answer.status == 201, answer.body
+        return json.loads(answer.body)
+
+    async def patch(self, path: str, patch: Any) -> None:
+        request = Request("PATCH", path, body=json.dumps(patch).encode(), content_type=MERGE_PATCH)
+        assert (await self.network().request(request)).status == 200
+
+    async def create_job(self, name: str = "sim", workers: int = 2) -> Any:
+        container = {"name": "pytorch", "image": "x"}
+        replicas = {"Worker": {"replicas": workers, "template": {"spec": {"containers": [container]}}}}
+        spec = {"pytorchReplicaSpecs": replicas}
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": spec}
+        return await self.create(JOBS, job)
+
+    async def names(self, path: str = PODS) -> list[str]:
+        return sorted(item["metadata"]["name"] for item in (await self.read(path))["items"])
+
+
+@asynccontextmanager
+async def world(*plurals: str) -> AsyncIterator[World]:
+    made = World(*(plurals or ("pytorchjobs", "jaxjobs")))
+    async with made.server.running():
+        yield made
+
+
+async def test_jobs_get_their_pods_and_a_clean_stop_sends_all_events() -> None:
+    async with world() as cluster:
+        app = cluster.app()
+        async with app.running():
+            await app.wait_synced()
+            assert app.synced
+            assert app._unready() == ""
+            await cluster.create_job()
+            await asyncio.sleep(5)
+            assert await cluster.names() == ["sim-worker-0", "sim-worker-1"]
+        events = (await cluster.read("/api/v1/namespaces/default/events"))["items"]
+        assert {"SuccessfulCreatePod", "SuccessfulCreateService"} <= {event["reason"] for event in events}
+        assert app._unready() == "stopping"
+
+
+async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> None:
+    async with world("pytorchjobs") as cluster:
+        app = cluster.app()
+        with capture_logs() as logs:
+            async with app.running():
+                await asyncio.sleep(10)
+                assert app._unready() == ""
+                await cluster.create_job("first", 1)
+                await asyncio.sleep(5)
+                assert await cluster.names() == ["first-worker-0"]
+                await cluster.define("jaxjobs")
+                await asyncio.sleep(20)
+        said = [line["event"] for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
+        assert said == [
+            "the API server does not have this resource yet: waiting for it",
+            "following the resource again",
+        ]
+
+
+class Guarded(Network):
+    """A connection without the permission to list services."""
+
+    allowed = False
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        if request.path.endswith("/services") and not self.allowed:
+            answer = refusal(403, "Forbidden", 'services is forbidden: User "x" cannot list resource "services"')
+
+            async def nothing() -> AsyncIterator[bytes]:
+                return
+                yield b""
+
+            yield Stream(403, nothing(), answer.body)
+            return
+        async with super().stream(request) as stream:
+            yield stream
+
+
+async def test_a_missing_permission_keeps_it_from_acting_until_it_is_given() -> None:
+    async with world() as cluster:
+        network = Guarded(cluster.network().inner)
+        app = cluster.app(network)
+        await cluster.create_job()
+        async with app.running():
+            await asyncio.sleep(30)
+            assert app._unready() == (
+                'caches are not filled: services: services is forbidden: User "x" cannot list resource "services"'
+            )
+            assert await cluster.names() == []
+            network.allowed = True
+            await asyncio.sleep(60)
+            assert app._unready() == ""
+            assert len(await cluster.names()) == 2
+
+
+async def test_pods_are_followed_by_label_in_the_wanted_namespace() -> None:
+    async with world() as cluster:
+        network = cluster.network()
+        async with cluster.app(network, namespace="default").running():
+            await asyncio.sleep(5)
+        watches = {request.path: request.query for request in network.requests if "watch" in request.query}
+        assert watches[PODS]["labelSelector"] == "training.kubeflow.org/job-name"
+        assert all("/namespaces/default/" in path for path in watches)
+
+
+RUNNING = {"status": {"phase": "Running"}}
+UNUSED = {"metadata": {"annotations": {"nobody/reads": "this"}}}
+
+
+async def test_several_changes_of_pods_lead_to_one_look() -> None:
+    async with world() as cluster:
+        app = cluster.app()
+        async with app.running():
+            await cluster.create_job(workers=20)
+            await asyncio.sleep(30)
+            count = app.metrics.registry.get_sample_value
+            label = {"controller": "pytorchjob-controller", "result": "success"}
+            before = count("controller_runtime_reconcile_total", label) or 0
+            await asyncio.gather(*(cluster.patch(f"{PODS}/{name}/status", RUNNING) for name in await cluster.names()))
+            await asyncio.sleep(10)
+            looks = (count("controller_runtime_reconcile_total", label) or 0) - before
+            assert 1 <= looks <= 2  # for the pods, and for the status that it writes
+            await asyncio.gather(*(cluster.patch(f"{PODS}/{name}", UNUSED) for name in await cluster.names()))
+            await asyncio.sleep(10)
+            assert (count("controller_runtime_reconcile_total", label) or 0) - before == looks
+
+
+async def test_of_two_operators_the_leader_acts_and_hands_over() -> None:
+    async with world() as cluster:
+        networks = {name: cluster.network() for name in ("a", "b")}
+
+        def wrote(name: str) -> list[str]:
+            return [r.path for r in networks[name].requests if r.method == "POST" and r.path == PODS]
+
+        second = cluster.app(networks["b"], identity="b", leader_elect=True)
+        async with cluster.app(networks["a"], identity="a", leader_elect=True).running():
+            await asyncio.sleep(5)
+            async with second.running():
+                await second.wait_synced()  # caches are filled on every replica
+                await cluster.create_job("one", 1)
+                await asyncio.sleep(30)
+                assert (len(wrote("a")), len(wrote("b"))) == (1, 0)
+                assert (await cluster.read(LEASE))["spec"]["holderIdentity"] == "a"
+        assert (await cluster.read(LEASE))["spec"]["holderIdentity"] == ""
+        async with cluster.app(networks["b"], identity="b", leader_elect=True).running():
+            await asyncio.sleep(5)
+            await cluster.create_job("two", 1)
+            await asyncio.sleep(30)
+            assert len(wrote("b")) == 1
+
+
+async def test_a_lost_lease_ends_the_process_at_once() -> None:
+    async with world() as cluster:
+        network = cluster.network()
+        app = cluster.app(network, leader_elect=True)
+        task = asyncio.create_task(app.run(asyncio.Event()))
+        await asyncio.sleep(10)
+        network.down = True
+        with pytest.raises(ExceptionGroup) as caught:
+            await task
+        assert caught.group_contains(LeadershipLost, depth=None)
+        sent = len(network.requests)
+        await asyncio.sleep(60)
+        assert len(network.requests) == sent
+
+
+async def test_a_reflector_that_hangs_is_told_to_the_probe() -> None:
+    async with world() as cluster:
+        app = cluster.app()
+        async with app.running():
+            await asyncio.sleep(1)
+            assert app._unhealthy() == ""
+        await asyncio.sleep(2000)
+        assert "nothing heard of" in app._unhealthy()
+
+
+async def test_a_template_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+    async with world() as cluster:
+        for content in (b"\xff\xfe\x00", b"{{.Nonsense"):
+            file = tmp_path / "template.yaml"
+            file.write_bytes(content)
+            with pytest.raises(BadTemplate):
+                cluster.app(pytorch_init_container_template_file=str(file))
