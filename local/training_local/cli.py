@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,10 +89,11 @@ def demo(framework: str, python: Path | None, sandbox: str, limit: float | None,
 
 async def _up(options: ClusterOptions) -> int:
     async with LocalCluster(options) as cluster:
-        print(f"The cluster is up ({cluster.sandbox_note}). In another shell:")
-        print(f"  export KUBECONFIG={cluster.kubeconfig}")
-        print("Ctrl-C ends it and everything that runs in it.", flush=True)
-        await asyncio.get_running_loop().create_future()
+        _say_up(cluster)
+        print(f"In another shell: export KUBECONFIG={cluster.kubeconfig}")
+        print("Ctrl-C ends the cluster and everything that runs in it.", flush=True)
+        with suppress(asyncio.CancelledError):
+            await asyncio.get_running_loop().create_future()
     return 0
 
 
@@ -108,7 +110,7 @@ async def _run(files: Sequence[Path], options: ClusterOptions, limit: float | No
     job = only_job(objects)
     async with LocalCluster(options) as cluster:
         if not as_json:
-            print(f"The cluster is up ({cluster.sandbox_note}).", flush=True)
+            _say_up(cluster)
         for warning in await create_objects(cluster.transport, objects):
             print(f"Warning: {warning}", file=sys.stderr)
         follower = JobFollower(cluster.transport, job)
@@ -126,6 +128,11 @@ async def _run(files: Sequence[Path], options: ClusterOptions, limit: float | No
         if not as_json:
             _print_conditions(end)
     return 0 if end.outcome == "Succeeded" else EXIT_FAILED
+
+
+def _say_up(cluster: LocalCluster) -> None:
+    print(f"The cluster is up after {cluster.started_in:.1f} s.")
+    print(*cluster.sandbox_notes, sep="\n", flush=True)
 
 
 async def _show(follower: JobFollower, view: View) -> JobProgress:

@@ -28,7 +28,7 @@ from training_local.apiserver.types import BUILTIN
 from training_local.apply import BadInput
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
-from training_local.node.sandbox.doctor import Diagnosis, examine
+from training_local.node.sandbox.doctor import HOST_MODE, examine
 from training_operator.app import App
 from training_operator.kube.transport import Request, Transport
 from training_operator.settings import Settings
@@ -67,15 +67,20 @@ class LocalCluster:
         self._options = options
         self._stack = AsyncExitStack()
         self.transport: Transport
-        self.sandbox_note = ""
-        """One sentence on how pods are kept apart."""
+        self.sandbox_notes: list[str] = []
+        """Sentences on how pods are kept apart."""
+        self.started_in = 0.0
+        """Seconds that the start took."""
         self.kubeconfig: Path | None = None
 
     async def __aenter__(self) -> Self:
         """Start everything; raises `BadInput` for options that this machine cannot follow."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         async with AsyncExitStack() as stack:
             await self._start(stack)
             self._stack = stack.pop_all()
+        self.started_in = clock() - begun
         return self
 
     async def __aexit__(
@@ -110,6 +115,7 @@ class LocalCluster:
         except OSError as error:
             raise BadInput(f"--port {self._options.port}: cannot listen on it: {error.strerror or error}") from None
         self.kubeconfig = self._options.kubeconfig or state / "kubeconfig"
+        stack.callback(self.kubeconfig.unlink, missing_ok=True)
         try:
             write_kubeconfig(self.kubeconfig, url, identity.authority, token)
         except OSError as error:
@@ -117,10 +123,13 @@ class LocalCluster:
 
     async def _choose_mode(self) -> str:
         wanted = self._options.sandbox
-        diagnosis = await examine() if wanted is not SandboxMode.HOST else Diagnosis("host mode was asked for")
+        if wanted is SandboxMode.HOST:
+            self.sandbox_notes = [HOST_MODE]
+            return wanted
+        diagnosis = await examine()
         if wanted is SandboxMode.NETNS and diagnosis.refusal:
             raise BadInput(f"--sandbox netns: {diagnosis.refusal}; try --sandbox auto")
-        self.sandbox_note = " ".join(diagnosis.sentences())
+        self.sandbox_notes = diagnosis.sentences()
         return diagnosis.mode
 
     async def _create_definitions(self) -> None:

@@ -166,9 +166,9 @@ class JobFollower:
             self._pods.pop(uid, None)
         else:
             self._pods[uid] = replica = replica_of(pod)
-            attempt = (uid, replica.restarts)
-            if attempt not in self._logs_of and replica.phase not in ("Pending", "Unknown"):
-                self._logs_of[attempt] = asyncio.create_task(self._follow_log(replica))
+            attempt = started_attempt(pod, self._job.info.container)
+            if attempt is not None and (uid, attempt) not in self._logs_of:
+                self._logs_of[uid, attempt] = asyncio.create_task(self._follow_log(replica))
         order = {t.lower(): n for n, t in enumerate(self._job.info.replica_types)}
         replicas = sorted(self._pods.values(), key=lambda r: (order.get(r.replica_type, len(order)), r.index))
         self._progress = replace(self._progress, replicas=tuple(replicas))
@@ -183,6 +183,14 @@ class JobFollower:
                     return
                 async for line in stream.lines:
                     await self._lines.put((replica, line.decode(errors="replace").rstrip("\r\n")))
+
+
+def started_attempt(pod: Mapping[str, Any], container: str) -> int | None:
+    """Return how often the training container was restarted before it started last; None while it is about to start."""
+    for status in pod.get("status", {}).get("containerStatuses") or ():
+        if status["name"] == container and not {"running", "terminated"}.isdisjoint(status.get("state", {})):
+            return int(status.get("restartCount", 0))
+    return None
 
 
 def replica_of(pod: Mapping[str, Any]) -> Replica:

@@ -16,9 +16,9 @@ _CONSEQUENCES = {
     "hostname": "pods keep the machine's host name; it leads to the pod's own address inside the pod",
     "ipc": "pods share the machine's System V shared memory",
 }
-_HOST_MODE = (
-    "names of services and their ports are replaced in environment and arguments, because pods share the machine's "
-    "network; nothing hides files or processes of the machine from a pod"
+HOST_MODE = (
+    "Pods run in host mode: names of services and their ports are replaced in environment and arguments, because pods "
+    "share the machine's network; nothing hides files or processes of the machine from a pod."
 )
 
 
@@ -41,7 +41,7 @@ class Diagnosis:
         if self.refusal:
             return [
                 f"Pods cannot be isolated on this machine: {self.refusal}.",
-                f"They run in host mode: {_HOST_MODE}.",
+                HOST_MODE,
             ]
         first = "Each pod gets its own network, host name, process list and mounts, in one user namespace per job."
         return [first, *(f"Without {what} ({why}): {_CONSEQUENCES[what]}." for what, why in self.missing.items())]

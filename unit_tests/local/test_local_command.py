@@ -1,0 +1,134 @@
+"""`training-operator local`, as a user starts it: real processes, exit statuses, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
+
+
+def jax_job(script: str, *, workers: int = 2, restart: str = "Never") -> dict[str, Any]:
+    container = {"name": "jax", "image": "example.com/train:1", "command": ["python", "-c", script]}
+    worker = {"replicas": workers, "restartPolicy": restart, "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "JAXJob",
+        "metadata": {"name": "little"},
+        "spec": {"jaxReplicaSpecs": {"Worker": worker}},
+    }
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """Where the commands put temporary files; must be empty when they have ended."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+def command(arguments: Sequence[str], scratch: Path) -> subprocess.Popen[str]:
+    program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def finished(arguments: Sequence[str], scratch: Path) -> tuple[int, str, str]:
+    process = command(arguments, scratch)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def write(folder: Path, job: dict[str, Any]) -> str:
+    file = folder / "job.yaml"
+    file.write_text(yaml.safe_dump(job))
+    return str(file)
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "host"])
+def test_a_job_runs_to_its_end(tmp_path: Path, scratch: Path, sandbox: str) -> None:
+    status, out, err = finished(["run", "--sandbox", sandbox, write(tmp_path, jax_job(PRINT_RANK))], scratch)
+    assert (status, err) == (0, "")
+    assert "little-worker-0 | rank 0 of 2\n" in out
+    assert "little-worker-1 | rank 1 of 2\n" in out
+    assert "  Succeeded  True  JAXJob default/little successfully completed.\n" in out
+
+
+def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, scratch: Path) -> None:
+    job = jax_job("import os, sys; sys.exit(3 * int(os.environ['PROCESS_ID']))")
+    status, out, _ = finished(["run", "--json", write(tmp_path, job)], scratch)
+    last = [json.loads(line) for line in out.splitlines()][-1]["progress"]
+    assert status == 1
+    assert last["state"] == "Failed"
+    assert "little-worker-1: container jax exited with code 3" in last["conditions"][-1]["message"]
+
+
+def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, scratch: Path) -> None:
+    script = (
+        "import os, pathlib, signal; mark = pathlib.Path('/dev/shm/tried')\n"
+        "if not mark.exists(): mark.touch(); os._exit(137)\n"
+        "print('second try')"
+    )
+    job = jax_job(script, workers=1, restart="OnFailure")
+    status, out, _ = finished(["run", write(tmp_path, job)], scratch)
+    assert status == 0
+    assert "little-worker-0 | second try\n" in out
+    assert "1 restarts" in out
+
+
+def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, scratch: Path) -> None:
+    job = jax_job("import signal; signal.pause()")
+    status, _, err = finished(["run", "--timeout", "2", write(tmp_path, job)], scratch)
+    assert (status, err) == (124, "JAXJob default/little did not end within 2 s\n")
+
+
+def test_an_interrupt_ends_everything(tmp_path: Path, scratch: Path) -> None:
+    process = command(
+        ["run", write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()"))], scratch
+    )
+    assert process.stdout is not None
+    while "| up" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_a_cluster_for_kubectl_ends_with_status_0_and_takes_its_kubeconfig_along(tmp_path: Path, scratch: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    process = command(["up", "--kubeconfig", str(kubeconfig)], scratch)
+    assert process.stdout is not None
+    while str(kubeconfig) not in process.stdout.readline():
+        assert process.poll() is None
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert not kubeconfig.exists()
+
+
+def test_a_refused_job_is_one_sentence(tmp_path: Path, scratch: Path) -> None:
+    job = jax_job(PRINT_RANK)
+    job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+    status, _, err = finished(["run", write(tmp_path, job)], scratch)
+    assert status == 2
+    assert err.startswith(
+        'training-operator local: JAXJob little was refused: JAXJob.kubeflow.org "little" is invalid: '
+    )
+    assert "must have at least one container with name jax" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_an_unknown_demo_is_one_sentence(scratch: Path) -> None:
+    status, _, err = finished(["demo", "--framework", "abacus"], scratch)
+    assert (status, err) == (2, "training-operator local: --framework abacus: must be one of jax, pytorch\n")
