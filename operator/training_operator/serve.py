@@ -48,11 +48,11 @@ def serve(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> None:
+    stop = _stop_on_signals()
     config = await load(settings.kubeconfig)
     structlog.get_logger().info("starting", version=__version__, server=config.server, config=config.source)
     transport = HttpTransport(config)
     try:
-        stop = _stop_on_signals()
         await _knock(transport, config)
         namespace = settings.operator_namespace or config.namespace
         app = App(settings.model_copy(update={"operator_namespace": namespace}), transport)

@@ -1,0 +1,181 @@
+"""The operator as a process: signals, exit status, and what it says when it cannot start."""
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from aiohttp import web
+from unit_tests.operator.certificates import authority
+from unit_tests.operator.peer import Handler, Peer, serving
+
+COMMAND = (sys.executable, "-c", "from training_operator.cli import main; main()")
+
+
+async def empty_cluster(request: web.Request) -> web.StreamResponse:
+    """Answer as an API server without our CRDs and without any object."""
+    if request.path == "/version":
+        return web.json_response({"major": "1"})
+    if "kubeflow.org" in request.path:
+        return web.json_response({"kind": "Status", "reason": "NotFound", "message": "not found"}, status=404)
+    response = web.StreamResponse()
+    await response.prepare(request)
+    end = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
+    await response.write(json.dumps({"type": "BOOKMARK", "object": {"metadata": end}}).encode() + b"\n")
+    await asyncio.Event().wait()
+    return response
+
+
+async def refusing(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"kind": "Status", "message": "Unauthorized"}, status=401)
+
+
+def kubeconfig(folder: Path, server: str) -> str:
+    ca = base64.b64encode(authority().pem.encode()).decode()
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": ca}}],
+        "users": [{"name": "u", "user": {"token": "secret-token"}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+@asynccontextmanager
+async def operator(*flags: str) -> AsyncIterator[Process]:
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
+    }
+    process = await asyncio.create_subprocess_exec(*COMMAND, *flags, stdout=PIPE, stderr=PIPE, env=environment)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@asynccontextmanager
+async def cluster(folder: Path, handler: Handler = empty_cluster) -> AsyncIterator[tuple[Peer, str]]:
+    async with serving(handler, folder) as peer:
+        yield peer, kubeconfig(folder, peer.url)
+
+
+async def said(process: Process, event: str) -> list[dict[str, Any]]:
+    """Read the log up to the line with `event`."""
+    assert process.stderr is not None
+    lines = list[dict[str, Any]]()
+    async with asyncio.timeout(30):
+        async for line in process.stderr:
+            lines.append(json.loads(line))
+            if lines[-1]["event"] == event:
+                return lines
+    raise AssertionError(f"{event!r} was never logged: {lines}")
+
+
+async def text_of(*flags: str) -> tuple[int, str]:
+    async with operator(*flags) as process:
+        async with asyncio.timeout(30):
+            _, errors = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, errors.decode()
+
+
+async def until_ready(port: int) -> None:
+    async with aiohttp.ClientSession() as session, asyncio.timeout(30):
+        while True:
+            async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                if answer.status == 200:
+                    return
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unused_tcp_port: int) -> None:
+    async with cluster(tmp_path) as (peer, config):
+        probes = f"--health-probe-bind-address=127.0.0.1:{unused_tcp_port}"
+        flags = ("--kubeconfig", config, probes, "--metrics-bind-address=0", "--webhook-server-port=9443")
+        async with operator(*flags) as process:
+            lines = await said(process, "the API server does not have this resource yet: waiting for it")
+            await until_ready(unused_tcp_port)
+            process.send_signal(number)
+            async with asyncio.timeout(10):
+                await said(process, "stopped")
+                assert await process.wait() == 0
+        starting = next(line for line in lines if line["event"] == "starting")
+        assert starting["server"] == peer.url
+        assert "secret-token" not in json.dumps(lines)
+        assert lines[0]["flags"] == ["--webhook-server-port"]
+        assert {request.headers["Authorization"] for request in peer.requests} == {"Bearer secret-token"}
+
+
+async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    held = asyncio.Event()
+
+    async def slow_lease(request: web.Request) -> web.StreamResponse:
+        if "/leases" in request.path:
+            if request.method == "PUT":
+                held.set()
+                await asyncio.Event().wait()
+            body = {
+                "metadata": {"name": "l", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+                "spec": {"holderIdentity": ""},
+            }
+            return web.json_response(body)
+        return await empty_cluster(request)
+
+    async with cluster(tmp_path, slow_lease) as (_, config):
+        addresses = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
+        async with operator("run", f"--kubeconfig={config}", *addresses, "--leader-elect") as process:
+            await asyncio.wait_for(held.wait(), 30)
+            os.kill(process.pid, signal.SIGSTOP)  # both signals arrive before the first can be answered
+            process.terminate()
+            process.send_signal(signal.SIGINT)
+            os.kill(process.pid, signal.SIGCONT)
+            assert await asyncio.wait_for(process.wait(), 10) == 1
+
+
+async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as (peer, config):
+        taken = f"127.0.0.1:{peer.port}"
+        status, errors = await text_of("run", "--kubeconfig", config, "--metrics-bind-address", taken)
+    assert status == 2
+    last = errors.splitlines()[-1]
+    assert last.startswith(f"training-operator: --metrics-bind-address: cannot listen on {taken}: ")
+    assert "Traceback" not in errors
+
+
+async def test_refused_credentials_are_one_sentence(tmp_path: Path) -> None:
+    async with cluster(tmp_path, refusing) as (peer, config):
+        status, errors = await text_of("run", "--kubeconfig", config)
+    assert status == 2
+    assert errors.splitlines()[-1] == (
+        f"training-operator: the API server {peer.url} does not accept the credentials of kubeconfig {config}: "
+        "they are wrong or have expired"
+    )
+
+
+async def test_a_kubeconfig_that_points_nowhere_is_one_sentence(tmp_path: Path, unused_tcp_port: int) -> None:
+    status, errors = await text_of("run", "--kubeconfig", kubeconfig(tmp_path, f"https://127.0.0.1:{unused_tcp_port}"))
+    assert status == 2
+    assert f"no API server can be reached at https://127.0.0.1:{unused_tcp_port}" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+async def test_a_missing_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "none"
+    assert await text_of("run", f"-kubeconfig={path}") == (
+        2,
+        f"training-operator: kubeconfig {path} cannot be used: there is no such file\n",
+    )
