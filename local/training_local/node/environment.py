@@ -6,9 +6,10 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 
-from training_local.node import quantities
+from training_local.apiserver import quantity
 from training_local.node.podspec import Container, EnvVar, Pod, ResourceRef, ValueFrom, Wire
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
@@ -33,7 +34,7 @@ class Facts:
     node_name: str
     host_ip: str
     pod_ip: str
-    capacity: Mapping[str, Decimal]
+    capacity: Mapping[str, Fraction]
     objects: Mapping[Key, Mapping[str, bytes]]
     """The data of those config maps and secrets that exist."""
 
@@ -168,5 +169,7 @@ def resource_field(reference: ResourceRef, container: Container, facts: Facts) -
         raise ValueError(f"resource {reference.resource!r} is not of the form limits.cpu or requests.memory")
     limits, requests = container.resources.limits, container.resources.requests
     if kind == "limits":
-        return str(quantities.divide(limits.get(name, facts.capacity.get(name, Decimal(0))), reference.divisor))
-    return str(quantities.divide(requests.get(name, limits.get(name, 0)), reference.divisor))
+        amount = quantity.parse(str(limits[name])) if name in limits else facts.capacity.get(name, Fraction(0))
+    else:
+        amount = quantity.parse(str(requests.get(name, limits.get(name, 0))))
+    return str(ceil(amount / (quantity.parse(str(reference.divisor)) or 1)))

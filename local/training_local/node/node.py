@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -198,12 +198,12 @@ async def _guarded(work: Any) -> None:
         _log.exception("a pod could not be taken care of")
 
 
-def _capacity() -> dict[str, Decimal]:
+def _capacity() -> dict[str, Fraction]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": Decimal(os.cpu_count() or 1), "memory": Decimal(memory), "pods": Decimal(_MOST_PODS)}
+    return {"cpu": Fraction(os.cpu_count() or 1), "memory": Fraction(memory), "pods": Fraction(_MOST_PODS)}
 
 
-def _node_object(name: str, capacity: Mapping[str, Decimal]) -> Wire:
+def _node_object(name: str, capacity: Mapping[str, Fraction]) -> Wire:
     now = status.timestamp(datetime.now(UTC))
     amounts = {resource: str(amount) for resource, amount in capacity.items()}
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,7 +42,7 @@ class Surroundings:
     state: Path
     search_path: str
     working_directory: Path
-    capacity: Mapping[str, Decimal]
+    capacity: Mapping[str, Fraction]
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_limits: LogLimits

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from training_local.node import environment, quantities
+from training_local.apiserver import quantity
+from training_local.node import environment
 from training_local.node.environment import CONFIG_MAP, SECRET, Facts, Key
 from training_local.node.podspec import Container, FieldRef, Pod, ResourceRef, Wire
 from training_local.node.sandbox.messages import Mount
@@ -85,7 +86,7 @@ def prepare(facts: Facts, folder: Path) -> Volumes:
             if kinds[0] == "emptyDir":
                 source = volume.get("emptyDir") or {}
                 if source.get("medium") == "Memory":
-                    memory.append((str(paths[name]), int(quantities.parse(source.get("sizeLimit", 0)))))
+                    memory.append((str(paths[name]), int(quantity.parse(str(source.get("sizeLimit", 0))))))
             elif kinds[0] in _MADE_OF_OBJECTS:
                 readonly.add(name)
                 _write(paths[name], _files(volume, facts))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from unit_tests.local.node.support import Cluster, cluster_in, entries, exists, pod
 
-from training_local.node import environment, quantities, volumes
+from training_local.node import environment, volumes
 from training_local.node.environment import ConfigError, Facts, expand
 from training_local.node.podspec import parse_pod
 from training_local.node.volumes import VolumeError
@@ -30,30 +30,9 @@ def test_references_are_replaced_as_by_a_kubelet(text: str, result: str) -> None
     assert expand(text, {"A": "1", "B": "2"}) == result
 
 
-@pytest.mark.parametrize(
-    ("quantity", "divisor", "result"),
-    [
-        ("500m", "1", 1),
-        ("500m", "1m", 500),
-        ("1.5Gi", "1Mi", 1536),
-        ("2e3", "1k", 2),
-        ("4", "1", 4),
-        ("1E", "1P", 1000),
-    ],
-)
-def test_quantities(quantity: str, divisor: str, result: int) -> None:
-    assert quantities.divide(quantity, divisor) == result
-
-
-@pytest.mark.parametrize("wrong", ["", "1.2.3", "ten", "5X", "."])
-def test_what_is_no_quantity_is_refused(wrong: str) -> None:
-    with pytest.raises(ValueError, match="is not a quantity"):
-        quantities.parse(wrong)
-
-
 def facts(body: dict, objects: dict | None = None) -> Facts:
     body["metadata"] |= {"namespace": "team", "uid": "u-1"}
-    capacity = {"cpu": Decimal(8), "memory": Decimal(1 << 30)}
+    capacity = {"cpu": Fraction(8), "memory": Fraction(1 << 30)}
     return Facts(parse_pod(body), "local", "127.0.0.1", "10.244.0.9", capacity, objects or {})
 
 
@@ -110,6 +89,10 @@ def test_all_entries_with_a_prefix_give_way_to_single_ones() -> None:
         ({"secretKeyRef": {"name": "login", "key": "k"}}, "couldn't find key k in Secret team/login"),
         ({"fieldRef": {"fieldPath": "spec.secret"}}, "variable V of container 'main': field 'spec.secret'"),
         ({"resourceFieldRef": {"resource": "cpu"}}, "not of the form limits.cpu"),
+        (
+            {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "ten"}},
+            "variable V of container 'main': quantities must",
+        ),
         ({}, "names no source"),
     ],
 )
