@@ -13,6 +13,7 @@ import yaml
 from training_api.crd.__main__ import main, rendered
 from training_api.crd.build import build
 from training_api.crd.upstream import DATA, render, upstream_schemas
+from training_api.crd.upstream import main as refresh
 from training_api.kinds import KindInfo
 from training_api.registry import JAX, KINDS, MPI, PADDLE, PYTORCH, TENSORFLOW, XGBOOST
 
@@ -224,6 +225,17 @@ def test_upstream_schemas_are_made_structural() -> None:
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["number", "protocol"],
     }
+
+
+def test_wrong_documents_are_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = tmp_path / "core.json"
+    document.write_text('{"components": {"schemas": {}}}')
+    before = DATA.read_bytes()
+    with pytest.raises(SystemExit) as end:
+        refresh([str(document), str(document)])
+    assert end.value.code == 2
+    assert "no OpenAPI v3 documents with PodTemplateSpec and MetricSpec" in capsys.readouterr().err
+    assert DATA.read_bytes() == before
 
 
 def test_upstream_data_are_compact() -> None:

@@ -9,6 +9,7 @@ They are taken from the OpenAPI documents of an API server and kept as `kubernet
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -84,5 +85,16 @@ def _keep_default_of_key(key: str, result: Schema, item: Mapping[str, Any], defi
         result["properties"][key]["default"] = definition["properties"][key]["default"]
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Write the data file from two OpenAPI documents."""
+    parser = argparse.ArgumentParser(prog="python -m training_api.crd.upstream", description="Refresh the data file.")
+    parser.add_argument("documents", nargs=2, type=Path, help="the documents of api/v1 and of apis/autoscaling/v2")
+    options = parser.parse_args(arguments)
+    try:
+        DATA.write_text(render([json.loads(path.read_text()) for path in options.documents]))
+    except (OSError, ValueError, KeyError) as error:
+        parser.error(f"no OpenAPI v3 documents with {' and '.join(TYPES)}: {error!r}")
+
+
 if __name__ == "__main__":
-    DATA.write_text(render([json.loads(Path(name).read_text()) for name in sys.argv[1:]]))
+    main(sys.argv[1:])

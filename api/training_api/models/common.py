@@ -205,6 +205,8 @@ class ReplicaStatus(ApiModel):
     """Replicas whose pods are ready."""
     completed_indexes: str = ""
     """Indexes of the replicas that have succeeded and are never run again, for example 0-3,7."""
+    restarting_indexes: str = ""
+    """Indexes of the replicas whose pods have failed, are counted as restarts already, and are about to be replaced."""
 
 
 class Waiting(ApiModel):
