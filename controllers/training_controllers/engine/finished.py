@@ -50,7 +50,8 @@ def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict
     are still there and kept (K-42).
     """
     stored = situation.job.status.replica_statuses
-    last = {name: stored[name] for name in situation.job.replicas if name in stored}
+    update = {"restarting_indexes": ""}
+    last = {name: stored[name].model_copy(update=update) for name in situation.job.replicas if name in stored}
     if holds(situation.job.status, ConditionType.SUCCEEDED):
         return {
             name: status.model_copy(update={"succeeded": status.succeeded + status.active, "active": 0, "ready": 0})

@@ -43,6 +43,7 @@ def _count_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> 
         selector=type_selector(job, replica_type) if job.info.scalable else None,
         restarts=restarts.total(snapshot, placement, replica_type),
         completed_indexes=format_ranges(completed),
+        restarting_indexes=format_ranges(restarts.due_indexes(snapshot, placement, replica_type)),
     )
 
 

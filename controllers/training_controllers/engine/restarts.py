@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from training_controllers.engine.failures import has_failed, may_restart
+from training_controllers.engine.index_ranges import parse_ranges
 from training_controllers.engine.model import Carried, Slot, Snapshot
 from training_controllers.engine.slots import Placement
 from training_controllers.records import PodRecord
@@ -51,10 +52,29 @@ def seen_by_type(snapshot: Snapshot, placement: Placement, replica_type: str) ->
     return by_pods + by_memory
 
 
-def total(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
-    """Restarts of a type; it never falls, so a pod that vanishes takes nothing away."""
+def due_indexes(snapshot: Snapshot, placement: Placement, replica_type: str) -> frozenset[int]:
+    """Indexes of the replicas of a type that will be replaced because their pods have failed."""
+    holders = placement.holders.items()
+    own = ((slot, pod) for slot, pod in holders if slot.replica_type == replica_type)
+    return frozenset(slot.index for slot, pod in own if will_be_replaced(snapshot, slot, pod))
+
+
+def uncounted_indexes(snapshot: Snapshot, placement: Placement, replica_type: str) -> frozenset[int]:
+    """Those of them that the stored count does not include yet.
+
+    The status names the others. Without these names a count would not tell a failure that is stored, but whose pod
+    could not be deleted before the process ended, from a new failure of another replica.
+    """
     stored = snapshot.job.status.replica_statuses.get(replica_type)
-    return max(stored.restarts if stored else 0, seen_by_type(snapshot, placement, replica_type))
+    counted = parse_ranges(stored.restarting_indexes) if stored else frozenset()
+    return due_indexes(snapshot, placement, replica_type) - counted
+
+
+def total(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
+    """Restarts of a type; it never falls, so a pod that vanishes takes nothing away, and each failure adds one."""
+    stored = snapshot.job.status.replica_statuses.get(replica_type)
+    new = len(uncounted_indexes(snapshot, placement, replica_type))
+    return max(stored.restarts if stored else 0, seen_by_type(snapshot, placement, replica_type) - new) + new
 
 
 def inheritance(

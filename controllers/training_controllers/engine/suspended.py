@@ -52,6 +52,7 @@ def _stop_counters(situation: Situation, draft: Draft) -> None:
                     "ready": 0,
                     "restarts": counted.restarts,
                     "completed_indexes": counted.completed_indexes,
+                    "restarting_indexes": counted.restarting_indexes,
                 }
             )
             for name, counted in situation.statuses.items()

@@ -7,6 +7,7 @@ from training_controllers.engine.draft import Draft
 from training_controllers.engine.failure_message import first_failure
 from training_controllers.engine.failures import has_failed, may_restart
 from training_controllers.engine.model import Counter, EventType, Slot
+from training_controllers.engine.restarts import uncounted_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.frameworks.base import Verdict
 from training_controllers.records import PodRecord
@@ -51,12 +52,11 @@ def _is_broken(situation: Situation, slot: Slot, pod: PodRecord) -> bool:
 
 
 def _restart(situation: Situation, draft: Draft, verdict: Verdict, *, others_run: bool) -> None:
-    """The condition says what v1's says; the events come when the number of failed replicas has risen, not per pass."""
+    """The condition says what v1's says; the events come when a replica has failed anew, not per pass."""
     name, replica_type = situation.job.metadata.name, verdict.replica_type
     plain = f"job {name} is restarting because {replica_type} replica(s) failed."
     draft.condition(ConditionType.RESTARTING, verdict.message if others_run else plain)
-    stored = situation.job.status.replica_statuses.get(replica_type)
-    if situation.statuses[replica_type].failed > (stored.failed if stored else 0):
+    if uncounted_indexes(situation.snapshot, situation.placement, replica_type):
         draft.announce(EventType.WARNING, "Restarting", plain)
         draft.announce(EventType.WARNING, "Restarting", verdict.message)
         draft.count(Counter.RESTARTED)
