@@ -48,5 +48,5 @@ class _ToStructlog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log `record` with the name of its logger."""
-        log = structlog.get_logger(logger=record.name)
+        log = structlog.get_logger().bind(logger=record.name)
         log.log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -26,9 +26,9 @@ async def test_metrics() -> None:
         assert await get(port, "/metrics") == (200, "a 1\n", "text/plain; version=0.0.4; charset=utf-8")
 
 
-async def test_every_interface_is_meant_without_a_host() -> None:
-    async with serving(":0", probe_routes(str, str), "--flag") as port:
-        assert (await get(port, "/healthz"))[0] == 200
+async def test_every_interface_is_meant_without_a_host(unused_tcp_port: int) -> None:
+    async with serving(f":{unused_tcp_port}", probe_routes(str, str), "--flag"):
+        assert (await get(unused_tcp_port, "/healthz"))[0] == 200
 
 
 async def test_zero_serves_nowhere() -> None:

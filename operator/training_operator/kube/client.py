@@ -235,7 +235,10 @@ class KubeClient:
         flow: str = "",
         urgent: bool = False,
     ) -> R | None:
-        """Delete the object, if it still has this uid; return it if it lingers, None if it is gone."""
+        """Delete the object, if it still has this uid.
+
+        Returns the object if the server answers with one (it may linger, only a watch tells its end), else None.
+        """
         options: dict[str, Any] = {"propagationPolicy": propagation}
         if uid:
             options["preconditions"] = {"uid": uid}

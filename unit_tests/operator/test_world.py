@@ -1,0 +1,127 @@
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from unit_tests.operator.memory_api import MemoryApi, Network
+from unit_tests.operator.scripted_api import ScriptedApi, answer
+
+from training_api.registry import KINDS
+from training_controllers.ports import AlreadyExists, Conflict, NotFound
+from training_controllers.records import JobRecord, ServiceRecord
+from training_operator.cache.store import Change, Store
+from training_operator.kube.client import KubeClient
+from training_operator.kube.flow import FairGate
+from training_operator.kube.resources import SERVICES, jobs
+from training_operator.world import StoredDependents, StoredJobs
+
+pytestmark = pytest.mark.virtual_time
+OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "sim", "uid": "job", "controller": True}
+
+
+def service(name: str = "sim-worker-0", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "ownerReferences": [OWNER]},
+        "spec": {"clusterIP": "None", "ports": [{"port": 1}]} | spec,
+    }
+
+
+class World:
+    def __init__(self) -> None:
+        self.api = MemoryApi()
+        self.network: Network = self.api.network()
+        self.store = Store[ServiceRecord]()
+        self.changes = list[Change[ServiceRecord]]()
+        self.store.subscribe(self.changes.append)
+        self.services = StoredDependents(self.network.client(), SERVICES, self.store)
+
+
+async def test_what_was_created_is_in_the_cache_at_once() -> None:
+    world = World()
+    created = await world.services.create("default", service(), flow="job")
+    assert world.services.get("default", "sim-worker-0") == created
+    assert world.services.of_job("job") == (created,)
+    assert world.changes == [Change(None, created)]
+    with pytest.raises(AlreadyExists):
+        await world.services.create("default", service(), flow="job")
+
+
+async def test_a_lost_answer_is_no_failure() -> None:
+    world = World()
+    world.network.lost_answers = 1
+    created = await world.services.create("default", service(), flow="job")
+    assert world.services.of_job("job") == (created,)
+
+
+async def test_reading_asks_the_server() -> None:
+    world = World()
+    assert await world.services.read("default", "sim-worker-0", flow="job") is None
+    created = await world.services.create("default", service(), flow="job")
+    assert await world.services.read("default", "sim-worker-0", flow="job") == created
+
+
+async def test_replacing_presupposes_the_known_version() -> None:
+    world = World()
+    created = await world.services.create("default", service(), flow="job")
+    replaced = await world.services.replace(created, service(publishNotReadyAddresses=True), flow="job")
+    assert replaced.version != created.version
+    assert world.services.of_job("job") == (replaced,)
+    with pytest.raises(Conflict):
+        await world.services.replace(created, service(), flow="job")
+
+
+async def test_deleting_presupposes_the_known_uid() -> None:
+    world = World()
+    created = await world.services.create("default", service(), flow="job")
+    await world.services.delete(created, flow="job")
+    assert world.services.of_job("job") == (created,)  # until the watch tells its end
+    assert await world.services.read("default", "sim-worker-0", flow="job") is None
+    await world.network.client().create(SERVICES, "default", service())
+    with pytest.raises(Conflict):
+        await world.services.delete(created, flow="job")
+
+
+async def test_what_lingers_stays_in_the_cache_as_deleting() -> None:
+    world = World()
+    held = service()
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    created = await world.services.create("default", held, flow="job")
+    await world.services.delete(created, flow="job")
+    [lingering] = world.services.of_job("job")
+    assert lingering.deleting
+
+
+JOB = {"metadata": {"name": "sim", "namespace": "ns", "uid": "u", "resourceVersion": "8"}, "status": {}}
+
+
+async def test_a_job_s_status_is_written_for_one_version_and_cached() -> None:
+    api, store = ScriptedApi([answer(200, JOB), answer(200, {"kind": "Status"})]), Store[JobRecord]()
+    client = KubeClient(api, FairGate(), random.Random(1))
+    port = StoredJobs(client, jobs(KINDS["PyTorchJob"]), store)
+    stored = await port.patch_status(JobRecord("ns", "sim", "u", "7", b"{}"), {"startTime": None})
+    assert port.get(("ns", "sim")) == stored
+    assert stored.version == "8"
+    request = api.requests[0]
+    assert request.path == "/apis/kubeflow.org/v1/namespaces/ns/pytorchjobs/sim/status"
+    assert request.body == b'{"metadata":{"resourceVersion":"7"},"status":{"startTime":null}}'
+    await port.delete(stored)
+    assert api.requests[1].body == b'{"propagationPolicy":"Background","preconditions":{"uid":"u"}}'
+
+
+async def test_what_the_server_says_is_gone_leaves_the_cache_at_once() -> None:
+    store = Store[ServiceRecord]()
+    record = ServiceRecord("ns", "a", "u", "3", None, "worker", 0)
+    store.observe(record)
+    client = KubeClient(ScriptedApi([answer(200, {"kind": "Status"})]), FairGate(), random.Random(1))
+    await StoredDependents(client, SERVICES, store).delete(record, flow="job")
+    assert len(store) == 0
+
+
+async def test_a_job_that_is_gone_is_not_found() -> None:
+    world = World()
+    port = StoredJobs(world.network.client(), jobs(KINDS["PyTorchJob"]), Store[JobRecord]())
+    with pytest.raises(NotFound):
+        await port.delete(JobRecord("default", "sim", "u", "7", b"{}"))
+    assert asyncio.get_running_loop().time() == 0
