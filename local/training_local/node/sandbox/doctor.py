@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
@@ -51,13 +51,14 @@ async def examine() -> Diagnosis:
     """Build a sandbox with one pod and take it down again; takes some 50 ms."""
     if sys.platform != "linux":
         return Diagnosis(f"namespaces exist on Linux only, this is {sys.platform}")
-    with tempfile.TemporaryDirectory(prefix="training-doctor-") as folder:
+    # Mounts of the trial are private to it, so any folder will do, and a trial that is killed leaves no file behind.
+    folder = str(Path(__file__).parent)
+    try:
+        supervisor = await Supervisor.launch(Setup("netns", folder, folder, ()))
         try:
-            supervisor = await Supervisor.launch(Setup("netns", folder, folder, ()))
-            try:
-                await supervisor.add_pod(PodSpec("trial", "trial", "10.244.0.1", 16, "/dev/null", 1 << 20))
-            finally:
-                await supervisor.close()
-        except SandboxError as error:
-            return Diagnosis(str(error))
-        return Diagnosis(missing=supervisor.missing)
+            await supervisor.add_pod(PodSpec("trial", "trial", "10.244.0.1", 16, "/dev/null", 1 << 20))
+        finally:
+            await supervisor.close()
+    except SandboxError as error:
+        return Diagnosis(str(error))
+    return Diagnosis(missing=supervisor.missing)
