@@ -22,15 +22,19 @@ OPERATIONS_LIMIT = 10_000
 REFUSED = "the server rejected our request due to an error in our request"
 
 
-def apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json:
-    """Return what becomes of `original`, which stays as it is; raises `ApiError` (400, 413, 415, 422, 500)."""
-    kinds = {kind: apply for kind, apply in _KINDS.items() if not (type.custom and kind == STRATEGIC_MERGE_PATCH)}
-    if (apply := kinds.get(content_type)) is None:
+def require_patch_type(content_type: str, type: ResourceType) -> None:
+    """Raise a 415 for a kind of patch that a type does not take."""
+    kinds = [kind for kind in _KINDS if not (type.custom and kind == STRATEGIC_MERGE_PATCH)]
+    if content_type not in kinds:
         listed = ", ".join(kinds)
         raise unsupported_media_type(
             f"the body of the request was in an unknown format - accepted media types include: {listed}"
         )
-    patched = apply(deepcopy(original), patch, type)
+
+
+def apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json:
+    """Return what becomes of `original`, which stays as it is; raises `ApiError` (400, 413, 422, 500)."""
+    patched = _KINDS[content_type](deepcopy(original), patch, type)
     if not isinstance(patched, dict):
         raise ApiError(422, "Invalid", REFUSED, {})
     return patched

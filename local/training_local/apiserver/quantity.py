@@ -33,11 +33,25 @@ def canonical(text: str) -> str:
     value, suffix = _parse(text)
     if value == 0:
         return "0"
+    if _stays(text, suffix):
+        return text
     if suffix in BINARY and abs(value) >= 1024 and value.denominator == 1:
         return _with_largest_suffix(value, [(name, Fraction(2**power)) for name, power in BINARY.items()])
     if _EXPONENT.fullmatch(suffix):
         return _with_largest_suffix(value, [(f"e{p}" if p else "", Fraction(10) ** p) for p in range(-9, 19, 3)])
     return _with_largest_suffix(value, [(name, Fraction(10) ** power) for name, power in DECIMAL.items()])
+
+
+def _stays(text: str, suffix: str) -> bool:
+    """Whether the real server, which then spares itself the work, keeps a text as it is, be it canonical or not."""
+    whole, _, part = text.removesuffix(suffix).lstrip("+-").lstrip("0").partition(".")
+    digits = whole + part
+    if suffix in BINARY:
+        room = 15 - len(whole) - BINARY[suffix] * 3 // 10 - 1
+        return not part and room >= 0 and int(whole) & 7 != 0
+    power = DECIMAL.get(suffix)
+    scale = (int(suffix[1:]) if power is None else power) - len(part)
+    return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
 def _parse(text: str) -> tuple[Fraction, str]:

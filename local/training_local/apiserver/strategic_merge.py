@@ -40,7 +40,7 @@ class StrategicMerge:
             case "merge":
                 pass
             case other:
-                raise BadPatch(f"unknown patch type found: {other}", server_error=True)
+                raise _unknown_directive({DIRECTIVE: other, **patch})
         _retain(original, patch)
         orders = _taken(patch, ELEMENT_ORDER)
         self._delete_from_lists(original, _taken(patch, DELETE_FROM))
@@ -79,7 +79,7 @@ class StrategicMerge:
         key = schema.get("x-kubernetes-patch-merge-key")
         if key is None:
             merged = [*now, *(item for item in changes if item not in now)]
-            return merged if order is None else _ordered(merged, order, now, lambda item: item)
+            return _ordered(merged, changes if order is None else order, now, lambda item: item)
         server_order = [_key_of(item, key) for item in now]
         merged, replace = [*now], False
         updates: list[Json] = []
@@ -91,16 +91,14 @@ class StrategicMerge:
                     merged = [item for item in merged if _key_of(item, key) != _key_of(change, key)]
                 case "merge":
                     updates.append({name: value for name, value in change.items() if name != DIRECTIVE})
-                case other:
-                    raise BadPatch(f"unknown patch type found: {other}", server_error=True)
+                case _:
+                    raise _unknown_directive(change)
         if replace:
             return [_without_directives(update) for update in updates]
         items = self._full(schema["items"])
         for update in updates:
             self._merge_item(merged, update, key, items)
-        if order is None:
-            return merged
-        wanted = [_key_of(item, key) for item in order]
+        wanted = [_key_of(item, key) for item in (updates if order is None else order)]
         return _ordered(merged, wanted, server_order, lambda item: _key_of(item, key))
 
     def _merge_item(self, merged: list[Json], update: Json, key: str, items: Json) -> None:
@@ -116,6 +114,10 @@ def _key_of(item: Json, key: str) -> Any:
     if key not in item:
         raise BadPatch(f"map: {_go_text(item)} does not contain declared merge key: {key}", server_error=True)
     return item[key]
+
+
+def _unknown_directive(patch: Json) -> BadPatch:
+    return BadPatch(f"unknown patch type: {patch[DIRECTIVE]} in map: {_go_text(patch)}", server_error=True)
 
 
 def _go_text(value: Any) -> str:

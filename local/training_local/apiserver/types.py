@@ -246,6 +246,7 @@ OTHERS = (
         columns.PRIORITY_CLASS_COLUMNS,
         short_names=("pc",),
         namespaced=False,
+        generation=True,
     ),
     _builtin(
         "apiextensions.k8s.io",

@@ -60,7 +60,13 @@ def autoscaler_causes(autoscaler: Json) -> Iterator[Cause]:
             yield from each(f"spec.scaleTargetRef.{field}", value, names.path_segment)
         else:
             yield required(f"spec.scaleTargetRef.{field}")
+    if "/" not in spec["scaleTargetRef"].get("apiVersion", ""):
+        given = spec["scaleTargetRef"].get("apiVersion", "")
+        yield invalid("spec.scaleTargetRef.apiVersion", given, "apiVersion must specify API group")
     yield from _metrics(spec["metrics"])
+    if least == 0 and not any(metric["type"] in ("Object", "External") for metric in spec["metrics"]):
+        said = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden_value("spec.metrics", said)
 
 
 def _metrics(listed: Sequence[Json]) -> Iterator[Cause]:
@@ -69,7 +75,8 @@ def _metrics(listed: Sequence[Json]) -> Iterator[Cause]:
         if not (kind := metric["type"]):
             yield required(f"{path}.type", "must specify a metric source type")
         if kind not in SOURCES:
-            yield not_supported(f"{path}.type", kind, sorted(SOURCES))
+            # Said twice by the real server, too.
+            yield from [not_supported(f"{path}.type", kind, sorted(SOURCES))] * 2
             continue
         given = [field for field in SOURCES.values() if field in metric]
         if given in (["resource"], ["containerResource"]):
@@ -110,6 +117,6 @@ AUTOSCALER_RULES = BuiltinRules(
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
     "v2",
     default=default_autoscaler,
-    initial_status=lambda autoscaler: {"currentMetrics": None, "desiredReplicas": 0},
+    initial_status=lambda autoscaler, context: {"currentMetrics": None, "desiredReplicas": 0},
     validate=autoscaler_causes,
 )

@@ -58,7 +58,10 @@ def priority_class_causes(priority: Json) -> Iterator[Cause]:
     """Check a priority class."""
     name = priority["metadata"].get("name", "")
     if name.startswith("system-"):
-        said = "priority class names with 'system-' prefix are reserved for system use only"
+        said = (
+            "priority class names with 'system-' prefix are reserved for system use only. "
+            f"error: {name} is not a known system priority class"
+        )
         yield forbidden_value("metadata.name", said)
     elif priority["value"] > HIGHEST_USER_PRIORITY:
         said = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
@@ -89,7 +92,7 @@ NAMESPACE_RULES = BuiltinRules(
     default=default_namespace,
     prepare=_prepare_namespace,
     prepare_update=_keep_finalizers,
-    initial_status=lambda namespace: {"phase": "Active"},
+    initial_status=lambda namespace, context: {"phase": "Active"},
 )
 NODE_RULES = BuiltinRules("io.k8s.api.core.v1.Node", "v1", default=default_node)
 LEASE_RULES = BuiltinRules("io.k8s.api.coordination.v1.Lease", "v1", validate=lease_causes, has_status=False)
@@ -101,5 +104,5 @@ PRIORITY_CLASS_RULES = BuiltinRules(
     validate_update=priority_class_update_causes,
     has_status=False,
 )
-QUOTA_RULES = BuiltinRules("io.k8s.api.core.v1.ResourceQuota", "v1", initial_status=lambda quota: {})
+QUOTA_RULES = BuiltinRules("io.k8s.api.core.v1.ResourceQuota", "v1", initial_status=lambda quota, context: {})
 LIMIT_RANGE_RULES = BuiltinRules("io.k8s.api.core.v1.LimitRange", "v1", default=default_limit_range, has_status=False)

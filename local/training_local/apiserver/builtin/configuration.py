@@ -44,7 +44,7 @@ def config_map_causes(config: Json) -> Iterator[Cause]:
     for key in binary:
         yield from each(f"binaryData[{key}]", key, data_key)
     if _size(data.values()) + _size(binary.values()) * 3 // 4 > DATA_LIMIT:
-        yield _too_long("")
+        yield _too_long("[]")
 
 
 def frozen_causes(old: Json, new: Json) -> Iterator[Cause]:
@@ -159,7 +159,7 @@ CLAIM_RULES = BuiltinRules(
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "v1",
     default=default_claim,
-    initial_status=lambda claim: {"phase": "Pending"},
+    initial_status=lambda claim, context: {"phase": "Pending"},
     validate=claim_causes,
     validate_update=claim_update_causes,
 )

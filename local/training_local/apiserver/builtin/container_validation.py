@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from training_local.apiserver import names, quantity
-from training_local.apiserver.builtin.syntax import environment_name, no_back_steps, port_name, port_number
+from training_local.apiserver.builtin.syntax import data_key, environment_name, no_back_steps, port_name, port_number
 from training_local.apiserver.errors import (
     Cause,
     Json,
@@ -62,7 +62,6 @@ def containers(listed: Sequence[Json] | None, volumes: Collection[str], path: st
             yield duplicate(f"{here}.name", name)
         seen.add(name)
         yield from _lifecycle(container, here)
-        yield from _own_restart_policy(container, here)
     yield from _host_port_conflicts(listed, path)
 
 
@@ -165,7 +164,7 @@ def field_reference(field: Json, allowed: Sequence[str], path: str) -> Iterator[
         if name in _KEYED_FIELDS:
             yield from each(path, subscript.removesuffix("']"), names.qualified_name)
         else:
-            why = f"field label does not support subscript: {name}"
+            why = f"field label does not support subscript: {named}"
     elif named not in _KNOWN_FIELDS:
         why = f"field label not supported: {named}"
     elif named not in allowed:
@@ -182,10 +181,14 @@ def _resource_reference(resource: Json, path: str) -> Iterator[Cause]:
 
 
 def _key_reference(reference: Json, path: str) -> Iterator[Cause]:
-    if not reference.get("name"):
+    if not (name := reference.get("name")) and path.endswith("secretKeyRef"):
         yield required(f"{path}.name")
-    if not reference["key"]:
+    else:
+        yield from each(f"{path}.name", name or "", names.subdomain)
+    if not (key := reference["key"]):
         yield required(f"{path}.key")
+    else:
+        yield from each(f"{path}.key", key, data_key)
 
 
 def _variables_from(source: Json, path: str, index: int) -> Iterator[Cause]:
@@ -292,11 +295,7 @@ def number_or_name(port: int | str, path: str) -> Iterator[Cause]:
 
 def _own_restart_policy(container: Json, path: str) -> Iterator[Cause]:
     if (policy := container.get("restartPolicy")) is not None:
-        # Rules per container are behind a feature gate that is off by default.
-        if ".initContainers" in path or path.startswith("initContainers"):
-            yield not_supported(f"{path}.restartPolicy", policy, ("Always",))
-        else:
-            yield forbidden_value(f"{path}.restartPolicy", "may not be set for non-init containers")
+        yield not_supported(f"{path}.restartPolicy", policy, ("Always",))
 
 
 def _host_port_conflicts(listed: Sequence[Json], path: str) -> Iterator[Cause]:

@@ -12,6 +12,7 @@ from training_local.apiserver.custom.json_path import JsonPath, PathError
 from training_local.apiserver.custom.schema_validation import schema_causes
 from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
+from training_local.apiserver.resource_types import Context
 
 SCOPES = ("Cluster", "Namespaced")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -31,7 +32,7 @@ def default_definition(definition: Json) -> None:
         status["storedVersions"] = stored[:1] or None
 
 
-def _initial_status(definition: Json) -> Json:
+def _initial_status(definition: Json, context: Context) -> Json:
     stored = definition["status"].get("storedVersions")
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 

@@ -33,7 +33,7 @@ class EventConversion:
 
     def from_storage(self, obj: Json) -> Json:
         """See `Conversion.from_storage`."""
-        renamed = {_NEW_NAMES.get(key, key): value for key, value in obj.items()}
+        renamed = {_NEW_NAMES.get(key, key): value for key, value in obj.items() if value != ""}
         return {**renamed, "apiVersion": "events.k8s.io/v1"}
 
 

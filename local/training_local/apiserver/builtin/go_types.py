@@ -27,6 +27,8 @@ COMMON = "io.k8s.apimachinery.pkg."
 EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_MICROSECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)", re.ASCII)
+_WHOLE_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
@@ -288,18 +290,25 @@ def _int_or_string(value: Any, where: Where, problems: list[str]) -> Any:
     return value
 
 
-def _time_decoder(layout: str, write: Callable[[datetime], str]) -> Decode:
+def _time_decoder(layout: str, pattern: re.Pattern[str], write: Callable[[datetime], str]) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not str:
             raise TypeMismatch(_found(value), "string")
         try:
-            if not _RFC3339.fullmatch(value):
+            if not pattern.fullmatch(value):
                 raise ValueError(value)
             return write(datetime.fromisoformat(value).astimezone(UTC))
         except ValueError:
-            raise GoError(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"') from None
+            wrong, wanted = _unparsed(value)
+            raise GoError(f'parsing time "{value}" as "{layout}": cannot parse "{wrong}" as "{wanted}"') from None
 
     return decode
+
+
+def _unparsed(text: str) -> tuple[str, str]:
+    """Return the rest of a time that Go cannot parse, and what it should have been."""
+    whole = _WHOLE_SECONDS.match(text)
+    return (text[whole.end() :], ".000000") if whole else (text, "2006")
 
 
 def _seconds(moment: datetime) -> str:
@@ -336,8 +345,8 @@ _UNIONS: Mapping[str, Callable[[GoTypes], Decode]] = {
 _SPECIAL: Mapping[str, Decode] = {
     f"{COMMON}api.resource.Quantity": _quantity,
     f"{COMMON}util.intstr.IntOrString": _int_or_string,
-    f"{COMMON}apis.meta.v1.Time": _time_decoder("2006-01-02T15:04:05Z07:00", _seconds),
-    f"{COMMON}apis.meta.v1.MicroTime": _time_decoder("2006-01-02T15:04:05.000000Z07:00", _microseconds),
+    f"{COMMON}apis.meta.v1.Time": _time_decoder("2006-01-02T15:04:05Z07:00", _RFC3339, _seconds),
+    f"{COMMON}apis.meta.v1.MicroTime": _time_decoder("2006-01-02T15:04:05.000000Z07:00", _MICROSECONDS, _microseconds),
 }
 _ZERO: Mapping[str, Any] = {
     f"{COMMON}api.resource.Quantity": "0",

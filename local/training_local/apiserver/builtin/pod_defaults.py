@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from training_local.apiserver import quantity
 from training_local.apiserver.errors import Json
@@ -130,10 +129,8 @@ def _default_files(source: Json) -> None:
 
 def _default_addresses(status: Json) -> None:
     """Keep the single address and the first of the list equal."""
-    for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
-        address: Any = status.get(one)
-        listed = status.get(many)
-        if address and (not listed or listed[0].get("ip") != address):
-            status[many] = [{"ip": address}]
-        elif listed and not address:
-            status[one] = listed[0].get("ip")
+    address, listed = status.get("podIP"), status.get("podIPs")
+    if address and (not listed or listed[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif listed and not address:
+        status["podIP"] = listed[0].get("ip")

@@ -34,9 +34,8 @@ def pod_causes(pod: Json) -> Iterator[Cause]:
     if (policy := spec["dnsPolicy"]) not in DNS_POLICIES:
         yield not_supported("spec.dnsPolicy", policy, DNS_POLICIES)
     yield from labels(spec.get("nodeSelector", {}), "spec.nodeSelector")
-    if spec["dnsPolicy"] == "None" and not spec.get("dnsConfig", {}).get("nameservers"):
-        said = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield required("spec.dnsConfig.nameservers", said)
+    if spec["dnsPolicy"] == "None":
+        yield from _own_dns(spec)
     yield from _names(spec)
     if (deadline := spec.get("activeDeadlineSeconds")) is not None and not 1 <= deadline <= INT32_MAX:
         yield invalid("spec.activeDeadlineSeconds", deadline, f"must be between 1 and {INT32_MAX}, inclusive")
@@ -50,6 +49,14 @@ def labels(given: Json, path: str) -> Iterator[Cause]:
     for key, value in given.items():
         yield from each(path, key, names.qualified_name)
         yield from each(path, value, names.label_value)
+
+
+def _own_dns(spec: Json) -> Iterator[Cause]:
+    if "dnsConfig" not in spec:
+        yield required("spec.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif not spec["dnsConfig"].get("nameservers"):
+        said = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield required("spec.dnsConfig.nameservers", said)
 
 
 def _names(spec: Json) -> Iterator[Cause]:

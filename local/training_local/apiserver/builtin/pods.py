@@ -8,6 +8,7 @@ from fractions import Fraction
 from training_local.apiserver import quantity
 from training_local.apiserver.builtin.pod_defaults import all_containers, default_pod
 from training_local.apiserver.builtin.pod_validation import pod_causes, status_causes, update_causes
+from training_local.apiserver.builtin.pod_warnings import pod_warnings
 from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.errors import Cause, Json, forbidden, forbidden_value
 from training_local.apiserver.resource_types import Context
@@ -16,7 +17,7 @@ TOLERATION_SECONDS = 300
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def initial_status(pod: Json) -> Json:
+def initial_status(pod: Json, context: Context) -> Json:
     """Return the status of a pod that was just created."""
     status: Json = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
@@ -26,7 +27,7 @@ def initial_status(pod: Json) -> Json:
                 "type": "PodScheduled",
                 "status": "False",
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": context.now,
                 "reason": "SchedulingGated",
                 "message": said,
             }
@@ -52,7 +53,15 @@ def quality_of_service(spec: Json) -> str:
 
 def admit(pod: Json, context: Context) -> None:
     """Apply the admission plugins that are on by default: tolerations of lost nodes, and priority."""
-    spec = pod["spec"]
+    _tolerate_lost_nodes(pod["spec"])
+    for container in pod["spec"].get("containers") or ():
+        # Restart rules of containers are behind a feature gate that is off by default.
+        container.pop("restartPolicy", None)
+        container.pop("restartPolicyRules", None)
+    _set_priority(pod, context)
+
+
+def _tolerate_lost_nodes(spec: Json) -> None:
     for taint in ("not-ready", "unreachable"):
         key = f"node.kubernetes.io/{taint}"
         if not any(_tolerates(toleration, key) for toleration in spec.get("tolerations", ())):
@@ -63,7 +72,6 @@ def admit(pod: Json, context: Context) -> None:
                 "tolerationSeconds": TOLERATION_SECONDS,
             }
             spec["tolerations"] = [*spec.get("tolerations", ()), added]
-    _set_priority(pod, context)
 
 
 def _tolerates(toleration: Json, key: str) -> bool:
@@ -90,7 +98,8 @@ def _set_priority(pod: Json, context: Context) -> None:
 
 
 def carry_over(old: Json, new: Json) -> None:
-    """Keep the class of service where a status leaves it out."""
+    """Keep the class of service where a status leaves it out; tolerate lost nodes even if an update does not."""
+    _tolerate_lost_nodes(new["spec"])
     if quality := old.get("status", {}).get("qosClass"):
         new.setdefault("status", {}).setdefault("qosClass", quality)
 
@@ -115,4 +124,5 @@ POD_RULES = BuiltinRules(
     validate=create_causes,
     validate_update=update_causes,
     validate_status=status_causes,
+    warn=pod_warnings,
 )

@@ -21,6 +21,11 @@ def no_causes(obj: Json) -> Iterable[Cause]:
     return ()
 
 
+def no_warnings(obj: Json) -> Iterable[str]:
+    """Find nothing strange about an object."""
+    return ()
+
+
 def no_update_causes(old: Json, new: Json) -> Iterable[Cause]:
     """Find nothing wrong with an update."""
     return ()
@@ -53,9 +58,11 @@ class BuiltinRules:
     """Check what may change from the old object to the new one."""
     validate_status: Callable[[Json, Json], Iterable[Cause]] = no_update_causes
     """Check a change of the status."""
+    warn: Callable[[Json], Iterable[str]] = no_warnings
+    """Say what is allowed, but probably not meant."""
     has_status: bool = True
     """Whether status is a subresource."""
-    initial_status: Callable[[Json], Json | None] | None = None
+    initial_status: Callable[[Json, Context], Json | None] | None = None
     """The status of a new object; where absent, what the client sent stays."""
 
     @property
@@ -81,9 +88,9 @@ class BuiltinRules:
     def for_create(self, obj: Json, context: Context) -> Admitted:
         """See `Rules.for_create`."""
         if self.initial_status is not None:
-            _set(obj, "status", self.initial_status(obj))
+            _set(obj, "status", self.initial_status(obj, context))
         self.prepare(obj, context)
-        return Admitted(obj, tuple(self.validate(obj)))
+        return Admitted(obj, tuple(self.validate(obj)), tuple(self.warn(obj)))
 
     def for_update(self, old: Json, new: Json, subresource: str, context: Context) -> Admitted:
         """See `Rules.for_update`."""
@@ -94,7 +101,7 @@ class BuiltinRules:
         if self.has_status:
             _set(new, "status", old.get("status"))
         self.prepare_update(old, new)
-        return Admitted(new, (*self.validate(new), *self.validate_update(old, new)))
+        return Admitted(new, (*self.validate(new), *self.validate_update(old, new)), tuple(self.warn(new)))
 
 
 def _own(new: Json) -> Json:

@@ -66,9 +66,9 @@ def allocate(service: Json, context: Context) -> None:
 
 
 def cluster_address(key: str) -> str:
-    """Derive an address in 10.96.0.0/12 from a service's namespace and name; nothing has to be remembered for it."""
-    number = 256 + zlib.crc32(key.encode()) % (2**20 - 512)
-    return f"10.{96 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+    """Derive an address in 10.96.0.0/16 from a service's namespace and name; nothing has to be remembered for it."""
+    number = 256 + zlib.crc32(key.encode()) % (2**16 - 512)
+    return f"10.96.{number >> 8}.{number & 255}"
 
 
 def _node_port(key: str) -> int:
@@ -179,7 +179,7 @@ def _addresses(spec: Json) -> Iterator[Cause]:
         yield invalid("spec.clusterIPs", addresses, said)
     for index, address in enumerate(addresses):
         if address != "None" and not _is_address(address):
-            said = "must be empty, 'None', or a valid IP address"
+            said = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
             yield invalid(f"spec.clusterIPs[{index}]", address, said)
 
 
@@ -215,13 +215,26 @@ def update_causes(old: Json, new: Json) -> Iterator[Cause]:
             yield invalid(f"spec.clusterIPs[{index}]", after, "may not change once set")
 
 
+def service_warnings(service: Json) -> Iterator[str]:
+    """Name settings that have no effect."""
+    spec = service["spec"]
+    if spec.get("clusterIP") == "None":
+        if spec.get("loadBalancerIP"):
+            yield "spec.loadBalancerIP is ignored for headless services"
+        if spec.get("externalIPs"):
+            yield "spec.externalIPs is ignored for headless services"
+        if spec["sessionAffinity"] != "None":
+            yield "spec.SessionAffinity is ignored for headless services"
+
+
 SERVICE_RULES = BuiltinRules(
     "io.k8s.api.core.v1.Service",
     "v1",
     default=default_service,
     prepare=allocate,
     prepare_update=carry_over,
-    initial_status=lambda service: {"loadBalancer": {}},
+    initial_status=lambda service, context: {"loadBalancer": {}},
     validate=service_causes,
     validate_update=update_causes,
+    warn=service_warnings,
 )

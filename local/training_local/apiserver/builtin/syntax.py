@@ -12,8 +12,8 @@ def data_key(text: str) -> list[str]:
     found = ["must be no more than 253 characters"] if len(text) > 253 else []
     if not re.fullmatch(_KEY, text):
         found.append(
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', or "
-            f"'KEY_NAME', or 'key-name', regex used for validation is '{_KEY}')"
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY}')"
         )
     if text in (".", ".."):
         found.append(f"must not be '{text}'")
