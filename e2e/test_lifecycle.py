@@ -34,8 +34,6 @@ async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
 async def test_a_missing_crd_is_waited_for_while_other_kinds_run(
     cluster: Cluster, jobs: Namespace, tmp_path: Path
 ) -> None:
-    if cluster.provider == "local":
-        pytest.skip("the embedded API server serves the job kinds always")
     cluster.run_kubectl("delete", "-f", str(JAX_CRD))
     with ExitStack() as stack:
         stack.callback(cluster.apply_crds, JAX_CRD)

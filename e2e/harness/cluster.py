@@ -33,7 +33,7 @@ class Cluster:
 
     def apply_crds(self, files: Path = CRDS) -> None:
         """Apply our CRDs, a folder or one file, and wait until their kinds are served."""
-        self.run_kubectl("apply", "--server-side", "--force-conflicts", "-f", str(files))
+        self.run_kubectl("apply", "-f", str(files))
         # First for any status: of an object without one, `kubectl wait` does not ask for conditions but fails.
         self.run_kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}", "-f", str(files), "--timeout=30s")
         self.run_kubectl("wait", "--for=condition=Established", "-f", str(files), "--timeout=30s")

@@ -11,8 +11,9 @@ from e2e.harness.bare import bare
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.kind import kind
+from e2e.harness.local import local
 
-PROVIDERS = ("bare", "kind", "existing")
+PROVIDERS = ("bare", "kind", "existing", "local")
 
 
 def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextManager[Cluster]:
@@ -22,6 +23,8 @@ def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextMan
             return bare()
         case "kind":
             return kind()
+        case "local":
+            return local()
         case "existing":
             return existing(kubeconfig)
     raise HarnessError(f"unknown provider {provider!r}: choose one of {', '.join(PROVIDERS)}")

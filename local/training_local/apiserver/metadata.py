@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from training_local.apiserver import names
@@ -12,6 +12,7 @@ from training_local.apiserver.errors import (
     bad_request,
     forbidden_value,
     invalid,
+    json_kind,
     quoted,
     required,
 )
@@ -20,7 +21,7 @@ from training_local.apiserver.state import State
 
 ANNOTATION_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
-_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _OWNER_FIELDS = {
     "apiVersion": str,
     "kind": str,
@@ -89,17 +90,19 @@ class _Fits:
         if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
             return
         kind, version = self._type.kind, self._type.version
-        said = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+        field = f"ObjectMeta.{path.removeprefix('metadata.') if self._type.custom else path}"
+        if path == "metadata" and not self._type.custom:
+            field = f"{kind}.metadata"
         raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal {said} '
-            f"into Go struct field ObjectMeta.{path} of type {_GO_NAMES[expected]}"
+            f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal {json_kind(value)} '
+            f"into Go struct field {field} of type {'v1.ObjectMeta' if path == 'metadata' else _GO_NAMES[expected]}"
         )
 
 
 def for_create(obj: Json, type: ResourceType, namespace: str, state: State) -> None:
     """Fill in what the server owns in a new object's metadata, in place."""
     meta: Json = obj["metadata"]
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"):
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"):
         meta.pop(name, None)
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = state.generated_name(meta["generateName"])
@@ -112,9 +115,12 @@ def for_create(obj: Json, type: ResourceType, namespace: str, state: State) -> N
 
 
 def for_update(old: Json, new: Json, subresource: str, type: ResourceType) -> None:
-    """Fill in what an update may leave out, and count the generation, in place."""
+    """Fill in what an update may leave out, and take back what it may not change, in place."""
     was, meta = old["metadata"], new["metadata"]
-    for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"):
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if name in was:
+            meta[name] = was[name]
+    for name in ("uid", "deletionGracePeriodSeconds"):
         if not meta.get(name) and name in was:
             meta[name] = was[name]
     meta.pop("generation", None)
@@ -145,13 +151,13 @@ def create_causes(obj: Json, type: ResourceType) -> list[Cause]:
         causes.append(required("metadata.name", "name or generateName is required"))
     else:
         causes += _each("metadata.name", meta["name"], check)
-    return causes + _common_causes(meta)
+    return causes + _common_causes(meta, type)
 
 
 def update_causes(old: Json, new: Json, type: ResourceType) -> list[Cause]:
     """Return what is wrong with the metadata of an update."""
     was, meta = old["metadata"], new["metadata"]
-    causes = _common_causes(meta)
+    causes = _common_causes(meta, type)
     causes += [
         invalid(f"metadata.{name}", meta.get(name), "field is immutable")
         for name in _IMMUTABLE
@@ -165,7 +171,7 @@ def update_causes(old: Json, new: Json, type: ResourceType) -> list[Cause]:
     return causes
 
 
-def _common_causes(meta: Json) -> list[Cause]:
+def _common_causes(meta: Json, type: ResourceType) -> list[Cause]:
     causes: list[Cause] = []
     for key, value in meta.get("labels", {}).items():
         causes += _each("metadata.labels", key, names.qualified_name)
@@ -180,31 +186,35 @@ def _common_causes(meta: Json) -> list[Cause]:
             )
         )
     causes += _owner_causes(meta.get("ownerReferences", ()))
-    for name in meta.get("finalizers", ()):
+    for number, name in enumerate(meta.get("finalizers", ())):
         causes += _each("metadata.finalizers", name, names.qualified_name)
-        if "/" not in name and name not in STANDARD_FINALIZERS:
+        # A rule of the builtin kinds; definitions of custom resources have a server, and a finalizer, of their own.
+        builtin = not type.custom and type.group != "apiextensions.k8s.io"
+        if builtin and "/" not in name and name not in STANDARD_FINALIZERS:
             said = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(invalid("metadata.finalizers", name, said))
+            causes.append(invalid(f"metadata.finalizers[{number}]", name, said))
     return causes
 
 
-def _owner_causes(owners: Iterable[Json]) -> list[Cause]:
-    causes: list[Cause] = []
-    controller: str | None = None
-    for number, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{number}]"
+def _owner_causes(owners: Sequence[Json]) -> list[Cause]:
+    path, causes = "metadata.ownerReferences", list[Cause]()
+    for owner in owners:
+        version = owner.get("apiVersion", "")
+        if not version or version.count("/") > 1:
+            causes.append(invalid(f"{path}.apiVersion", version, "version must not be empty"))
         causes += [
             invalid(f"{path}.{name}", "", "must not be empty")
-            for name in ("apiVersion", "kind", "name", "uid")
+            for name in ("kind", "name", "uid")
             if not owner.get(name)
         ]
-        if owner.get("controller"):
-            if controller is not None:
-                said = 'Only one reference can have Controller set to true. Found "true" in references for '
-                causes.append(
-                    invalid("metadata.ownerReferences", list(owners), f"{said}{controller} and {owner['name']}")
-                )
-            controller = controller or owner.get("name", "")
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        shown = [{name: owner[name] for name in _OWNER_FIELDS if name in owner} for owner in owners]
+        said = (
+            "Only one reference can have Controller set to true. "
+            f'Found "true" in references for {controllers[0]} and {controllers[1]}'
+        )
+        causes.append(invalid(path, shown, said))
     return causes
 
 
