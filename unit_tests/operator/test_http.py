@@ -1,5 +1,6 @@
 import asyncio
 import random
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from training_operator.kube.config import ClusterConfig
 from training_operator.kube.credentials import Credentials, Fixed, TokenFile
 from training_operator.kube.errors import NotFound
 from training_operator.kube.flow import FairGate
-from training_operator.kube.http import HttpTransport
+from training_operator.kube.http import HttpTransport, open_socket
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import MERGE_PATCH, Request
 
@@ -61,6 +62,12 @@ async def test_connections_are_kept(tmp_path: Path) -> None:
             await transport.request(Request("GET", "/"))
         assert len(peer.connections) == 1
         assert "Authorization" not in peer.requests[0].headers
+
+
+def test_a_peer_that_vanishes_is_noticed_by_keep_alive() -> None:
+    with open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
 
 
 async def test_refusals_are_answers(tmp_path: Path) -> None:
