@@ -49,6 +49,15 @@ async def test_new_work_passes_old_objects() -> None:
     assert await empty(queue)
 
 
+async def test_an_outbid_entry_does_not_hand_out_a_key_that_is_out() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a", priority=LOW)
+    queue.add("a")
+    await taken(queue)
+    queue.add("a")
+    assert await empty(queue)
+
+
 async def test_of_several_times_the_earliest_counts() -> None:
     queue, loop = WorkQueue[str](), asyncio.get_running_loop()
     queue.add_after("a", 50)
