@@ -121,28 +121,30 @@ async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unuse
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    held = asyncio.Event()
+    leading, releasing = asyncio.Event(), asyncio.Event()
+    lease: dict[str, Any] = {
+        "metadata": {"name": "l", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+        "spec": {},
+    }
 
-    async def slow_lease(request: web.Request) -> web.StreamResponse:
-        if "/leases" in request.path:
-            if request.method == "PUT":
-                held.set()
+    async def lease_that_cannot_be_released(request: web.Request) -> web.StreamResponse:
+        if "/leases" not in request.path:
+            return await empty_cluster(request)
+        if request.method == "PUT":
+            lease["spec"] = (await request.json())["spec"]
+            leading.set()
+            if lease["spec"]["holderIdentity"] == "":
+                releasing.set()
                 await asyncio.Event().wait()
-            body = {
-                "metadata": {"name": "l", "namespace": "n", "uid": "u", "resourceVersion": "1"},
-                "spec": {"holderIdentity": ""},
-            }
-            return web.json_response(body)
-        return await empty_cluster(request)
+        return web.json_response(lease)
 
-    async with cluster(tmp_path, slow_lease) as (_, config):
+    async with cluster(tmp_path, lease_that_cannot_be_released) as (_, config):
         addresses = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
         async with operator("run", f"--kubeconfig={config}", *addresses, "--leader-elect") as process:
-            await asyncio.wait_for(held.wait(), 30)
-            os.kill(process.pid, signal.SIGSTOP)  # both signals arrive before the first can be answered
+            await asyncio.wait_for(leading.wait(), 30)
             process.terminate()
+            await asyncio.wait_for(releasing.wait(), 30)
             process.send_signal(signal.SIGINT)
-            os.kill(process.pid, signal.SIGCONT)
             assert await asyncio.wait_for(process.wait(), 10) == 1
 
 
