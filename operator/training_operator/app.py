@@ -85,6 +85,7 @@ class App:
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
+        self._following: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
         self._client = KubeClient(transport, FairGate(bucket=bucket), self._rng, self.metrics.count_request)
@@ -134,9 +135,9 @@ class App:
 
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
-            following = [tasks.create_task(each.run()) for each in self._reflectors]
-            following.append(tasks.create_task(self._events.run()))
-            acting = tasks.create_task(self._act())
+            self._start_following(tasks)
+            sending = tasks.create_task(self._events.run())
+            acting = tasks.create_task(self._act(tasks))
             await stop.wait()
             self._stopping = True
             await self._wind_down()
@@ -144,13 +145,26 @@ class App:
             await asyncio.wait([acting])
             if self._elector is not None:
                 await self._elector.release()
-            for task in following:
+            for task in (*self._following, sending):
                 task.cancel()
 
-    async def _act(self) -> None:
+    def _start_following(self, tasks: asyncio.TaskGroup) -> None:
+        self._following = [tasks.create_task(each.run()) for each in self._reflectors]
+
+    async def _follow_anew(self, tasks: asyncio.TaskGroup) -> None:
+        """Fill all caches from what the server has now: what they hold may be older than what the last leader did."""
+        for task in self._following:
+            task.cancel()
+        await asyncio.wait(self._following)
+        for reflector in self._reflectors:
+            reflector.forget()
+        self._start_following(tasks)
+
+    async def _act(self, following: asyncio.TaskGroup) -> None:
         """Lead, if asked to, and run the controllers while leading."""
         if self._elector is not None:
             await self._elector.acquire()
+            await self._follow_anew(following)
         async with asyncio.TaskGroup() as tasks:
             if self._elector is not None:
                 tasks.create_task(self._elector.keep())

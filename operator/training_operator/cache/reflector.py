@@ -93,6 +93,11 @@ class Reflector(Generic[R]):
         """When the server was last heard of, or spoken to, by the clock of the event loop."""
         return self._progress
 
+    def forget(self) -> None:
+        """Let the next `run` begin with everything the server has then; it is not settled until that is there."""
+        self._resume = False
+        self.settled.clear()
+
     async def run(self) -> None:
         """Follow the resource until cancelled; no answer of the server ends it."""
         clock = asyncio.get_running_loop().time
