@@ -54,6 +54,8 @@ class FaultyTransport:
         """What this test refuses, beside what chance does."""
         self.lose_answer: Callable[[Request], bool] = lambda request: False
         """Which answers this test loses, beside those that chance does."""
+        self.frozen: Callable[[Request], bool] = lambda request: False
+        """Which watches deliver nothing any more."""
         self.die_after = die_after
         self._observe = observe
         self.died = asyncio.Event()
@@ -99,14 +101,16 @@ class FaultyTransport:
             yield Stream(refusal.status, _nothing(), refusal.body, refusal.headers)
             return
         async with self._inner.stream(request) as stream:
-            yield Stream(stream.status, self._lines(stream.lines), stream.body, stream.headers)
+            yield Stream(stream.status, self._lines(request, stream.lines), stream.body, stream.headers)
 
     async def close(self) -> None:
         """The server belongs to the test."""
 
-    async def _lines(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _lines(self, request: Request, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for line in lines:
             await self._live()
+            if self.frozen(request):
+                await asyncio.get_running_loop().create_future()
             if self._happens(self.faults.slow_watch):
                 await asyncio.sleep(self._rng.random() * self.faults.watch_delay)
                 await self._live()

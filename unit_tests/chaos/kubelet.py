@@ -1,0 +1,51 @@
+"""A kubelet that runs pods as a scenario says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+
+from unit_tests.chaos.scenario import Scenario, Slot
+from unit_tests.simulation.api import Api, Json, Refused
+from unit_tests.simulation.audit import TWIN
+from unit_tests.simulation.kubelet import Kubelet
+
+from training_api.constants import JOB_NAME_LABEL, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
+
+
+class ScriptedKubelet(Kubelet):
+    """Pods start, run for a while, and end with the next exit code of their replica."""
+
+    def __init__(self, api: Api, now: Callable[[], datetime], scenario: Scenario) -> None:
+        super().__init__(api, now, grace=0.7)
+        self._scenario = scenario
+        self._ended: Counter[Slot] = Counter()
+
+    async def _live(self, pod: Json) -> None:
+        slot, uid = slot_of(pod), pod["metadata"]["uid"]
+        if TWIN in pod["metadata"].get("annotations", {}):
+            # A twin is only run if nobody removes it.
+            await asyncio.sleep(30)
+        await self._bind(pod)
+        await asyncio.sleep(0.5)
+        with contextlib.suppress(Refused):
+            await self.tell(pod, "Running", {"running": {"startedAt": self._time()}})
+        await asyncio.sleep(self._scenario.run_time(slot, self._ended[slot]))
+        if uid in self._leaving:
+            return
+        exits, attempt = self._scenario.exits.get(slot, []), self._ended[slot]
+        code = exits[attempt] if attempt < len(exits) else 0
+        ended = {"exitCode": code, "startedAt": self._time(), "finishedAt": self._time()}
+        with contextlib.suppress(Refused):
+            stored = await self.tell(pod, "Failed" if code else "Succeeded", {"terminated": ended})
+            if "deletionTimestamp" not in stored["metadata"]:
+                self._ended[slot] += 1
+
+
+def slot_of(pod: Json) -> Slot:
+    """The place of a pod in its job."""
+    labels = pod["metadata"]["labels"]
+    return labels[JOB_NAME_LABEL], labels[REPLICA_TYPE_LABEL], int(labels[REPLICA_INDEX_LABEL])

@@ -1,0 +1,255 @@
+"""Playing a scenario, with and without disturbances, and telling what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from unit_tests.chaos.kubelet import ScriptedKubelet
+from unit_tests.chaos.scenario import Scenario, UserAction
+from unit_tests.simulation.api import Json, Refused
+from unit_tests.simulation.audit import ENDS, TWIN, is_live
+from unit_tests.simulation.cluster import Cluster, cluster, now
+from unit_tests.simulation.faults import Faults
+from unit_tests.simulation.process import SETTINGS, Process
+
+DISTURBED = 45.0
+"""Virtual seconds for which there are disturbances."""
+PATIENCE = 900.0
+"""Virtual seconds for everything to come right afterwards; back-offs last up to five minutes."""
+CAP = 64 + 8
+"""Most requests in flight: those of jobs, and urgent ones."""
+
+FEW = SETTINGS.model_copy(update={"controller_threads": 4})
+"""More workers than there are jobs only cost time."""
+
+Summary = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What is left at the end, by job, and what went wrong on the way."""
+
+    jobs: dict[str, Summary]
+    complaints: list[str] = field(default_factory=list)
+
+
+async def undisturbed(scenario: Scenario) -> Played:
+    """One operator, a perfect network, nobody interferes."""
+    async with _stage(scenario) as world:
+        process = world.operator(settings=FEW)
+        users = asyncio.create_task(_use(world, scenario))
+        await asyncio.sleep(DISTURBED)
+        await users
+        await _settled(world, scenario)
+        return Played(await _summaries(world, scenario), [*world.audit.complaints, *process.complaints])
+
+
+async def disturbed(scenario: Scenario, truth: Played) -> Played:
+    """Everything that can go wrong does, for a while; then everything has to become as in `truth`."""
+    rng = random.Random(f"chaos {scenario.seed}")
+    async with _stage(scenario) as world:
+        chaos = Chaos(world, rng)
+        tasks = [asyncio.create_task(each) for each in (*chaos.supervisors(), chaos.interfere(), chaos.shake())]
+        users = asyncio.create_task(_use(world, scenario))
+        await asyncio.sleep(DISTURBED)
+        await users
+        chaos.calm()
+        clock = asyncio.get_running_loop().time
+        end = clock() + PATIENCE
+        while complaints := _differences(truth, seen := await _summaries(world, scenario)) + _leftovers(world, seen):
+            if clock() > end:
+                break
+            await asyncio.sleep(2)
+        complaints += world.audit.complaints
+        for task in tasks:
+            task.cancel()
+        failed = [e for e in await asyncio.gather(*tasks, return_exceptions=True) if isinstance(e, Exception)]
+        complaints += [f"a process ended with {error!r}" for error in failed]
+        complaints += [text for process in world.processes for text in process.complaints]
+        return Played(seen, complaints)
+
+
+def _stage(scenario: Scenario) -> AbstractAsyncContextManager[Cluster]:
+    """Without checks of specs: all of them are good, and checking takes a third of the time."""
+    return cluster(scenario.seed, checks=False, kubelet=lambda api: ScriptedKubelet(api, now, scenario))
+
+
+class Chaos:
+    """The disturbances of one seed."""
+
+    def __init__(self, world: Cluster, rng: random.Random) -> None:
+        self._world = world
+        self._rng = rng
+        self._elects = rng.random() < 0.2
+        self._quiet = False
+
+    def supervisors(self) -> list[Any]:
+        """What keeps operator processes running: one, or two that elect a leader."""
+        return [self._supervise(f"operator-{number}") for number in range(2 if self._elects else 1)]
+
+    def calm(self) -> None:
+        """No disturbances from now on."""
+        self._quiet = True
+        for process in self._world.processes:
+            process.transport.faults = Faults()
+            process.transport.die_after = None
+
+    async def _supervise(self, identity: str) -> None:
+        rng, settings = self._rng, FEW.model_copy(update={"leader_elect": self._elects})
+        while True:
+            process = self._world.operator(
+                Faults() if self._quiet else self._faults(),
+                die_after=None if self._quiet or rng.random() < 0.3 else rng.randint(1, 25),
+                identity=f"{identity}-{len(self._world.processes)}",
+                settings=settings,
+            )
+            await process.over()
+            await process.kill()
+            await asyncio.sleep(rng.uniform(0, 4))
+
+    async def shake(self) -> None:
+        """Change the weather, cut a process off, pull a plug."""
+        rng = self._rng
+        while not self._quiet:
+            await asyncio.sleep(rng.uniform(1, 15))
+            if self._quiet or not (alive := [each for each in self._world.processes if each.alive]):
+                continue
+            process, choice = rng.choice(alive), rng.random()
+            if choice < 0.3:
+                process.transport.died.set()
+            elif choice < 0.45:
+                await self._cut_off(process)
+            else:
+                process.transport.faults = self._faults()
+
+    async def _cut_off(self, process: Process) -> None:
+        process.transport.faults = Faults(lost_request=1.0, dropped_watch=1.0)
+        await asyncio.sleep(self._rng.uniform(1, 25))
+        process.transport.faults = Faults()
+
+    async def interfere(self) -> None:
+        """Delete pods, and put others beside them."""
+        rng = self._rng
+        while True:
+            await asyncio.sleep(rng.uniform(1, 12))
+            if self._quiet:
+                return
+            pods = [pod for pod in await self._world.api.list("Pod") if is_live(pod)]
+            if not pods:
+                continue
+            pod = rng.choice(pods)
+            with contextlib.suppress(Refused):
+                if rng.random() < 0.25:
+                    await self._world.api.create(_twin(pod))
+                else:
+                    options = {"gracePeriodSeconds": 0} if rng.random() < 0.3 else {}
+                    await self._world.api.delete("Pod", pod["metadata"]["name"], **options)
+
+    def _faults(self) -> Faults:
+        def likely(most: float) -> float:
+            return self._rng.uniform(0, most) if self._rng.random() < 0.4 else 0.0
+
+        return Faults(
+            conflict=likely(0.4),
+            too_many=likely(0.2),
+            server_error=likely(0.2),
+            lost_request=likely(0.15),
+            lost_answer=likely(0.15),
+            dropped_watch=likely(0.1),
+            slow_watch=likely(0.5),
+            latency=self._rng.choice([0.0, 0.01, 0.5]),
+        )
+
+
+def _twin(pod: Json) -> Json:
+    meta = pod["metadata"]
+    copied = {key: meta[key] for key in ("namespace", "labels", "ownerReferences")}
+    metadata = {**copied, "generateName": f"{meta['name']}-", "annotations": {TWIN: "true"}}
+    spec = {"containers": [{"name": "twin", "image": "trainer:1"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+async def _use(world: Cluster, scenario: Scenario) -> None:
+    """What the users do."""
+    for job in scenario.jobs:
+        await world.api.create(job)
+    async with asyncio.TaskGroup() as group:
+        for action in scenario.actions:
+            group.create_task(_act(world, action))
+
+
+async def _act(world: Cluster, action: UserAction) -> None:
+    await asyncio.sleep(action.at)
+    with contextlib.suppress(Refused):
+        if action.patch is None:
+            await world.api.delete(action.kind, action.job)
+        else:
+            await world.api.patch(action.kind, action.job, action.patch)
+
+
+async def _settled(world: Cluster, scenario: Scenario) -> None:
+    """Wait until two looks, some time apart, see the same finished jobs."""
+    before: dict[str, Summary] = {}
+    for _ in range(100):
+        await asyncio.sleep(15)
+        seen = await _summaries(world, scenario)
+        if seen == before and all("end" in summary or "gone" in summary for summary in seen.values()):
+            return
+        before = seen
+    raise AssertionError(f"without any disturbance the jobs do not end: {before}")
+
+
+async def _summaries(world: Cluster, scenario: Scenario) -> dict[str, Summary]:
+    return {job["metadata"]["name"]: await _summary(world, scenario, job) for job in scenario.jobs}
+
+
+async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
+    """What must be the same in the end, whatever happened on the way."""
+    name = wanted["metadata"]["name"]
+    pods = [pod for pod in await world.api.list("Pod") if pod["metadata"]["name"].startswith(f"{name}-")]
+    services = [each for each in await world.services() if each.startswith(f"{name}-")]
+    job = await world.api.get(wanted["kind"], name)
+    if job is None:
+        return {"gone": True, "pods": len(pods), "services": services}
+    conditions = job.get("status", {}).get("conditions", [])
+    summary: Summary = {"services": services, "live": [p["metadata"]["name"] for p in pods if is_live(p)]}
+    for condition in conditions:
+        if condition["type"] in ENDS and condition["status"] == "True":
+            summary |= {"end": condition["reason"] if name not in scenario.open_ended else "one or the other"}
+    if name in scenario.timely:
+        return summary
+    counters = job.get("status", {}).get("replicaStatuses", {}).get("Worker", {})
+    failures = world.audit.failures[job["metadata"]["uid"], "worker"]
+    return summary | {
+        "conditions": {c["type"]: c["status"] for c in conditions if c["type"] in ("Created", *ENDS)},
+        "counters": {key: counters.get(key, 0) for key in ("active", "succeeded", "failed", "completedIndexes")},
+        "uncounted": 0 if name in scenario.interrupted else len(failures) - counters.get("restarts", 0),
+    }
+
+
+def _differences(truth: Played, seen: dict[str, Summary]) -> list[str]:
+    return [
+        f"{name}: {key} should be {truth.jobs[name].get(key)} and is {summary.get(key)}"
+        for name, summary in seen.items()
+        for key in truth.jobs[name] | summary
+        if truth.jobs[name].get(key) != summary.get(key)
+    ]
+
+
+def _leftovers(world: Cluster, seen: dict[str, Summary]) -> list[str]:
+    """What processes should not hold any more, or should not have done."""
+    complaints = []
+    existing = sum("gone" not in summary for summary in seen.values())
+    for process in world.processes:
+        if process.transport.most_in_flight > CAP:
+            complaints.append(f"{process.transport.most_in_flight} requests were in flight")
+        if process.alive and (left := process.expected):
+            complaints.append(f"something is still expected of {left} jobs")
+        if process.alive and process.remembered > existing:
+            complaints.append(f"{process.remembered} jobs are remembered, but only {existing} exist")
+    return complaints

@@ -1,0 +1,92 @@
+"""Of two operators one acts; the other one takes over without doing anything twice (engine.md 20, K-21)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from unit_tests.simulation.cluster import Cluster, cluster
+from unit_tests.simulation.faults import Faults, status
+from unit_tests.simulation.jobs import counters, jax
+from unit_tests.simulation.process import SETTINGS
+
+pytestmark = pytest.mark.virtual_time
+
+ELECTING = SETTINGS.model_copy(update={"leader_elect": True})
+
+
+async def running_job(world: Cluster) -> None:
+    await world.api.create(jax(workers=2))
+    await asyncio.sleep(3)
+    for name in await world.pods():
+        await world.kubelet.running(name)
+    await asyncio.sleep(2)
+
+
+async def holder(world: Cluster) -> str:
+    (lease,) = await world.api.list("Lease")
+    return str(lease["spec"]["holderIdentity"])
+
+
+async def test_only_the_leader_writes() -> None:
+    async with cluster() as world:
+        world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        standby = world.operator(identity="b", settings=ELECTING)
+        await running_job(world)
+        assert await holder(world) == "a"
+        assert [r.method for r in standby.transport.sent if r.method != "GET"] == []
+        assert world.audit.complaints == []
+
+
+async def test_a_leader_that_stops_hands_over_at_once() -> None:
+    async with cluster() as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        world.operator(identity="b", settings=ELECTING)
+        await running_job(world)
+        await leader.stop()
+        await asyncio.sleep(4)
+        assert await holder(world) == "b"
+
+
+async def test_a_leader_that_is_cut_off_ends_before_the_other_one_begins() -> None:
+    async with cluster() as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        world.operator(identity="b", settings=ELECTING)
+        await running_job(world)
+        leader.transport.faults = Faults(lost_request=1.0)
+        await asyncio.sleep(12)
+        assert not leader.alive
+        leader.transport.faults = Faults()
+        await asyncio.sleep(10)
+        assert await holder(world) == "b"
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(3)
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
+        assert world.audit.complaints == []
+
+
+async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
+    """Its cache of pods lags: it still shows a failed pod that the last leader has counted and replaced."""
+    async with cluster() as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        standby = world.operator(identity="b", settings=ELECTING)
+        await running_job(world)
+        leader.transport.refuse = lambda request: (
+            status(500, "InternalError", "not yet") if request.method == "DELETE" else None
+        )
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(0.5)
+        clock = asyncio.get_running_loop().time
+        frozen_until = clock() + 15
+        standby.transport.frozen = lambda request: request.path == "/api/v1/pods" and clock() < frozen_until
+        leader.transport.refuse = lambda request: None
+        await asyncio.sleep(3)
+        await leader.kill()
+        await asyncio.sleep(40)
+        assert await holder(world) == "b"
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
+        assert world.audit.complaints == []
