@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+_NEXT = re.compile(r", (?=\d{3} )")
 PATIENCE = 20.0
 """Seconds until something that must happen is given up."""
 
@@ -69,10 +71,16 @@ class Player:
         return await self._record(method, path, {}, body, content_type)
 
     async def quietly(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json", **query: str
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        **query: str,
     ) -> Answer:
         """Send a request that does not belong to what is compared."""
-        return await self._call(method, path, query, body, content_type)
+        return await self._call(method, path, query, body, content_type, accept)
 
     async def until(self, path: str, holds: Callable[[Answer], bool]) -> Answer:
         """Ask for `path` until the answer is as wanted; nothing is written down."""
@@ -127,10 +135,9 @@ class Player:
     ) -> Answer:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": content_type, "Accept": accept}
-        async with self._session.request(
-            method, self._url(path), params=query, data=data, headers=headers
-        ) as response:
-            warnings = tuple(response.headers.getall("Warning", ()))
+        async with self._session.request(method, self._url(path), params=query, data=data, headers=headers) as response:
+            # Several may stand in one header.
+            warnings = tuple(each for line in response.headers.getall("Warning", ()) for each in _NEXT.split(line))
             return Answer(response.status, await _content(response), warnings)
 
     def _url(self, path: str) -> str:
@@ -174,7 +181,10 @@ async def _content(response: aiohttp.ClientResponse) -> Any:
 
 
 def _shown(query: Json) -> str:
-    return " ".join(f"{name}={value}" for name, value in query.items() if name != "continue")
+    shown = {name: value for name, value in query.items() if name != "continue"}
+    if shown.get("resourceVersion", "0") != "0" and shown["resourceVersion"].isdigit():
+        shown["resourceVersion"] = "<version>"
+    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 @asynccontextmanager

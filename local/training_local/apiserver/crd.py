@@ -199,8 +199,8 @@ def _cell(kind: str, value: Any, now: str) -> Any:
         return _printed(value)
     if kind == "date":
         try:
-            return age(value, now)
-        except (TypeError, ValueError):
+            return age(value, now) if isinstance(value, str) else None
+        except ValueError:
             return "<invalid>"
     if kind == "boolean" or isinstance(value, bool):
         return value if kind == "boolean" and isinstance(value, bool) else None

@@ -184,7 +184,7 @@ def _aggregated_version(version: str, types: Iterable[ResourceType]) -> Json:
 def _aggregated_resource(type: ResourceType) -> Json:
     told: Json = {
         "resource": type.plural,
-        "responseKind": {"group": type.group, "version": type.version, "kind": type.kind},
+        "responseKind": _response_kind(type),
         "scope": "Namespaced" if type.namespaced else "Cluster",
         "singularResource": type.singular,
         "verbs": sorted(type.verbs),
@@ -198,8 +198,17 @@ def _aggregated_resource(type: ResourceType) -> Json:
     return told
 
 
+def _response_kind(type: ResourceType) -> Json:
+    """Return the kind of a resource; of builtin ones the real server leaves group and version to the reader."""
+    group, version = (type.group, type.version) if type.custom else ("", "")
+    return {"group": group, "version": version, "kind": type.kind}
+
+
 def _aggregated_subresource(type: ResourceType, name: str) -> Json:
     sub = _SUBRESOURCES[name]
-    group, version = (type.group, type.version) if sub.group is None else (sub.group, sub.version)
-    kind = {"group": group, "version": version, "kind": sub.kind or type.kind}
+    kind = _response_kind(type)
+    if sub.group is not None:
+        kind |= {"group": sub.group, "version": sub.version}
+    if sub.kind:
+        kind["kind"] = sub.kind
     return {"subresource": name, "responseKind": kind, "verbs": list(sub.verbs)}

@@ -24,9 +24,10 @@ REFUSED = "the server rejected our request due to an error in our request"
 
 def require_patch_type(content_type: str, type: ResourceType) -> None:
     """Raise a 415 for a kind of patch that a type does not take."""
-    kinds = [kind for kind in _KINDS if not (type.custom and kind == STRATEGIC_MERGE_PATCH)]
-    if content_type not in kinds:
-        listed = ", ".join(kinds)
+    if content_type not in _KINDS:
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    if type.custom and content_type == STRATEGIC_MERGE_PATCH:
+        listed = f"{JSON_PATCH}, {MERGE_PATCH}, application/apply-patch+yaml"
         raise unsupported_media_type(
             f"the body of the request was in an unknown format - accepted media types include: {listed}"
         )
@@ -53,7 +54,7 @@ def _read(patch: bytes, expected: type, go_type: str) -> Any:
 
 
 def _json_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
-    operations = _read(patch, list, "jsonpatch.Patch")
+    operations = _read(patch, list, "[]handlers.jsonPatchOp")
     if len(operations) > OPERATIONS_LIMIT:
         said = f"The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {len(operations)}"
         raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {said}")

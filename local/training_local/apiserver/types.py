@@ -187,6 +187,7 @@ CORE = (
         create_on_update=True,
     ),
 )
+# Groups in the order in which the real server lists them.
 OTHERS = (
     _builtin(
         "events.k8s.io",
@@ -198,14 +199,6 @@ OTHERS = (
         selectable=NEW_EVENT_FIELDS,
         conversion=EventConversion(),
         stored_as=("", "events"),
-    ),
-    _builtin(
-        "coordination.k8s.io",
-        "leases",
-        LEASE_RULES,
-        columns.LEASE_COLUMNS,
-        create_on_update=True,
-        unconditional_update=False,
     ),
     _builtin(
         "autoscaling",
@@ -240,15 +233,6 @@ OTHERS = (
         for kind in ("RoleBinding", "ClusterRoleBinding")
     ),
     _builtin(
-        "scheduling.k8s.io",
-        "priorityclasses",
-        PRIORITY_CLASS_RULES,
-        columns.PRIORITY_CLASS_COLUMNS,
-        short_names=("pc",),
-        namespaced=False,
-        generation=True,
-    ),
-    _builtin(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
         DEFINITION_RULES,
@@ -258,6 +242,23 @@ OTHERS = (
         namespaced=False,
         unconditional_update=False,
         generation=True,
+    ),
+    _builtin(
+        "scheduling.k8s.io",
+        "priorityclasses",
+        PRIORITY_CLASS_RULES,
+        columns.PRIORITY_CLASS_COLUMNS,
+        short_names=("pc",),
+        namespaced=False,
+        generation=True,
+    ),
+    _builtin(
+        "coordination.k8s.io",
+        "leases",
+        LEASE_RULES,
+        columns.LEASE_COLUMNS,
+        create_on_update=True,
+        unconditional_update=False,
     ),
 )
 BUILTIN: tuple[ResourceType, ...] = (*CORE, *OTHERS)

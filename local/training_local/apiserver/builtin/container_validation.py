@@ -71,8 +71,6 @@ def init_containers(spec: Json, volumes: Collection[str], path: str) -> Iterator
     for index, container in enumerate(spec.get("initContainers", ())):
         here = f"{path}[{index}]"
         yield from _common(container, volumes, here)
-        if container.get("restartPolicy") != "Always":
-            yield from _own_restart_policy(container, here)
         if (name := container["name"]) in seen:
             yield duplicate(f"{here}.name", name)
         elif name:
@@ -248,6 +246,8 @@ def resources(wanted: Json, path: str) -> Iterator[Cause]:
 def _resource_name(name: str, path: str) -> Iterator[Cause]:
     if complaints := names.qualified_name(name):
         yield from (invalid(path, name, said) for said in complaints)
+        if "/" in name:
+            yield invalid(path, name, "doesn't follow extended resource name standard")
     elif "/" not in name and name not in STANDARD_RESOURCES and not name.startswith("hugepages-"):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
         yield invalid(path, name, "must be a standard resource for containers")
@@ -291,11 +291,6 @@ def _handler(handler: Json, path: str) -> Iterator[Cause]:
 def number_or_name(port: int | str, path: str) -> Iterator[Cause]:
     """Check a port given by number or by name."""
     return each(path, port, port_number if isinstance(port, int) else port_name)
-
-
-def _own_restart_policy(container: Json, path: str) -> Iterator[Cause]:
-    if (policy := container.get("restartPolicy")) is not None:
-        yield not_supported(f"{path}.restartPolicy", policy, ("Always",))
 
 
 def _host_port_conflicts(listed: Sequence[Json], path: str) -> Iterator[Cause]:

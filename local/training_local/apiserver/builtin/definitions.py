@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ from training_local.apiserver.resource_types import Context
 SCOPES = ("Cluster", "Namespaced")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 SCHEMA_TYPES = ("array", "boolean", "integer", "number", "object", "string")
-LIST_TYPES = ("atomic", "map", "set")
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\['(?P<key>[^']+)'\]")
+LIST_TYPES = ("atomic", "set", "map")
 
 
 def default_definition(definition: Json) -> None:
@@ -50,7 +52,18 @@ def definition_causes(definition: Json) -> Iterator[Cause]:
         yield not_supported("spec.scope", scope, SCOPES)
     versions = spec.get("versions") or []
     for index, version in enumerate(versions):
-        yield from _version_causes(version, f"spec.versions[{index}]")
+        path = f"spec.versions[{index}]"
+        if complaints := names.label_1035(version["name"]):
+            yield invalid(f"{path}.name", version["name"], ",".join(complaints))
+            if index == 0:
+                yield invalid("spec.version", version["name"], ",".join(complaints))
+        if "schema" not in version or "openAPIV3Schema" not in version["schema"]:
+            yield required(f"{path}.schema.openAPIV3Schema")
+        elif len(versions) == 1:
+            # The real server's internal form has what all versions share in one place.
+            yield from _version_causes(version, "spec.validation.openAPIV3Schema", "spec")
+        else:
+            yield from _version_causes(version, f"{path}.schema.openAPIV3Schema", path)
     if len({version["name"] for version in versions}) < len(versions):
         yield invalid("spec.versions", versions, "must contain unique version names")
     if sum(version["storage"] for version in versions) != 1:
@@ -89,14 +102,8 @@ def _names_causes(given: Json) -> Iterator[Cause]:
         yield invalid(f"{path}.listKind", given["listKind"], "kind and listKind may not be the same")
 
 
-def _version_causes(version: Json, path: str) -> Iterator[Cause]:
-    if complaints := names.label_1035(version["name"]):
-        yield invalid(f"{path}.name", version["name"], ",".join(complaints))
-    schema = version.get("schema", {}).get("openAPIV3Schema")
-    if schema is None:
-        yield required(f"{path}.schema.openAPIV3Schema")
-    else:
-        yield from _root_causes(schema, f"{path}.schema.openAPIV3Schema")
+def _version_causes(version: Json, schema_path: str, path: str) -> Iterator[Cause]:
+    yield from _root_causes(version["schema"]["openAPIV3Schema"], schema_path)
     for index, column in enumerate(version.get("additionalPrinterColumns", ())):
         yield from _column_causes(column, f"{path}.additionalPrinterColumns[{index}]")
 
@@ -196,10 +203,27 @@ def _rule_causes(schema: Json, path: str) -> Iterator[Cause]:
         if not rule["rule"].strip():
             yield required(f"{here}.rule", "rule is not specified")
             continue
+        if (target := rule.get("fieldPath")) and not _leads_somewhere(schema, target):
+            yield invalid(f"{here}.fieldPath", target, "must be a valid path")
         try:
             compile_rule(rule)
         except CompileError as error:
             yield invalid(f"{here}.rule", rule["rule"], f"compilation failed: {error}")
+
+
+def _leads_somewhere(schema: Json, path: str) -> bool:
+    """Whether a path goes down known properties, or into maps by `.key` or `['key']`."""
+    position, here = 0, schema
+    while position < len(path):
+        step = _STEP.match(path, position)
+        if step is None:
+            return False
+        position = step.end()
+        inner = here.get("properties", {}).get(step["name"] or step["key"], here.get("additionalProperties"))
+        if not isinstance(inner, dict):
+            return False
+        here = inner
+    return True
 
 
 def update_causes(old: Json, new: Json) -> Iterator[Cause]:

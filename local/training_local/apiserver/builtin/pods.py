@@ -54,11 +54,17 @@ def quality_of_service(spec: Json) -> str:
 def admit(pod: Json, context: Context) -> None:
     """Apply the admission plugins that are on by default: tolerations of lost nodes, and priority."""
     _tolerate_lost_nodes(pod["spec"])
-    for container in pod["spec"].get("containers") or ():
-        # Restart rules of containers are behind a feature gate that is off by default.
-        container.pop("restartPolicy", None)
-        container.pop("restartPolicyRules", None)
+    _drop_restart_rules(pod["spec"])
     _set_priority(pod, context)
+
+
+def _drop_restart_rules(spec: Json) -> None:
+    """Drop what is behind a feature gate that is off by default: only sidecars have a restart policy of their own."""
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            container.pop("restartPolicyRules", None)
+            if kind == "containers" or container.get("restartPolicy") != "Always":
+                container.pop("restartPolicy", None)
 
 
 def _tolerate_lost_nodes(spec: Json) -> None:
@@ -100,6 +106,7 @@ def _set_priority(pod: Json, context: Context) -> None:
 def carry_over(old: Json, new: Json) -> None:
     """Keep the class of service where a status leaves it out; tolerate lost nodes even if an update does not."""
     _tolerate_lost_nodes(new["spec"])
+    _drop_restart_rules(new["spec"])
     if quality := old.get("status", {}).get("qosClass"):
         new.setdefault("status", {}).setdefault("qosClass", quality)
 

@@ -72,7 +72,8 @@ def _own_causes(schema: Json, value: Any, path: str) -> Iterator[Cause]:
     if wanted and found not in wanted and not _acceptable(schema, value, found, wanted):
         said = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
         yield type_invalid(path, found, said)
-        return
+        if found != "number":
+            return
     if value is None:
         return
     if isinstance(value, str):

@@ -83,10 +83,13 @@ def _prune_object(level: Structural, value: Json, where: Where, dropped: list[st
 
 
 def fill(level: Structural, value: Any) -> None:
-    """Drop nulls that may not be, and fill in defaults, in place."""
+    """Drop nulls that may not be, and fill in defaults, in place; whole numbers lose their decimal point."""
     if isinstance(value, dict):
         for key in [key for key, inner in value.items() if inner is None and _may_not_be_null(level, key)]:
             del value[key]
+        for key, inner in value.items():
+            if isinstance(inner, float) and inner.is_integer():
+                value[key] = int(inner)
         for key, default in level.defaults:
             if key not in value:
                 value[key] = deepcopy(default)
