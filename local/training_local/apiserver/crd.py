@@ -85,9 +85,9 @@ class CustomRules:
         for path in (self.scale.replicas, self.scale.status_replicas) if self.scale else ():
             for count in JsonPath(path).find(obj):
                 if isinstance(count, int) and count < 0:
-                    yield invalid(path.removeprefix("."), count, "should be a non-negative integer")
+                    yield invalid(path, count, "should be a non-negative integer")
                 elif isinstance(count, int) and count > INT32_MAX:
-                    yield invalid(path.removeprefix("."), count, f"should be less than or equal to {INT32_MAX}")
+                    yield invalid(path, count, f"should be less than or equal to {INT32_MAX}")
 
 
 def _only_new(causes: Iterator[Cause], structural: Structural, old: Json | None) -> Iterator[Cause]:

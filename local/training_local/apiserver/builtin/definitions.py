@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from training_local.apiserver import names
 from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.custom.cel import CompileError, compile_rule
+from training_local.apiserver.custom.cel import PathError as FieldPathError
 from training_local.apiserver.custom.json_path import JsonPath, PathError
 from training_local.apiserver.custom.schema_validation import schema_causes
 from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
@@ -18,7 +18,6 @@ from training_local.apiserver.resource_types import Context
 SCOPES = ("Cluster", "Namespaced")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 SCHEMA_TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\['(?P<key>[^']+)'\]")
 LIST_TYPES = ("atomic", "set", "map")
 
 
@@ -192,38 +191,25 @@ def _default_causes(schema: Json, path: str) -> Iterator[Cause]:
     default: Any = schema.get("default")
     if default is None:
         return
-    for cause in schema_causes(compile_schema(schema), default, in_root=False):
+    for cause in schema_causes(compile_schema(schema), default):
         place = f"{path}.default{'.' + cause.field if cause.field else ''}"
         yield Cause(cause.reason, cause.message, place)
 
 
 def _rule_causes(schema: Json, path: str) -> Iterator[Cause]:
-    for index, rule in enumerate(schema.get("x-kubernetes-validations", ())):
+    rules = schema.get("x-kubernetes-validations", ())
+    level = compile_schema(schema if rules else {})
+    for index, rule in enumerate(rules):
         here = f"{path}.x-kubernetes-validations[{index}]"
         if not rule["rule"].strip():
             yield required(f"{here}.rule", "rule is not specified")
             continue
-        if (target := rule.get("fieldPath")) and not _leads_somewhere(schema, target):
-            yield invalid(f"{here}.fieldPath", target, "must be a valid path")
         try:
-            compile_rule(rule)
+            compile_rule(rule, level)
+        except FieldPathError as error:
+            yield invalid(f"{here}.fieldPath", str(error), "must be a valid path")
         except CompileError as error:
             yield invalid(f"{here}.rule", rule["rule"], f"compilation failed: {error}")
-
-
-def _leads_somewhere(schema: Json, path: str) -> bool:
-    """Whether a path goes down known properties, or into maps by `.key` or `['key']`."""
-    position, here = 0, schema
-    while position < len(path):
-        step = _STEP.match(path, position)
-        if step is None:
-            return False
-        position = step.end()
-        inner = here.get("properties", {}).get(step["name"] or step["key"], here.get("additionalProperties"))
-        if not isinstance(inner, dict):
-            return False
-        here = inner
-    return True
 
 
 def update_causes(old: Json, new: Json) -> Iterator[Cause]:

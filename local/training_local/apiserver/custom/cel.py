@@ -22,11 +22,16 @@ from training_local.apiserver.errors import Cause, Json, duplicate, forbidden_va
 
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _OLD_SELF = re.compile(r"\boldSelf\b")
+_STEP = re.compile(r"\.(?P<name>[^.\[]+)|\['(?P<key>[^']+)'\]")
 _MESSAGE_LIMIT = 5 * 1024
 
 
 class CompileError(Exception):
     """A rule that cannot be compiled; the text says why."""
+
+
+class PathError(Exception):
+    """A `fieldPath` that leads to no field of the schema."""
 
 
 def _is_quantity(text: str) -> bool:
@@ -74,7 +79,7 @@ class Rule:
     message_program: cel.Program | None
     reason: str
     field_path: str
-    """Below the place of the rule, without leading dot."""
+    """Below the place of the rule: `.field` for fields, `[key]` for entries of maps."""
     uses_old: bool
     optional_old: bool
 
@@ -88,8 +93,8 @@ def program(text: str) -> cel.Program:
         raise CompileError(str(error)) from None
 
 
-def compile_rule(declared: Json) -> Rule:
-    """Compile one entry of `x-kubernetes-validations`."""
+def compile_rule(declared: Json, level: Structural) -> Rule:
+    """Compile one entry of `x-kubernetes-validations`; raise `CompileError` if that cannot be done."""
     text = declared["rule"].strip()
     expression = declared.get("messageExpression", "")
     return Rule(
@@ -98,10 +103,24 @@ def compile_rule(declared: Json) -> Rule:
         message=declared.get("message", "").strip(),
         message_program=program(expression) if expression else None,
         reason=declared.get("reason", ""),
-        field_path=declared.get("fieldPath", "").removeprefix("."),
+        field_path=field_path(declared.get("fieldPath", ""), level),
         uses_old=_OLD_SELF.search(_STRING.sub("", text)) is not None,
         optional_old=bool(declared.get("optionalOldSelf")),
     )
+
+
+def field_path(text: str, level: Structural) -> str:
+    """Return where the `fieldPath` of a rule leads to, as causes write it; raise `PathError` if nowhere."""
+    position, shown = 0, ""
+    while position < len(text):
+        step = _STEP.match(text, position)
+        name = (step["name"] or step["key"]) if step else ""
+        inner = level.properties.get(name, level.additional)
+        if step is None or inner is None:
+            raise PathError(text)
+        shown += f".{name}" if name in level.properties else f"[{name}]"
+        position, level = step.end(), inner
+    return shown
 
 
 class RuleTree:
@@ -110,7 +129,7 @@ class RuleTree:
     def __init__(self, level: Structural, root: bool = True) -> None:
         self._level = level
         self._root = root
-        self._rules = [compile_rule(each) for each in level.schema.get("x-kubernetes-validations", ())]
+        self._rules = [compile_rule(each, level) for each in level.schema.get("x-kubernetes-validations", ())]
         self._type: str = level.schema.get("type", "")
         self._has_transitions = any(rule.uses_old for rule in self._rules)
         trees = ((name, RuleTree(each, root=False)) for name, each in level.properties.items())
@@ -145,13 +164,15 @@ class RuleTree:
                 yield from self._additional.causes(inner, old.get(key), f"{path}[{key}]")
 
     def _own_causes(self, value: Any, old: Any, path: str, changed: bool) -> Iterator[Cause]:
-        context = cel.Context(variables={"self": self._visible(value)}, functions=dict(FUNCTIONS))
-        if self._has_transitions and old is not None:
-            context.add_variable("oldSelf", self._visible(old))
+        now, before = self._visible(value), None if old is None else self._visible(old)
+        contexts: dict[bool, cel.Context] = {}
         for rule in self._rules:
             if (rule.uses_old and old is None and not rule.optional_old) or not (changed or rule.uses_old):
                 continue
-            if (cause := self._judge(rule, context, path)) is not None:
+            optional = rule.uses_old and rule.optional_old
+            if optional not in contexts:
+                contexts[optional] = _context(now, before, optional)
+            if (cause := self._judge(rule, contexts[optional], path)) is not None:
                 yield cause
 
     def _visible(self, value: Any) -> Any:
@@ -170,7 +191,7 @@ class RuleTree:
             return invalid(shown, self._type, f"{_error_text(error)} evaluating rule: {rule.message or rule.text}")
         if holds is True:
             return None
-        place = f"{path}.{rule.field_path}" if path and rule.field_path else rule.field_path or shown
+        place = f"{path}{rule.field_path}".removeprefix(".") if rule.field_path else shown
         detail = _message(rule, context) or rule.message or f"failed rule: {rule.text}"
         match rule.reason:
             case "FieldValueForbidden":
@@ -180,6 +201,16 @@ class RuleTree:
             case "FieldValueDuplicate":
                 return duplicate(place, self._type)
         return invalid(place, self._type, detail)
+
+
+def _context(now: Any, before: Any, optional: bool) -> cel.Context:
+    """Return the variables of rules; converted to CEL's types once for all rules of a place."""
+    variables = {"self": now}
+    if optional:
+        variables["oldSelf"] = cel.OptionalValue.none() if before is None else cel.OptionalValue.of(before)
+    elif before is not None:
+        variables["oldSelf"] = before
+    return cel.Context(variables=variables, functions=dict(FUNCTIONS))
 
 
 def _message(rule: Rule, context: cel.Context) -> str:

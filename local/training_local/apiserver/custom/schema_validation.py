@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from training_local.apiserver.custom.formats import FORMATS
-from training_local.apiserver.custom.structural import META_FIELDS, Structural
+from training_local.apiserver.custom.structural import Structural
 from training_local.apiserver.errors import (
     Cause,
     Json,
@@ -28,9 +28,7 @@ from training_local.apiserver.errors import (
 NAME = "metadata.name"
 
 
-def schema_causes(
-    level: Structural, value: Any, old: Any = None, path: str = "", in_root: bool = True
-) -> Iterator[Cause]:
+def schema_causes(level: Structural, value: Any, old: Any = None, path: str = "") -> Iterator[Cause]:
     """Check a value against a schema; `old` is the stored value, `None` where nothing comparable is stored."""
     if old is not None and old == value:
         return
@@ -38,12 +36,10 @@ def schema_causes(
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for key, inner in value.items():
-            if in_root and key in META_FIELDS:
-                continue
             known = level.properties.get(key, level.additional)
             if known is not None:
                 here = f"{path}.{key}" if path else key
-                yield from schema_causes(known, inner, before.get(key), here, in_root=False)
+                yield from schema_causes(known, inner, before.get(key), here)
         for key in level.schema.get("required", ()):
             if key not in value:
                 yield required(f"{path}.{key}" if path else key)
@@ -51,7 +47,7 @@ def schema_causes(
         earlier = keyed_items(level, old)
         for index, item in enumerate(value):
             before_item = earlier.get(item_key(level, item))
-            yield from schema_causes(level.items, item, before_item, f"{path}[{index}]", in_root=False)
+            yield from schema_causes(level.items, item, before_item, f"{path}[{index}]")
 
 
 def keyed_items(level: Structural, items: Any) -> dict[Any, Any]:
