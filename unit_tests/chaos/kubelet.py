@@ -10,7 +10,7 @@ from datetime import datetime
 
 from unit_tests.chaos.scenario import Scenario, Slot
 from unit_tests.simulation.api import Api, Json, Refused
-from unit_tests.simulation.audit import TWIN
+from unit_tests.simulation.audit import is_twin
 from unit_tests.simulation.kubelet import Kubelet
 
 from training_api.constants import JOB_NAME_LABEL, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
@@ -26,9 +26,8 @@ class ScriptedKubelet(Kubelet):
 
     async def _live(self, pod: Json) -> None:
         slot, uid = slot_of(pod), pod["metadata"]["uid"]
-        if TWIN in pod["metadata"].get("annotations", {}):
-            # A twin is only run if nobody removes it.
-            await asyncio.sleep(30)
+        if is_twin(pod):
+            await self._wait_for_place(pod)
         await self._bind(pod)
         await asyncio.sleep(0.5)
         with contextlib.suppress(Refused):
@@ -43,6 +42,15 @@ class ScriptedKubelet(Kubelet):
             stored = await self.tell(pod, "Failed" if code else "Succeeded", {"terminated": ended})
             if "deletionTimestamp" not in stored["metadata"]:
                 self._ended[slot] += 1
+
+    async def _wait_for_place(self, twin: Json) -> None:
+        """A twin is run once it is the only pod of its place."""
+        own, place = twin["metadata"]["uid"], slot_of(twin)
+        others = [twin]
+        while others:
+            await asyncio.sleep(3)
+            pods = await self._api.list("Pod")
+            others = [pod for pod in pods if slot_of(pod) == place and pod["metadata"]["uid"] != own]
 
 
 def slot_of(pod: Json) -> Slot:

@@ -12,7 +12,7 @@ from typing import Any
 from unit_tests.chaos.kubelet import ScriptedKubelet
 from unit_tests.chaos.scenario import Scenario, UserAction
 from unit_tests.simulation.api import Json, Refused
-from unit_tests.simulation.audit import ENDS, TWIN, is_live
+from unit_tests.simulation.audit import ENDS, TWIN, is_live, is_twin
 from unit_tests.simulation.cluster import Cluster, cluster, now
 from unit_tests.simulation.faults import Faults
 from unit_tests.simulation.process import SETTINGS, Process
@@ -49,9 +49,9 @@ async def undisturbed(scenario: Scenario) -> Played:
         return Played(await _summaries(world, scenario), [*world.audit.complaints, *process.complaints])
 
 
-async def disturbed(scenario: Scenario, truth: Played) -> Played:
-    """Everything that can go wrong does, for a while; then everything has to become as in `truth`."""
-    rng = random.Random(f"chaos {scenario.seed}")
+async def disturbed(scenario: Scenario, truth: Played, seed: int) -> Played:
+    """Everything that can go wrong does, as `seed` says, for a while; then everything has to become as in `truth`."""
+    rng = random.Random(f"chaos {seed}")
     async with _stage(scenario) as world:
         chaos = Chaos(world, rng)
         tasks = [asyncio.create_task(each) for each in (*chaos.supervisors(), chaos.interfere(), chaos.shake())]
@@ -217,7 +217,10 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
     if job is None:
         return {"gone": True, "pods": len(pods), "services": services}
     conditions = job.get("status", {}).get("conditions", [])
-    summary: Summary = {"services": services, "live": [p["metadata"]["name"] for p in pods if is_live(p)]}
+    summary: Summary = {
+        "services": services,
+        "live": [p["metadata"]["name"] for p in pods if is_live(p) and not is_twin(p)],
+    }
     for condition in conditions:
         if condition["type"] in ENDS and condition["status"] == "True":
             summary |= {"end": condition["reason"] if name not in scenario.open_ended else "one or the other"}

@@ -13,7 +13,7 @@ from unit_tests.simulation.audit import ENDS
 from unit_tests.simulation.cluster import Cluster, cluster, now, until
 from unit_tests.simulation.jobs import jax, pytorch
 
-pytestmark = pytest.mark.virtual_time
+pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
 DOWN = 2.0
 """Virtual seconds without operator after a crash."""

@@ -52,7 +52,7 @@ class Audit:
 
     def _check_alone(self, place: Place, pod: Json) -> None:
         """Never two live pods of one index, unless the test made the second one."""
-        if TWIN in pod["metadata"].get("annotations", {}):
+        if is_twin(pod):
             return
         others = [p["metadata"]["name"] for p in self._pods.values() if place_of(p) == place and is_live(p)]
         if others:
@@ -90,6 +90,11 @@ def place_of(pod: Json) -> Place | None:
         return None
     labels = meta.get("labels", {})
     return owner, labels.get(REPLICA_TYPE_LABEL, ""), labels.get(REPLICA_INDEX_LABEL, "")
+
+
+def is_twin(pod: Json) -> bool:
+    """Whether a test put the pod beside another one of the same index."""
+    return TWIN in pod["metadata"].get("annotations", {})
 
 
 def is_live(pod: Json) -> bool:
