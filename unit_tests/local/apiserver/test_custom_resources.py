@@ -1,0 +1,149 @@
+"""What recordings of a real server cannot show: internal limits and errors of rules."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from training_local.apiserver.crd import crd_types
+from training_local.apiserver.custom.cel import CompileError, RuleTree, compile_rule, program
+from training_local.apiserver.custom.json_path import JsonPath, PathError
+from training_local.apiserver.custom.structural import compile_schema, shape
+from training_local.apiserver.errors import Cause
+
+SPEC: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def _tree(*rules: dict[str, Any], **schema: Any) -> RuleTree:
+    return RuleTree(compile_schema({"type": "object", **schema, "x-kubernetes-validations": list(rules)}))
+
+
+def _said(tree: RuleTree, value: Any, old: Any = None) -> list[Cause]:
+    return list(tree.causes(value, old))
+
+
+def test_a_rule_is_compiled_once() -> None:
+    assert program("self.a == 1") is program("self.a == 1")
+
+
+def test_a_rule_that_cannot_be_read() -> None:
+    with pytest.raises(CompileError):
+        compile_rule({"rule": "self.a =="}, compile_schema(SPEC))
+
+
+def test_a_rule_that_fails_to_evaluate_refuses() -> None:
+    (cause,) = _said(_tree({"rule": "self.missing == 1", "message": "m"}), {"a": "x"})
+    assert cause.message == 'Invalid value: "object": no such key: missing evaluating rule: m'
+
+
+def test_rules_about_changes_wait_for_an_old_value() -> None:
+    tree = _tree({"rule": "self.a == oldSelf.a", "message": "a stays"})
+    assert not _said(tree, {"a": "x"})
+    assert not _said(tree, {"a": "x"}, {"a": "x"})
+    assert _said(tree, {"a": "y"}, {"a": "x"})
+
+
+def test_the_word_old_self_in_a_text_makes_no_rule_about_changes() -> None:
+    assert not compile_rule({"rule": "self.a == 'oldSelf'"}, compile_schema(SPEC)).uses_old
+    assert compile_rule({"rule": "self.a == oldSelf.a"}, compile_schema(SPEC)).uses_old
+
+
+def test_an_optional_old_value() -> None:
+    tree = _tree({"rule": "!oldSelf.hasValue() || oldSelf.value().a == self.a", "optionalOldSelf": True})
+    assert not _said(tree, {"a": "x"})
+    assert _said(tree, {"a": "y"}, {"a": "x"})
+
+
+def test_unchanged_parts_are_not_judged_again() -> None:
+    tree = _tree({"rule": "self.a != 'x'"})
+    assert _said(tree, {"a": "x"})
+    assert not _said(tree, {"a": "x"}, {"a": "x"})
+
+
+def test_messages_that_are_no_short_line_give_way_to_the_fixed_one() -> None:
+    for expression in ("'a\\nb'", "''", "self.missing"):
+        (cause,) = _said(_tree({"rule": "false", "message": "fixed", "messageExpression": expression}), {})
+        assert cause.message.endswith(": fixed")
+
+
+def test_whole_numbers_are_doubles_where_the_schema_says_number() -> None:
+    tree = _tree({"rule": "self.n * 2.0 > 1.0"}, properties={"n": {"type": "number"}})
+    assert not _said(tree, {"n": 1})
+
+
+def test_functions_of_kubernetes() -> None:
+    for rule in (
+        "[1, 2].isSorted()",
+        "!['b', 'a'].isSorted()",
+        "'a1b2'.find('[0-9]') == '1'",
+        "'a1b2'.findAll('[0-9]') == ['1', '2']",
+        "'Ab'.lowerAscii() == 'ab'",
+        "['a', 'b'].join('-') == 'a-b'",
+        "'abc'.indexOf('c') == 2",
+        "['a', 'b'].indexOf('b') == 1",
+        "isQuantity('1Gi') && !isQuantity('x')",
+    ):
+        assert not _said(_tree({"rule": rule}), {}), rule
+
+
+def test_defaults_are_not_shared_between_objects() -> None:
+    schema = compile_schema({"type": "object", "properties": {"o": {"type": "object", "default": {"l": []}}}})
+    schema.properties["o"].preserve = True
+    first: dict[str, Any] = {}
+    shape(schema, first)
+    first["o"]["l"].append(1)
+    second: dict[str, Any] = {}
+    shape(schema, second)
+    assert second == {"o": {"l": []}}
+
+
+def test_versions_share_one_store() -> None:
+    version = {"served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    definition = {
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"kind": "Thing", "plural": "things"},
+            "versions": [
+                {**version, "name": "v1"},
+                {**version, "name": "v1beta1", "storage": False},
+                {**version, "name": "v1alpha1", "storage": False, "served": False},
+            ],
+        }
+    }
+    first, second = crd_types(copy.deepcopy(definition))
+    assert (first.version, second.version) == ("v1", "v1beta1")
+    assert first.store == second.store
+    assert first.conversion is None and second.conversion is not None
+    stored = second.conversion.to_storage({"apiVersion": "example.com/v1beta1", "kind": "Thing"})
+    assert stored["apiVersion"] == "example.com/v1"
+    assert second.conversion.from_storage(stored)["apiVersion"] == "example.com/v1beta1"
+    assert not first.namespaced
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".a.b", [1]),
+        (".l[0]", ["x"]),
+        (".l[-1:]", ["y"]),
+        (".l[*]", ["x", "y"]),
+        (".l[7]", []),
+        (".a['b']", [1]),
+        (".c[?(@.t=='R')].s", ["T"]),
+        ('.c[?(@.t!="R")].s', ["F"]),
+        (".m.x\\.y/z", ["label"]),
+        (".missing.more", []),
+    ],
+)
+def test_json_paths(path: str, found: list[Any]) -> None:
+    conditions = [{"t": "R", "s": "T"}, {"t": "S", "s": "F"}]
+    assert JsonPath(path).find({"a": {"b": 1}, "l": ["x", "y"], "c": conditions, "m": {"x.y/z": "label"}}) == found
+
+
+def test_json_paths_that_cannot_be_read() -> None:
+    for path in ("a", ".a[", ".a[?(x)]", "$.a"):
+        with pytest.raises(PathError):
+            JsonPath(path)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training_local.apiserver.errors import ApiError
+from training_local.apiserver.json_patch import PatchError, apply_operations
+from training_local.apiserver.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, merge
+from training_local.apiserver.types import BUILTIN
+
+PODS = next(type for type in BUILTIN if type.kind == "Pod")
+SERVICES = next(type for type in BUILTIN if type.kind == "Service")
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("original", "patch", "result"),
+    [  # RFC 7386, appendix A
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch(original: Any, patch: Any, result: Any) -> None:
+    assert merge(original, patch) == result
+
+
+@pytest.mark.parametrize(
+    ("document", "operations", "result"),
+    [  # RFC 6902, appendix A
+        ({"foo": "bar"}, [{"op": "add", "path": "/baz", "value": "qux"}], {"baz": "qux", "foo": "bar"}),
+        ({"foo": ["bar", "baz"]}, [{"op": "add", "path": "/foo/1", "value": "qux"}], {"foo": ["bar", "qux", "baz"]}),
+        ({"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
+        ({"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
+        ({"baz": "qux"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo"}),
+        ({"a": {"b": 1}, "c": {}}, [{"op": "move", "from": "/a/b", "path": "/c/d"}], {"a": {}, "c": {"d": 1}}),
+        ({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": [1], "b": [1]}),
+        ({"a": [1]}, [{"op": "add", "path": "/a/-", "value": [2]}], {"a": [1, [2]]}),
+        ({"a/b": {"m~n": 1}}, [{"op": "test", "path": "/a~1b/m~0n", "value": 1}], {"a/b": {"m~n": 1}}),
+    ],
+)
+def test_json_patch(document: Any, operations: Any, result: Any) -> None:
+    assert apply_operations(copy.deepcopy(document), operations) == result
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"op": "add", "path": "/x/y", "value": 1}, "missing path"),
+        ({"op": "remove", "path": "/x"}, "nonexistent key"),
+        ({"op": "replace", "path": "/l/5", "value": 1}, "missing key"),
+        ({"op": "test", "path": "/a", "value": True}, "test failed"),
+        ({"op": "move", "from": "/x", "path": "/y"}, "nonexistent key"),
+        ({"op": "copy", "from": "/l/9", "path": "/y"}, "invalid index"),
+        ({"op": "add", "path": "/l/x", "value": 1}, "not a proper array index"),
+        ({"op": "surprise", "path": "/a"}, "Unexpected kind"),
+    ],
+)
+def test_json_patch_that_cannot_be_applied(operation: Any, why: str) -> None:
+    with pytest.raises(PatchError, match=why):
+        apply_operations({"a": 1, "l": [1]}, [operation])
+
+
+@given(
+    st.dictionaries(st.text(max_size=2), JSON_VALUES, max_size=3),
+    JSON_VALUES,
+    st.sampled_from([JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH]),
+)
+def test_no_patch_breaks_the_server_or_the_original(original: dict[str, Any], patch: Any, content_type: str) -> None:
+    before = copy.deepcopy(original)
+    try:
+        patched = apply_patch(content_type, original, json.dumps(patch).encode(), PODS)
+    except ApiError as error:
+        assert error.code in (400, 422, 500)
+    else:
+        assert isinstance(patched, dict)
+    assert original == before
+
+
+def test_broken_patches_are_bad_requests() -> None:
+    for content_type in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
+        with pytest.raises(ApiError) as refusal:
+            apply_patch(content_type, {}, b"{", PODS)
+        assert refusal.value.code == 400
+
+
+def test_a_strategic_merge_may_be_repeated() -> None:
+    service = {"spec": {"ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}], "selector": {"x": "1"}}}
+    change = {"spec": {"ports": [{"port": 81, "name": "c"}, {"$patch": "delete", "port": 80}, {"port": 82}]}}
+    patch = json.dumps(change).encode()
+    once = apply_patch(STRATEGIC_MERGE_PATCH, service, patch, SERVICES)
+    assert once["spec"] == {"ports": [{"port": 81, "name": "c"}, {"port": 82}], "selector": {"x": "1"}}
+    assert apply_patch(STRATEGIC_MERGE_PATCH, once, patch, SERVICES) == once
