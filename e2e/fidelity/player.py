@@ -60,7 +60,7 @@ class Player:
 
     async def patch(self, path: str, body: Any, content_type: str = MERGE, **query: str) -> Answer:
         """Change an object."""
-        return await self._record("PATCH", path, query, body, content_type)
+        return await self._record("PATCH", path, query, body, content_type=content_type)
 
     async def delete(self, path: str, body: Any = None, **query: str) -> Answer:
         """Delete an object or a collection."""
@@ -68,7 +68,7 @@ class Player:
 
     async def send(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
         """Send a request with a body as it is, if it is bytes."""
-        return await self._record(method, path, {}, body, content_type)
+        return await self._record(method, path, {}, body, content_type=content_type)
 
     async def quietly(
         self,
@@ -80,12 +80,12 @@ class Player:
         **query: str,
     ) -> Answer:
         """Send a request that does not belong to what is compared."""
-        return await self._call(method, path, query, body, content_type, accept)
+        return await self._call(method, path, query, body, content_type=content_type, accept=accept)
 
     async def until(self, path: str, holds: Callable[[Answer], bool]) -> Answer:
         """Ask for `path` until the answer is as wanted; nothing is written down."""
         async with asyncio.timeout(PATIENCE):
-            while not holds(answer := await self._call("GET", path, {})):
+            while not holds(answer := await self._call("GET", path, {})):  # noqa: ASYNC110  # a server is asked
                 await asyncio.sleep(0.02)
         return answer
 
@@ -114,10 +114,11 @@ class Player:
         path: str,
         query: Json,
         body: Any = None,
+        *,
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
-        answer = await self._call(method, path, query, body, content_type, accept)
+        answer = await self._call(method, path, query, body, content_type=content_type, accept=accept)
         note = {"request": f"{method} {path} {_shown(query)}".strip(), "status": answer.status, "answer": answer.body}
         if answer.warnings:
             note["warnings"] = list(answer.warnings)
@@ -130,6 +131,7 @@ class Player:
         path: str,
         query: Json,
         body: Any = None,
+        *,
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
@@ -190,7 +192,7 @@ def _shown(query: Json) -> str:
 @asynccontextmanager
 async def session_of(kubeconfig: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     """A session and the URL of the server that a kubeconfig means."""
-    config = yaml.safe_load(kubeconfig.read_text())
+    config = yaml.safe_load(kubeconfig.read_text())  # noqa: ASYNC240  # a small local file, before anything runs
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     inline = cluster.get("certificate-authority-data")
     context = ssl.create_default_context(

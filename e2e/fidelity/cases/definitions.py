@@ -35,8 +35,11 @@ async def life(api: Player) -> None:
     api.note("status", found.body["status"])
     api.note("finalizers", found.body["metadata"].get("finalizers"))
     api.note("names", found.body["spec"]["names"])
-    await api.post(objects, {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {"size": 1}})
-    await api.quietly("DELETE", f"{DEFINITIONS}/gadgets.{group}")
+    await api.post(
+        objects, {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    )
+    deleted = await api.quietly("DELETE", f"{DEFINITIONS}/gadgets.{group}")
+    api.note("deleted", [deleted.body["metadata"].get("finalizers"), deleted.body["status"]["conditions"]])
     await api.until_gone(f"{DEFINITIONS}/gadgets.{group}")
     await api.until_gone(objects)
     await api.get(objects)

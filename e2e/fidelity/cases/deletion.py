@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import config_map, pod
+from e2e.fidelity.objects import Json, config_map, pod
 from e2e.fidelity.player import Player
 from e2e.fidelity.widgets import widget
 
-HELD = {"finalizers": ["example.com/hold"]}
+HELD: Json = {"finalizers": ["example.com/hold"]}
 
 
 def _held_widget(name: str) -> dict[str, object]:
@@ -44,8 +44,12 @@ async def precondition_uid(api: Player) -> None:
 async def precondition_version(api: Player) -> None:
     created = await api.post("configmaps", config_map("a"))
     changed = await api.patch("configmaps/a", {"data": {"b": "2"}})
-    await api.delete("configmaps/a", {"preconditions": {"resourceVersion": created.body["metadata"]["resourceVersion"]}})
-    await api.delete("configmaps/a", {"preconditions": {"resourceVersion": changed.body["metadata"]["resourceVersion"]}})
+    await api.delete(
+        "configmaps/a", {"preconditions": {"resourceVersion": created.body["metadata"]["resourceVersion"]}}
+    )
+    await api.delete(
+        "configmaps/a", {"preconditions": {"resourceVersion": changed.body["metadata"]["resourceVersion"]}}
+    )
 
 
 async def dry_run(api: Player) -> None:

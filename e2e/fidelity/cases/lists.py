@@ -136,4 +136,7 @@ async def bad_versions_of_lists(api: Player) -> None:
 async def list_of_all_namespaces(api: Player) -> None:
     await api.quietly("POST", "widgets", widget("a"))
     found = await api.quietly("GET", "/apis/fidelity.example.com/v1/widgets")
-    api.note("seen", [item["metadata"]["name"] for item in found.body["items"] if item["metadata"]["namespace"] == api.namespace])
+    api.note(
+        "seen",
+        [item["metadata"]["name"] for item in found.body["items"] if item["metadata"]["namespace"] == api.namespace],
+    )

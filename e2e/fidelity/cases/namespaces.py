@@ -47,3 +47,32 @@ async def absent(api: Player) -> None:
 async def labels_of_a_namespace(api: Player) -> None:
     await api.patch(f"/api/v1/namespaces/{api.namespace}", {"metadata": {"labels": {"x": "y"}}})
     await api.patch(f"/api/v1/namespaces/{api.namespace}", {"metadata": {"labels": None}})
+
+
+async def delete_twice(api: Player) -> None:
+    await api.post("configmaps", config_map("a", finalizers=["example.com/hold"]))
+    await api.delete(f"/api/v1/namespaces/{api.namespace}")
+    await api.until("configmaps/a", lambda answer: "deletionTimestamp" in answer.body["metadata"])
+    await api.until(f"/api/v1/namespaces/{api.namespace}", lambda answer: answer.body["status"].get("conditions"))
+    found = await api.quietly("GET", f"/api/v1/namespaces/{api.namespace}")
+    api.note("conditions", found.body["status"]["conditions"])
+    again = await api.quietly("DELETE", f"/api/v1/namespaces/{api.namespace}")
+    api.note("again", [again.status, again.body["kind"], again.body.get("message")])
+    await api.patch("configmaps/a", {"metadata": {"finalizers": None}})
+    await api.until_gone(f"/api/v1/namespaces/{api.namespace}")
+
+
+async def finalize_by_hand(api: Player) -> None:
+    created = await api.get(f"/api/v1/namespaces/{api.namespace}")
+    await api.quietly("PUT", f"/api/v1/namespaces/{api.namespace}", {**created.body, "spec": {}})
+    found = await api.quietly("GET", f"/api/v1/namespaces/{api.namespace}")
+    api.note("finalizers after an update", found.body["spec"])
+
+
+async def metadata_finalizer_of_a_namespace(api: Player) -> None:
+    path = f"/api/v1/namespaces/{api.namespace}"
+    await api.patch(path, {"metadata": {"finalizers": ["example.com/hold"]}})
+    await api.quietly("DELETE", path)
+    await api.until(path, lambda answer: not answer.body["spec"].get("finalizers"))
+    await api.patch(path, {"metadata": {"finalizers": None}})
+    await api.until_gone(path)

@@ -22,7 +22,9 @@ async def json_patch(api: Player) -> None:
 async def strategic(api: Player) -> None:
     await api.post("configmaps", config_map("a", finalizers=["example.com/one"]))
     await api.patch("configmaps/a", {"metadata": {"finalizers": ["example.com/two"]}}, STRATEGIC)
-    await api.patch("configmaps/a", {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/one"]}}, STRATEGIC)
+    await api.patch(
+        "configmaps/a", {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/one"]}}, STRATEGIC
+    )
     await api.patch("configmaps/a", {"metadata": {"finalizers": None}}, STRATEGIC)
 
 
@@ -50,7 +52,7 @@ async def of_the_name(api: Player) -> None:
 
 
 async def of_the_kind(api: Player) -> None:
-    await api.post("configmaps", config_map("a"))
+    await api.post("configmaps", config_map("a", {"a": "YQ=="}))
     await api.patch("configmaps/a", {"kind": "Secret"})
     await api.post("widgets", widget("a"))
     await api.patch("widgets/a", {"kind": "Gadget"})

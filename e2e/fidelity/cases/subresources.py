@@ -43,7 +43,9 @@ async def status_of_absent(api: Player) -> None:
 
 async def scale(api: Player) -> None:
     await api.post("widgets", widget("a", replicas=3))
-    await api.quietly("PATCH", "widgets/a/status", {"status": {"replicas": 2, "selector": "x=y"}}, "application/merge-patch+json")
+    await api.quietly(
+        "PATCH", "widgets/a/status", {"status": {"replicas": 2, "selector": "x=y"}}, "application/merge-patch+json"
+    )
     found = await api.get("widgets/a/scale")
     await api.put("widgets/a/scale", {**found.body, "spec": {"replicas": 5}})
     await api.get("widgets/a")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import config_map, pod
+from e2e.fidelity.objects import Json, config_map, pod
 from e2e.fidelity.player import Player
 from e2e.fidelity.widgets import widget
 
@@ -49,7 +49,7 @@ async def create_across_all_namespaces(api: Player) -> None:
 
 
 async def create_with_what_the_server_owns(api: Player) -> None:
-    owned = {"uid": "mine", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7, "selfLink": "/x"}
+    owned: Json = {"uid": "mine", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7, "selfLink": "/x"}
     await api.post("configmaps", config_map("a", **owned))
     await api.post("configmaps", config_map("b", deletionTimestamp="2020-01-01T00:00:00Z"))
 
@@ -65,7 +65,7 @@ async def create_of_the_wrong_kind(api: Player) -> None:
 
 async def create_of_an_unknown_version(api: Player) -> None:
     await api.post("configmaps", {**config_map("a"), "apiVersion": "v2"})
-    await api.post("widgets", {**widget("a"), "apiVersion": "fidelity.example.com/v2"})
+    await api.post("widgets", {"apiVersion": "fidelity.example.com/v2", "kind": "Widget", "metadata": {"name": "a"}})
 
 
 async def create_with_unknown_fields(api: Player) -> None:

@@ -36,8 +36,9 @@ class Background:
             self._wake.clear()
             for controller in self._controllers:
                 await controller.work()
+            await asyncio.sleep(0)  # requests get their turn, however much there is to do
 
     def _observe(self, key: StoreKey, change: Change) -> None:
-        # A list, not a generator: every controller must see the change.
-        if any([controller.observe(key, change) for controller in self._controllers]):
-            self._wake.set()
+        for controller in self._controllers:
+            if controller.observe(key, change):
+                self._wake.set()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from training_local.apiserver.deletion import delete, finish_if_released
+from training_local.apiserver.deletion import CLEAN_UP, DEFINITIONS, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.state import State
-from training_local.apiserver.storage import Change, StoreKey
-
-DEFINITIONS: StoreKey = ("apiextensions.k8s.io", "customresourcedefinitions")
-CLEAN_UP = "customresourcecleanup.apiextensions.k8s.io"
+from training_local.apiserver.storage import Change, Entry, StoreKey
 
 
 class DefinitionController:
@@ -46,7 +43,7 @@ class DefinitionController:
             if entry is None:
                 continue
             if entry.deleting:
-                self._empty(entry.object())
+                self._empty(entry)
             else:
                 self._serve(entry.object())
 
@@ -66,13 +63,12 @@ class DefinitionController:
             "acceptedNames": {"listKind": f"{spec['names']['kind']}List", **spec["names"]},
             "storedVersions": _stored_versions(spec, status),
         }
-        finalizers = definition["metadata"].get("finalizers", [])
-        if status != wanted or CLEAN_UP not in finalizers:
+        if status != wanted:
             definition["status"] = wanted
-            definition["metadata"]["finalizers"] = finalizers if CLEAN_UP in finalizers else [*finalizers, CLEAN_UP]
             self._state.storage.put(DEFINITIONS, definition)
 
-    def _empty(self, definition: Json) -> None:
+    def _empty(self, entry: Entry) -> None:
+        definition = entry.object()
         meta, spec = definition["metadata"], definition["spec"]
         if CLEAN_UP not in meta.get("finalizers", ()):
             return
@@ -80,15 +76,15 @@ class DefinitionController:
         self._going[key] = meta["name"]
         type = self._state.catalog.of_store(key)
         collection = self._state.storage.collection(key)
-        for entry in collection.entries() if type is not None else ():
-            if type is not None and not entry.deleting:
-                delete(self._state, type, entry, DeleteOptions())
+        for each in collection.entries() if type is not None else ():
+            if type is not None and not each.deleting:
+                delete(self._state, type, each, DeleteOptions())
         if collection.spaces:
             return
         meta["finalizers"].remove(CLEAN_UP)
         own = self._state.catalog.of_store(DEFINITIONS)
-        if own is not None and not finish_if_released(self._state, own, definition):
-            self._state.storage.put(DEFINITIONS, definition)
+        if own is not None:
+            put_or_remove(self._state, own, entry, definition)
 
     def _stop_serving(self, definition: Json) -> None:
         key = (definition["spec"]["group"], definition["spec"]["names"]["plural"])

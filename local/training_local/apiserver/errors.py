@@ -67,6 +67,12 @@ def quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def json_kind(value: object) -> str:
+    """Return what Go's JSON decoder calls a value when it complains about its type."""
+    kinds = {dict: "object", list: "array", str: "string", bool: "bool"}
+    return kinds.get(type(value), "number")
+
+
 def _with_detail(body: str, detail: str) -> str:
     return f"{body}: {detail}" if detail else body
 
@@ -106,12 +112,7 @@ def qualified(group: str, resource: str) -> str:
 
 
 def _details(group: str, kind: str, name: str = "", causes: Iterable[Cause] = ()) -> Json:
-    details: Json = {}
-    if name:
-        details["name"] = name
-    if group:
-        details["group"] = group
-    details["kind"] = kind
+    details: Json = {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
     if listed := [cause.as_json() for cause in causes]:
         details["causes"] = listed
     return details
@@ -153,7 +154,8 @@ def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
 def invalid_object(group: str, kind: str, name: str, causes: Iterable[Cause]) -> ApiError:
     """Return the refusal of an object that breaks rules of its type, with every cause."""
     causes = tuple(causes)
-    said = str(causes[0]) if len(causes) == 1 else "[" + ", ".join(str(cause) for cause in causes) + "]"
+    sentences = tuple(dict.fromkeys(str(cause) for cause in causes))
+    said = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     subject = qualified(group, kind)
     return ApiError(422, "Invalid", f'{subject} "{name}" is invalid: {said}', _details(group, kind, name, causes))
 
@@ -163,9 +165,26 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def method_not_supported(message: str = "the server does not allow this method on the requested resource") -> ApiError:
-    """Return the refusal of a verb that the resource does not have."""
-    return ApiError(405, "MethodNotAllowed", message, {})
+def method_not_allowed() -> ApiError:
+    """Return the refusal of an HTTP method where the path does not have it."""
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def verb_not_supported(verb: str, group: str, plural: str) -> ApiError:
+    """Return the refusal of a verb that a custom resource does not have."""
+    message = f'{verb} is not supported on resources of kind "{qualified(group, plural)}"'
+    return ApiError(405, "MethodNotAllowed", message, _details(group, plural))
+
+
+def no_such_resource() -> ApiError:
+    """Return the answer for a path below an API that is served, but without this resource."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def internal(message: str) -> ApiError:
+    """Return the answer when the server cannot do what it should."""
+    details = {"causes": [{"message": message}]}
+    return ApiError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def unsupported_media_type(message: str) -> ApiError:

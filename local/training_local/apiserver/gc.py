@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from training_local.apiserver.deletion import FOREGROUND, ORPHAN, delete, finish_if_released
+from training_local.apiserver.deletion import FOREGROUND, ORPHAN, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions
 from training_local.apiserver.state import State
@@ -142,5 +142,5 @@ class GarbageCollector:
         obj["metadata"]["finalizers"].remove(finalizer)
         if not obj["metadata"]["finalizers"]:
             del obj["metadata"]["finalizers"]
-        if type is not None and not finish_if_released(self._state, type, obj):
-            self._state.storage.put(place.key, obj)
+        if type is not None:
+            put_or_remove(self._state, type, entry, obj)

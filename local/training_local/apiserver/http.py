@@ -11,12 +11,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from aiohttp import web
-from training_operator.kube.transport import JSON, Request, Response
 
+from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, too_large, unauthorized
-from training_local.apiserver.server import BODY_LIMIT, ApiServer, refusal
+from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.watch import Live
+from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
 

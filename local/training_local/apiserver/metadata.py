@@ -154,6 +154,15 @@ def create_causes(obj: Json, type: ResourceType) -> list[Cause]:
     return causes + _common_causes(meta, type)
 
 
+def warnings(obj: Json, type: ResourceType) -> list[str]:
+    """Return what is unwise in the metadata of a custom resource; builtin types refuse it."""
+    if not type.custom:
+        return []
+    advice = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    plain = (name for name in obj["metadata"].get("finalizers", ()) if "/" not in name)
+    return [f"metadata.finalizers: {quoted(name)}: {advice}" for name in plain if name not in STANDARD_FINALIZERS]
+
+
 def update_causes(old: Json, new: Json, type: ResourceType) -> list[Cause]:
     """Return what is wrong with the metadata of an update."""
     was, meta = old["metadata"], new["metadata"]

@@ -1,4 +1,4 @@
-"""What may be a name, a label, a key: each function returns the sentences that say what is wrong, in the API's words."""
+"""What may be a name, a label, a key: each function says what is wrong, in the API's words."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _ENDS = "must start and end with an alphanumeric character"
 def label(text: str) -> list[str]:
     """RFC 1123 label."""
     rule = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS}"
+    if re.fullmatch(_SUBDOMAIN, text) and "." in text:
+        return [*_long(text, 63), "must not contain dots"]
     return _long(text, 63) + _shape(text, _LABEL, rule, "my-name", "123-abc")
 
 

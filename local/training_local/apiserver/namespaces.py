@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from training_local.apiserver.deletion import delete, finish_if_released
+from training_local.apiserver.deletion import delete, put_or_remove
 from training_local.apiserver.errors import Cause, Json, forbidden, not_found
+from training_local.apiserver.namespace_conditions import terminating_conditions
 from training_local.apiserver.options import DeleteOptions
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.state import State
@@ -14,6 +15,11 @@ from training_local.apiserver.storage import Change, StoreKey
 NAMESPACES: StoreKey = ("", "namespaces")
 SYSTEM = ("default", "kube-system", "kube-public", "kube-node-lease")
 IMMORTAL = ("default", "kube-system", "kube-public")
+_AUTHORITY_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as "
+    "the internal service IP or kubernetes.default.svc. "
+    "No other usage is guaranteed across distributions of Kubernetes clusters."
+)
 _SLICE = 50
 """Deletions between two turns of the loop."""
 
@@ -81,33 +87,21 @@ class NamespaceController:
         entry = self._state.storage.collection(NAMESPACES).get("", namespace)
         if entry is None or entry.deleting:
             return
-        self._ensure("serviceaccounts", "ServiceAccount", namespace, "default", {})
-        description = (
-            "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints."
-        )
         self._ensure(
-            "configmaps",
-            "ConfigMap",
+            "serviceaccounts",
+            {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "default"}},
             namespace,
-            "kube-root-ca.crt",
-            {"data": {"ca.crt": self._authority}},
-            {"kubernetes.io/description": description},
         )
+        meta = {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": _AUTHORITY_DESCRIPTION}}
+        data = {"ca.crt": self._authority}
+        self._ensure("configmaps", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, "data": data}, namespace)
 
-    def _ensure(
-        self, plural: str, kind: str, namespace: str, name: str, content: Json, annotations: Json | None = None
-    ) -> None:
-        if self._state.lookup("", plural, namespace, name) is not None:
-            return
-        meta: Json = {
-            "name": name,
-            "namespace": namespace,
-            "uid": self._state.new_uid(),
-            "creationTimestamp": self._state.timestamp(),
-        }
-        if annotations:
-            meta["annotations"] = annotations
-        self._state.storage.put(("", plural), {"kind": kind, "apiVersion": "v1", "metadata": meta, **content})
+    def _ensure(self, plural: str, obj: Json, namespace: str) -> None:
+        meta: Json = obj["metadata"]
+        if self._state.lookup("", plural, namespace, meta["name"]) is None:
+            meta["namespace"], meta["uid"] = namespace, self._state.new_uid()
+            meta["creationTimestamp"] = self._state.timestamp()
+            self._state.storage.put(("", plural), obj)
 
     async def _empty(self, namespace: str) -> None:
         done = 0
@@ -124,27 +118,34 @@ class NamespaceController:
         self._finish(namespace)
 
     def _finish(self, namespace: str) -> None:
-        """Release the namespace itself once nothing is left in it."""
-        entry = self._state.storage.collection(NAMESPACES).get("", namespace)
-        type = self._state.catalog.of_store(NAMESPACES)
-        left = any(namespace in collection.spaces for collection in self._state.storage.collections.values())
-        if entry is None or type is None or left:
+        """Report what is left in a namespace; once nothing is, release it."""
+        storage = self._state.storage
+        entry, type = storage.collection(NAMESPACES).get("", namespace), self._state.catalog.of_store(NAMESPACES)
+        if entry is None or type is None:
             return
-        obj = entry.object()
-        obj.get("spec", {}).pop("finalizers", None)
-        if not finish_if_released(self._state, type, obj):
-            self._state.storage.put(NAMESPACES, obj)
+        left = {
+            key: tuple(each.spaces[namespace].values())
+            for key, each in storage.collections.items()
+            if namespace in each.spaces
+        }
+        before, obj = entry.object(), entry.object()
+        status = obj.setdefault("status", {})
+        status["conditions"] = terminating_conditions(left, status.get("conditions", []), self._state.timestamp())
+        if not left:
+            obj["spec"].pop("finalizers", None)
+        if obj != before:
+            put_or_remove(self._state, type, entry, obj)
 
 
 def finalize(state: State, type: ResourceType, name: str, wanted: Json) -> Json:
     """Set the finalizers in a namespace's spec; without any, a deleted namespace goes."""
-    obj = state.require(type, "", name).object()
+    entry = state.require(type, "", name)
+    obj = entry.object()
     if finalizers := (wanted.get("spec") or {}).get("finalizers"):
         obj["spec"]["finalizers"] = finalizers
     else:
         obj["spec"].pop("finalizers", None)
-    if not finish_if_released(state, type, obj):
-        state.storage.put(NAMESPACES, obj)
+    put_or_remove(state, type, entry, obj)
     return obj
 
 

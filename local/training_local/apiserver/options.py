@@ -10,18 +10,29 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from training_local.apiserver.errors import (
+    ApiError,
     Cause,
     Json,
     bad_request,
     forbidden_value,
     invalid,
     invalid_object,
+    json_kind,
     not_supported,
 )
 
+_SYNTAX = 'strconv.{}: parsing "{}": invalid syntax'
+
 Query = Mapping[str, str]
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
-_POLICIES = ("Background", "Foreground", "Orphan")
+_DELETE_FIELDS: Mapping[str, tuple[type, str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "orphanDependents": (bool, "bool"),
+    "dryRun": (list, "[]string"),
+    "preconditions": (dict, "v1.Preconditions"),
+}
+_POLICIES = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +48,7 @@ class WriteOptions:
         validation = query.get("fieldValidation", "") or "Warn"
         causes = _dry_run_causes([query["dryRun"]] if query.get("dryRun") else [])
         if validation not in ("Strict", "Warn", "Ignore"):
-            causes.append(not_supported("fieldValidation", validation, ("Ignore", "Strict", "Warn", "")))
+            causes.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
         if causes:
             raise invalid_object("meta.k8s.io", kind, "", causes)
         return cls(dry_run=bool(query.get("dryRun")), field_validation=validation)
@@ -87,9 +98,11 @@ class DeleteOptions:
 
 
 def _check_delete(given: Json, propagation: Any, orphan: Any) -> None:
-    for name, expected in (("gracePeriodSeconds", int), ("propagationPolicy", str), ("dryRun", list)):
+    for name, (expected, shown) in _DELETE_FIELDS.items():
         if given.get(name) is not None and not isinstance(given[name], expected):
-            raise bad_request(f"DeleteOptions.{name} has the wrong type")
+            said = json_kind(given[name])
+            message = f"json: cannot unmarshal {said} into Go struct field DeleteOptions.{name} of type {shown}"
+            raise ApiError(500, "", message)
     causes: list[Cause] = []
     if propagation is not None and orphan is not None:
         causes.append(
@@ -143,44 +156,35 @@ class ListOptions:
         if not self.version:
             return None
         if not self.version.isascii() or not self.version.isdigit():
-            said = f'strconv.ParseUint: parsing "{self.version}": invalid syntax'
-            raise invalid_object("", "", "", [invalid("resourceVersion", self.version, said)])
+            cause = invalid("resourceVersion", self.version, _SYNTAX.format("ParseUint", self.version))
+            # The real server does not foresee this when it starts a watch.
+            raise ApiError(500, "", str(cause)) if self.watch else bad_request(f"invalid resource version: {cause}")
         return int(self.version)
 
 
 def _watch_causes(options: ListOptions) -> list[Cause]:
-    if options.initial_events is not None and options.match != "NotOlderThan":
-        return [
-            forbidden_value(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
-        ]
+    path, causes = "resourceVersionMatch", list[Cause]()
     if options.match and options.initial_events is None:
-        return [
-            forbidden_value(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )
-        ]
-    if options.match and options.match != "NotOlderThan":
-        return [not_supported("resourceVersionMatch", options.match, ("NotOlderThan",))]
-    return []
+        said = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden_value(path, said))
+    elif options.initial_events is not None and options.match != "NotOlderThan":
+        causes.append(forbidden_value(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.match not in ("", "NotOlderThan"):
+        causes.append(not_supported(path, options.match, ("NotOlderThan",)))
+    return causes
 
 
 def _list_causes(options: ListOptions) -> list[Cause]:
-    path = "resourceVersionMatch"
+    path, match = "resourceVersionMatch", options.match
     if options.initial_events is not None:
         return [forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list")]
-    if not options.match:
-        return []
-    if options.resume:
+    if match and options.resume:
         return [forbidden_value(path, "resourceVersionMatch is forbidden when continue is provided")]
-    if not options.version:
+    if match and not options.version:
         return [forbidden_value(path, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
-    if options.match not in ("Exact", "NotOlderThan"):
-        return [not_supported(path, options.match, ("Exact", "NotOlderThan", ""))]
-    if options.match == "Exact" and options.version == "0":
+    if match not in ("", "Exact", "NotOlderThan"):
+        return [not_supported(path, match, ("Exact", "NotOlderThan", ""))]
+    if match == "Exact" and options.version == "0":
         return [forbidden_value(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
     return []
 
@@ -197,7 +201,7 @@ def read_continue(token: str) -> tuple[int, str]:
         content = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         return int(content["rv"]), str(content["start"])
     except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise bad_request("continue key is not valid: unreadable token") from error
+        raise bad_request("invalid continue token: continue key is not valid: unreadable") from error
 
 
 def whole_number(query: Query, name: str) -> int | None:
@@ -207,7 +211,7 @@ def whole_number(query: Query, name: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        raise bad_request(_SYNTAX.format("ParseInt", text)) from None
 
 
 def flag(query: Query, name: str) -> bool:

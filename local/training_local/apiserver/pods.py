@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from training_local.apiserver.deletion import delete
-from training_local.apiserver.errors import Json, bad_request, conflict
+from training_local.apiserver.errors import Json, bad_request, conflict, invalid_object, required
 from training_local.apiserver.options import DeleteOptions, Query, WriteOptions, flag, whole_number
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.state import State
-from training_local.apiserver.verbs import Target
+from training_local.apiserver.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,11 @@ class LogStream:
         """Nothing to stop: the source ends with its iterator."""
 
 
-def log(state: State, target: Target, query: Query, source: LogSource) -> LogStream:
-    """Return a container's log; the container must be named if there are several."""
+def log(state: State, target: Target, query: Query, source: LogSource) -> LogStream | None:
+    """Return a container's log, which must be named if there are several; None while the pod has no node to ask."""
     pod = state.require(target.type, target.namespace, target.name).object()
     options = _log_options(query, target.name, pod)
-    if not pod["spec"].get("nodeName"):
-        # The kubelet of no node can be asked; the real server answers with nothing.
-        return LogStream(NoLogs().lines(pod, options))
-    return LogStream(source.lines(pod, options))
+    return LogStream(source.lines(pod, options)) if pod["spec"].get("nodeName") else None
 
 
 def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
@@ -104,12 +101,14 @@ def evict(state: State, target: Target, eviction: Json) -> Json:
 
 def bind(state: State, target: Target, binding: Json, options: WriteOptions) -> Json:
     """Assign a pod to a node, as a scheduler does."""
+    if (binding.get("metadata") or {}).get("name") != target.name:
+        raise bad_request("name in URL does not match name in Binding object")
     type: ResourceType = target.type
     entry = state.require(type, target.namespace, target.name)
     pod = entry.object()
     node = (binding.get("target") or {}).get("name")
     if not node:
-        raise bad_request("target.name: Required value")
+        raise invalid_object("", "Binding", target.name, [required("target.name")])
     if entry.deleting:
         raise conflict(
             type.group,

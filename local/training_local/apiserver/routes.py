@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from training_local.apiserver.catalog import Catalog
-from training_local.apiserver.verbs import Target
+from training_local.apiserver.target import Target
 
 _OF_NAMESPACES = ("status", "finalize")
 

@@ -5,44 +5,64 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from training_local.apiserver.errors import Json, bad_request, invalid, invalid_object
+from training_local.apiserver import verbs
+from training_local.apiserver.errors import Json, bad_request, internal, invalid, invalid_object, json_kind
 from training_local.apiserver.options import WriteOptions
 from training_local.apiserver.resource_types import ResourceType, ScalePaths
 from training_local.apiserver.state import State, served
-from training_local.apiserver.verbs import Target, Written, patch
+from training_local.apiserver.target import Target
+from training_local.apiserver.verbs import Written
 
 
 def read(state: State, target: Target) -> Json:
     """Return the Scale of an object."""
     entry = state.require(target.type, target.namespace, target.name)
-    return _scale(served(target.type, entry), target.type)
+    obj = served(target.type, entry)
+    if _get(obj, path := _paths(target.type).replicas) is None:
+        raise internal(f'the spec replicas field "{path}" does not exist')
+    return _scale(obj, target.type)
 
 
-def write(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
+def replace(state: State, target: Target, wanted: Json, options: WriteOptions) -> Written:
+    """Set what a Scale says."""
+    return _write(state, target, lambda _: wanted, options)
+
+
+def patch(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
     """Change the Scale of an object by a function from its old state to its new one."""
 
+    def changed(scale: Json) -> Json:
+        wanted = change(scale)
+        with verbs.blaming_patch(wanted):
+            _replicas(wanted)
+        return wanted
+
+    return _write(state, target, changed, options)
+
+
+def _write(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
     def rescaled(obj: Json) -> Json:
         wanted = change(_scale(obj, target.type))
-        spec, meta = wanted.get("spec") or {}, wanted.get("metadata") or {}
-        replicas = spec.get("replicas", 0)
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise bad_request(
-                'Scale in version "v1" cannot be handled as a Scale: spec.replicas must be a whole number'
-            )
+        replicas, meta = _replicas(wanted), wanted.get("metadata") or {}
         if replicas < 0:
-            causes = [invalid("spec.replicas", replicas, "should be a non-negative integer")]
+            causes = [invalid(".spec.replicas", replicas, "should be a non-negative integer")]
             raise invalid_object(target.type.group, target.type.kind, target.name, causes)
         _put(obj, _paths(target.type).replicas, replicas)
         for name in ("resourceVersion", "uid"):
             if meta.get(name):
                 obj["metadata"][name] = meta[name]
-            elif name == "resourceVersion":
-                # Without a version the latest one is meant.
-                continue
         return obj
 
-    written = patch(state, target, rescaled, options)
+    written = verbs.patch(state, target, rescaled, options)
     return Written(_scale(written.obj, target.type), warnings=written.warnings)
+
+
+def _replicas(scale: Json) -> int:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if isinstance(replicas, int) and not isinstance(replicas, bool):
+        return replicas
+    said = f"json: cannot unmarshal {json_kind(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32"
+    raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: {said}')
 
 
 def _paths(type: ResourceType) -> ScalePaths:

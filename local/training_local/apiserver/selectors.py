@@ -1,4 +1,4 @@
-"""Label and field selectors as they stand in queries (Kubernetes documentation, "Labels and Selectors", "Field Selectors")."""
+"""Label and field selectors as they stand in queries (Kubernetes documentation)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _metadata(name: str) -> Callable[[Json], str]:
 
 
 class _Parser:
-    """Reads a label selector from left to right."""
+    """Reads a label selector from left to right, and complains as the real server does."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [token for token in _TOKEN.findall(text) if token]
@@ -122,55 +122,59 @@ class _Parser:
 
     def requirements(self) -> list[Requirement]:
         found: list[Requirement] = []
-        while self._peek():
-            found.append(self._requirement())
+        while token := self._peek():
+            if token != "!" and not _is_identifier(token):
+                raise _unexpected(token, "!, identifier, or 'end of string'")
+            try:
+                found.append(self._requirement())
+            except ApiError as error:
+                raise bad_request(f"unable to parse requirement: {error.message}") from error
             if not self._peek():
                 break
-            self._expect(",", "',' or 'end of string'")
-            if not self._peek():
-                raise _unreadable("found '', expected: identifier after ','")
+            if (after := self._next()) != ",":
+                raise _unexpected(after, "',' or 'end of string'")
+            if self._peek() != "!" and not _is_identifier(self._peek()):
+                raise _unexpected(self._peek(), "identifier after ','")
         return found
 
     def _requirement(self) -> Requirement:
-        if self._peek() == "!":
+        absent = self._peek() == "!"
+        if absent:
             self._next()
-            return Requirement(self._key(), "absent")
-        key = self._key()
-        operator = self._peek()
-        if operator in ("", ","):
-            return Requirement(key, "exists")
-        self._next()
+        key = self._identifier()
+        for problem in names.qualified_name(key):
+            raise bad_request(f"key: Invalid value: {quoted(key)}: {problem}")
+        if absent or self._peek() in ("", ","):
+            return Requirement(key, "absent" if absent else "exists")
+        operator = self._next()
         if operator not in _OPERATORS:
-            raise _unreadable(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+            raise _unexpected(operator, "in, notin, =, ==, !=, gt, lt")
         if operator in ("in", "notin"):
             return Requirement(key, operator, frozenset(_checked(key, value) for value in self._set()))
-        value = "" if self._peek() in ("", ",") else self._next()
-        if operator in ("<", ">"):
-            if not re.fullmatch(_INTEGER, value):
-                rule = "for 'Gt', 'Lt' operators, the value must be an integer"
-                raise _unreadable(f"values[0][{key}]: Invalid value: {quoted(value)}: {rule}")
-            return Requirement(key, operator, frozenset({value}))
-        return Requirement(key, "notin" if operator == "!=" else "in", frozenset({_checked(key, value)}))
+        value = "" if self._peek() in ("", ",") else self._identifier()
+        if operator not in ("<", ">"):
+            return Requirement(key, "notin" if operator == "!=" else "in", frozenset({_checked(key, value)}))
+        if not re.fullmatch(_INTEGER, value):
+            rule = "for 'Gt', 'Lt' operators, the value must be an integer"
+            raise bad_request(f"values[0]: Invalid value: {quoted(value)}: {rule}")
+        return Requirement(key, operator, frozenset({value}))
 
     def _set(self) -> list[str]:
-        self._expect("(", "'('")
+        if (token := self._next()) != "(":
+            raise bad_request(f"found '{token}' expected: '('")
         values: list[str] = []
-        while self._peek() not in (")", ""):
-            values.append("" if self._peek() == "," else self._next())
-            if self._peek() == ",":
-                self._next()
-                if self._peek() == ")":
-                    values.append("")
-        self._expect(")", "',', or ')'")
-        return values or [""]
+        while True:
+            # Nothing between two commas or brackets is the empty text.
+            values.append("" if self._peek() in (",", ")") else self._identifier())
+            if (token := self._next()) == ")":
+                return values
+            if token != ",":
+                raise _unexpected(token, "',' or ')'")
 
-    def _key(self) -> str:
-        key = self._next()
-        if not key or not re.match(r"[^=!,()<>]", key):
-            raise _unreadable(f"found '{key}', expected: identifier")
-        for problem in names.qualified_name(key):
-            raise _unreadable(f"key: Invalid value: {quoted(key)}: {problem}")
-        return key
+    def _identifier(self) -> str:
+        if not _is_identifier(token := self._next()):
+            raise _unexpected(token, "identifier")
+        return token
 
     def _peek(self) -> str:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
@@ -180,17 +184,16 @@ class _Parser:
         self._at += 1
         return token
 
-    def _expect(self, token: str, said: str) -> None:
-        if self._peek() != token:
-            raise _unreadable(f"found '{self._peek()}', expected: {said}")
-        self._next()
+
+def _is_identifier(token: str) -> bool:
+    return bool(token) and token[0] not in "=!,()<>"
+
+
+def _unexpected(token: str, expected: str) -> ApiError:
+    return bad_request(f"found '{token}', expected: {expected}")
 
 
 def _checked(key: str, value: str) -> str:
     for problem in names.label_value(value):
-        raise _unreadable(f"values[0][{key}]: Invalid value: {quoted(value)}: {problem}")
+        raise bad_request(f"values[0][{key}]: Invalid value: {quoted(value)}: {problem}")
     return value
-
-
-def _unreadable(why: str) -> ApiError:
-    return bad_request(f"unable to parse requirement: {why}")

@@ -197,10 +197,9 @@ class Storage:
         old = collection.get(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         return self._write(key, "ADDED" if old is None else "MODIFIED", obj, old)
 
-    def remove(self, key: StoreKey, obj: Json) -> Entry:
-        """Remove an object, `obj` being its last state; returns that state under the version of the deletion."""
-        old = self.collection(key).get(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-        return self._write(key, "DELETED", obj, old)
+    def remove(self, key: StoreKey, entry: Entry) -> Entry:
+        """Remove an object; returns its last state under the version of the deletion."""
+        return self._write(key, "DELETED", entry.object(), entry)
 
     def compact(self, version: int) -> None:
         """Forget the changes up to and including `version` in every collection."""

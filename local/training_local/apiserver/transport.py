@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from training_operator.kube.transport import Request, Response, Stream
-
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.watch import Live
+from training_operator.kube.transport import Request, Response, Stream
 
 
 class InMemoryTransport:

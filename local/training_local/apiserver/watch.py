@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Protocol
 
 from training_local.apiserver.errors import ApiError, Json, expired
@@ -12,7 +13,7 @@ from training_local.apiserver.options import ListOptions
 from training_local.apiserver.selectors import field_selector, label_selector
 from training_local.apiserver.state import State, served
 from training_local.apiserver.storage import Change, Compacted, Entry, EventType, encode
-from training_local.apiserver.verbs import Target
+from training_local.apiserver.target import Target
 from training_local.apiserver.views import View
 
 BOOKMARK_SECONDS = 60.0
@@ -54,8 +55,9 @@ class Watch:
         self._timers: list[asyncio.TimerHandle] = []
         self._collection = state.storage.collection(target.type.store)
         self._form = (self._type.api_version, self._type.plural, view.name if view else "")
+        version = options.version_number()
         try:
-            self._begin(options)
+            self._begin(options, version)
         except ApiError as error:
             self._refuse(error)
 
@@ -80,8 +82,7 @@ class Watch:
             timer.cancel()
         self._wake.set()
 
-    def _begin(self, options: ListOptions) -> None:
-        version = options.version_number()
+    def _begin(self, options: ListOptions, version: int | None) -> None:
         if options.initial_events or (not version and options.initial_events is None):
             self._send_state()
             if options.initial_events and options.bookmarks:
@@ -109,7 +110,7 @@ class Watch:
 
     def _send_state(self) -> None:
         for entry in self._collection.entries(self._target.namespace or None):
-            if self._selects(entry, lambda entry=entry: served(self._type, entry)):
+            if self._selects(entry, partial(served, self._type, entry)):
                 self._send(self._line("ADDED", entry))
 
     def _send_bookmark(self, annotations: Json | None = None) -> None:
@@ -156,7 +157,7 @@ class Watch:
         return line
 
     def _shown(self, change: Change, type: EventType) -> Entry:
-        """Return what an event carries; for an object that left the selection, its last selected state, newly versioned."""
+        """Return what an event carries; of an object that left the selection, its last state there, newly versioned."""
         if type == "DELETED" and change.type != "DELETED" and change.old is not None:
             return Entry.of(change.old.object(), change.version)
         return change.new

@@ -1,0 +1,143 @@
+"""From a request about a resource to its answer: which verb, with which options, shown in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from training_local.apiserver import lists, pods, scale, verbs
+from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success
+from training_local.apiserver.bodies import read_object, read_patch
+from training_local.apiserver.errors import ApiError, method_not_allowed, verb_not_supported
+from training_local.apiserver.namespaces import finalize
+from training_local.apiserver.options import DeleteOptions, ListOptions, WriteOptions
+from training_local.apiserver.state import State, served
+from training_local.apiserver.target import Target
+from training_local.apiserver.verbs import Written
+from training_local.apiserver.views import View, view
+from training_local.apiserver.watch import Live, Watch
+from training_operator.kube.transport import Request, Response
+
+Handler = Callable[[Target, Request], Response | Live]
+COLLECTION, OBJECT = "collection", "object"
+
+
+class Handlers:
+    """Answers requests about resources, by method and by what the path ends in."""
+
+    def __init__(self, state: State, logs: pods.LogSource) -> None:
+        self._state = state
+        self._logs = logs
+        self._handlers: Mapping[tuple[str, str], Handler] = {
+            ("GET", COLLECTION): self._list_or_watch,
+            ("POST", COLLECTION): self._create,
+            ("DELETE", COLLECTION): self._delete_collection,
+            ("GET", OBJECT): self._get,
+            ("PUT", OBJECT): self._update,
+            ("PATCH", OBJECT): self._patch,
+            ("DELETE", OBJECT): self._delete,
+            ("GET", "status"): self._get,
+            ("PUT", "status"): self._update,
+            ("PATCH", "status"): self._patch,
+            ("GET", "scale"): self._get_scale,
+            ("PUT", "scale"): self._update_scale,
+            ("PATCH", "scale"): self._patch_scale,
+            ("GET", "log"): self._log,
+            ("POST", "eviction"): self._evict,
+            ("POST", "binding"): self._bind,
+            ("PUT", "finalize"): self._finalize,
+        }
+
+    def answer(self, target: Target, request: Request) -> Response | Live:
+        """Answer a request; raises `ApiError` for refusals, a 405 where there is nothing to do with this method."""
+        place = target.subresource or (OBJECT if target.name else COLLECTION)
+        handler = self._handlers.get((request.method, place))
+        across = place == COLLECTION and target.type.namespaced and not target.namespace
+        if handler is None or (across and request.method != "GET"):
+            raise _unsupported(target, request.method)
+        return handler(target, request)
+
+    def _list_or_watch(self, target: Target, request: Request) -> Response | Live:
+        options = ListOptions.of(request.query)
+        if options.watch:
+            return Watch(self._state, target, options, self._view(target, request))
+        return list_answer(target.type, lists.select(self._state, target, options), self._view(target, request))
+
+    def _get(self, target: Target, request: Request) -> Response:
+        entry, shown = self._state.require(target.type, target.namespace, target.name), self._view(target, request)
+        if shown is None and target.type.conversion is None:
+            return raw_answer(200, entry.raw)
+        obj = served(target.type, entry)
+        return json_answer(200, shown.one(obj) if shown else obj)
+
+    def _create(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "CreateOptions")
+        obj = read_object(request, target.type)
+        return self._written(target, request, verbs.create(self._state, target, obj, options))
+
+    def _update(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "UpdateOptions")
+        obj = read_object(request, target.type)
+        return self._written(target, request, verbs.update(self._state, target, obj, options))
+
+    def _patch(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "PatchOptions")
+        change = read_patch(request, target.type)
+        return self._written(target, request, verbs.patch(self._state, target, change, options))
+
+    def _delete(self, target: Target, request: Request) -> Response:
+        deleted = verbs.remove(self._state, target, _delete_options(request))
+        if deleted.gone and not target.type.returns_deleted:
+            return success(target.type, deleted.obj)
+        return self._written(target, request, Written(deleted.obj))
+
+    def _delete_collection(self, target: Target, request: Request) -> Response:
+        options = _delete_options(request)
+        deleted = lists.remove_collection(self._state, target, ListOptions.of(request.query), options)
+        return list_answer(target.type, deleted, self._view(target, request))
+
+    def _get_scale(self, target: Target, request: Request) -> Response:
+        return json_answer(200, scale.read(self._state, target))
+
+    def _update_scale(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "UpdateOptions")
+        written = scale.replace(self._state, target, read_object(request), options)
+        return json_answer(200, written.obj, written.warnings)
+
+    def _patch_scale(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "PatchOptions")
+        written = scale.patch(self._state, target, read_patch(request, target.type), options)
+        return json_answer(200, written.obj, written.warnings)
+
+    def _log(self, target: Target, request: Request) -> Response | Live:
+        return pods.log(self._state, target, request.query, self._logs) or Response(204)
+
+    def _evict(self, target: Target, request: Request) -> Response:
+        return json_answer(201, pods.evict(self._state, target, read_object(request)))
+
+    def _bind(self, target: Target, request: Request) -> Response:
+        options = WriteOptions.of(request.query, "CreateOptions")
+        return json_answer(201, pods.bind(self._state, target, read_object(request), options))
+
+    def _finalize(self, target: Target, request: Request) -> Response:
+        return json_answer(200, finalize(self._state, target.type, target.name, read_object(request)))
+
+    def _view(self, target: Target, request: Request) -> View | None:
+        include = request.query.get("includeObject", "Metadata")
+        return view(request.accept, target.type, include, self._state.timestamp())
+
+    def _written(self, target: Target, request: Request, written: Written) -> Response:
+        code, shown = 201 if written.created else 200, self._view(target, request)
+        if shown is None and written.raw is not None:
+            return raw_answer(code, written.raw, written.warnings)
+        return json_answer(code, shown.one(written.obj) if shown else written.obj, written.warnings)
+
+
+def _delete_options(request: Request) -> DeleteOptions:
+    return DeleteOptions.of(request.query, read_object(request) if request.body else {})
+
+
+def _unsupported(target: Target, method: str) -> ApiError:
+    if not target.type.custom:
+        return method_not_allowed()
+    verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())
+    return verb_not_supported(verb, target.type.group, target.type.plural)
