@@ -24,9 +24,9 @@ COLLECTION, OBJECT = "collection", "object"
 class Handlers:
     """Answers requests about resources, by method and by what the path ends in."""
 
-    def __init__(self, state: State, logs: pods.LogSource) -> None:
+    def __init__(self, state: State) -> None:
         self._state = state
-        self._logs = logs
+        self.logs: pods.LogSource = pods.NoLogs()
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", COLLECTION): self._list_or_watch,
             ("POST", COLLECTION): self._create,
@@ -109,7 +109,7 @@ class Handlers:
         return json_answer(200, written.obj, written.warnings)
 
     def _log(self, target: Target, request: Request) -> Response | Live:
-        return pods.log(self._state, target, request.query, self._logs) or Response(204)
+        return pods.log(self._state, target, request.query, self.logs) or Response(204)
 
     def _evict(self, target: Target, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

@@ -43,12 +43,11 @@ class ApiServer:
         *,
         now: Callable[[], datetime] = _utc_now,
         rng: Random | None = None,
-        logs: pods.LogSource | None = None,
         authority: str = "",
     ) -> None:
         """Serve `types`, and what CustomResourceDefinitions add to them; `authority` is the PEM of the server's CA."""
         self.state = State(Catalog(types), now, rng or Random())
-        self._handlers = Handlers(self.state, logs or pods.NoLogs())
+        self._handlers = Handlers(self.state)
         self._background = Background(
             self.state.storage,
             [
@@ -59,6 +58,10 @@ class ApiServer:
         )
         for name in SYSTEM:
             self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
+
+    def take_logs_from(self, source: pods.LogSource) -> None:
+        """Answer requests for logs from `source`: a node, which needs this server before it exists."""
+        self._handlers.logs = source
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
