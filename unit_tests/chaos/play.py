@@ -147,7 +147,7 @@ class Chaos:
                 if rng.random() < 0.25:
                     await self._world.api.create(_twin(pod))
                 else:
-                    options = {"gracePeriodSeconds": 0} if rng.random() < 0.3 else {}
+                    options: Json = {"gracePeriodSeconds": 0} if rng.random() < 0.3 else {}
                     await self._world.api.delete("Pod", pod["metadata"]["name"], **options)
 
     def _faults(self) -> Faults:

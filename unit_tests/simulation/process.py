@@ -13,8 +13,10 @@ from unittest.mock import patch
 from unit_tests.simulation.faults import FaultyTransport
 
 import training_operator.app
+from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
-from training_controllers.ports import ApiError, JobKey, Result
+from training_controllers.frameworks.base import Framework
+from training_controllers.ports import ApiError, JobKey, Result, World
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
 from training_operator.settings import Settings
@@ -39,11 +41,9 @@ class Process:
         self.reconcilers: list[WatchedReconciler] = []
         self.complaints: list[str] = []
 
-        def make(*args: object) -> WatchedReconciler:
-            reconciler = WatchedReconciler(*args)  # type: ignore[arg-type]  # those of JobReconciler
-            reconciler.complaints = self.complaints
-            self.reconcilers.append(reconciler)
-            return reconciler
+        def make(framework: Framework, world: World, expectations: Expectations) -> WatchedReconciler:
+            self.reconcilers.append(WatchedReconciler(framework, world, expectations, self.complaints))
+            return self.reconcilers[-1]
 
         with patch.object(training_operator.app, "JobReconciler", make):
             self.app = App(settings, transport, rng=random.Random(seed), now=now, identity=identity)
@@ -94,10 +94,9 @@ class Process:
 class WatchedReconciler(JobReconciler):
     """The reconciler, with a look at what should never happen."""
 
-    complaints: list[str]
-
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]  # those of JobReconciler
+    def __init__(self, framework: Framework, world: World, expectations: Expectations, complaints: list[str]) -> None:
+        super().__init__(framework, world, expectations)
+        self.complaints = complaints
         self._running: Counter[JobKey] = Counter()
 
     async def reconcile(self, key: JobKey) -> Result:
