@@ -76,7 +76,7 @@ async def test_deleting_presupposes_the_known_uid() -> None:
     world = World()
     created = await world.services.create("default", service(), flow="job")
     await world.services.delete(created, flow="job")
-    assert world.services.of_job("job") == (created,)  # until the watch tells its end
+    assert [each.uid for each in world.services.of_job("job")] == [created.uid]  # until the watch tells its end
     assert await world.services.read("default", "sim-worker-0", flow="job") is None
     await world.network.client().create(SERVICES, "default", service())
     with pytest.raises(Conflict):
