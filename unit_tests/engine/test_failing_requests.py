@@ -153,6 +153,53 @@ async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> N
         assert await world.events("NameTaken") == []
 
 
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_what_was_asked_for_without_answer_is_waited_for(method: str) -> None:
+    """The watch is silent, so that only the expectation keeps the same request from being sent again and again."""
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1 if method == "POST" else 2, suspend=method == "POST"))
+        await asyncio.sleep(3)
+
+        def is_meant(request: Request) -> bool:
+            return request.method == method and "/pods" in request.path
+
+        process.transport.lose_answer = is_meant
+        process.transport.frozen = lambda request: request.path == "/api/v1/pods"
+        replicas, suspend = {"Worker": {"replicas": 1}}, {"suspend": False}
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": replicas, "runPolicy": suspend}})
+        await asyncio.sleep(25)
+        # What the client itself repeats, and no more.
+        assert len([each for each in process.transport.sent if is_meant(each)]) <= 4
+
+
+async def test_only_the_pod_that_was_meant_is_deleted() -> None:
+    """It has been replaced meanwhile by a pod of the same name, which the cache does not show yet."""
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(3)
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not now") if request.method == "DELETE" else None
+        )
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(1)
+        process.transport.frozen = lambda request: request.path == "/api/v1/pods"
+        old = await world.api.get("Pod", "jx-worker-0")
+        assert old is not None
+        await world.api.delete("Pod", "jx-worker-0")
+        kept = {key: old["metadata"][key] for key in ("name", "labels", "ownerReferences")}
+        spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
+        new = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec})
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(20)
+        there = await world.api.get("Pod", "jx-worker-0")
+        assert there is not None
+        assert there["metadata"]["uid"] == new["metadata"]["uid"]
+        assert "deletionTimestamp" not in there["metadata"]
+        assert await world.events("FailedDeletePod") == ["Error deleting: not now"]
+
+
 async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
     async with cluster() as world:
         foreign: Json = {

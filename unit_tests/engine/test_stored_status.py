@@ -145,3 +145,18 @@ async def test_fields_that_others_put_into_the_status_are_replaced_as_v1_does() 
         job = await world.job("JAXJob", "jx")
         assert list(job["status"]["replicaStatuses"]) == ["Worker"]
         assert "failed" not in counters(job)
+
+
+async def test_a_status_that_speaks_of_an_older_job_is_not_stored() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax())
+        await asyncio.sleep(3)
+        process.transport.frozen = lambda request: request.path.endswith("/jaxjobs")
+        await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(10)
+        assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
+        assert await world.events("JAXJobRunning") == []
+        assert process.complaints == []
