@@ -172,7 +172,7 @@ class ResourceType:
 #   types.BUILTIN: tuple[ResourceType, ...]
 #   crd.crd_types(definition: Json) -> tuple[ResourceType, ...]              one for each served version
 #   patch.apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json
-#       JSON, merge and strategic-merge patch; leaves `original` as it is; raises ApiError (400, 415, 422)
+#       JSON, merge and strategic-merge patch; takes `original` over; raises ApiError (400, 413, 422, 500)
 #   tables.to_table(type: ResourceType, objects: Sequence[Json], now: str, include: str) -> Json
 #       a meta.k8s.io/v1 Table; `include` is the query's includeObject: "Metadata", "Object" or "None"
 #   discovery.document(path: str, accept: str, types: Sequence[ResourceType]) -> tuple[Json, str] | None

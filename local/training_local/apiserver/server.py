@@ -66,12 +66,17 @@ class ApiServer:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
         """Do the background work (garbage collection, namespaces, definitions) inside the context."""
+        failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self._background.run(), name="api server background")
             try:
                 yield self
+            except Exception as error:
+                failure = error  # raised as it is, not as a group of one
             finally:
                 task.cancel()
+        if failure is not None:
+            raise failure
 
     def handle(self, request: Request) -> Response | Live:
         """Answer a request; every refusal is a Status."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from random import Random
 
 from training_local.apiserver.catalog import Catalog
@@ -27,8 +28,7 @@ class State:
 
     def timestamp(self, seconds_ahead: float = 0) -> str:
         """Return the time as objects carry it: RFC 3339, UTC, whole seconds."""
-        moment = datetime.fromtimestamp(int(self.now().timestamp() + seconds_ahead), UTC)
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _rfc3339(int(self.now().timestamp() + seconds_ahead))
 
     def new_uid(self) -> str:
         """Return a random UUID, version 4."""
@@ -60,6 +60,11 @@ class State:
     def missing(self, type: ResourceType, name: str) -> ApiError:
         """Return the 404 for an object of `type`."""
         return not_found(type.group, type.plural, name)
+
+
+@lru_cache(maxsize=8)
+def _rfc3339(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def served(type: ResourceType, entry: Entry) -> Json:

