@@ -37,7 +37,7 @@ ifeq ($(ARGS),)
 endif
 
 lint: $(INSTALLED) ## ruff: rules and format
-	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff check --no-cache $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 
 format: $(INSTALLED) ## let ruff mend what it can

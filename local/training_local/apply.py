@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from training_api.registry import KINDS
 
 from training_api.constants import API_VERSION
+from training_api.registry import KINDS
 from training_local.follow import JobRef
 from training_operator.kube.transport import Request, Transport
 
