@@ -21,8 +21,15 @@ def test_the_shared_runner_finds_only_meant_differences(cluster: Cluster, tmp_pa
     if cluster.provider != "bare":
         pytest.skip("one case after the other takes minutes; once, on the real API server, is enough")
     kubeconfig = f"--kubeconfig={cluster.kubeconfig}"
-    suite = [sys.executable, RUNNER, "compare", kubeconfig, f"--deviations={HERE / 'deviations.yaml'}", "--only=pt-*"]
-    operator = [PROGRAM, "run", kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    suite = [
+        sys.executable,
+        str(RUNNER),
+        "compare",
+        kubeconfig,
+        f"--deviations={HERE / 'deviations.yaml'}",
+        "--only=pt-*",
+    ]
+    operator = [str(PROGRAM), "run", kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"]
     done = subprocess.run(
         [*suite, "--", *operator],
         cwd=tmp_path,

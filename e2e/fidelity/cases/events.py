@@ -50,7 +50,7 @@ def _collection(api: Player) -> str:
 
 
 async def of_the_core_group(api: Player) -> None:
-    times = {"firstTimestamp": "2024-01-02T03:04:05Z", "lastTimestamp": "2024-01-02T03:04:06Z", "count": 2}
+    times: dict[str, Any] = {"firstTimestamp": "2024-01-02T03:04:05Z", "lastTimestamp": "2024-01-02T03:04:06Z", "count": 2}
     await api.post("events", _event(api, source={"component": "me"}, **times))
     await api.get(f"{_collection(api)}/a")
     await api.post("events", _event(api, "minimal", reason=None, message=None, type=None))
@@ -68,7 +68,8 @@ async def of_another_namespace(api: Player) -> None:
 
 async def incomplete_new_events(api: Player) -> None:
     for field in ("eventTime", "reason", "action", "reportingController", "reportingInstance", "type"):
-        await api.post(_collection(api), _new_event(api, **{field: None}))
+        without: dict[str, Any] = {field: None}
+        await api.post(_collection(api), _new_event(api, **without))
     await api.post(_collection(api), _new_event(api, type="Strange"))
     await api.post(_collection(api), _new_event(api, note="x" * 1025))
 

@@ -160,7 +160,7 @@ async def of_zero_values(api: Player) -> None:
         "activeDeadlineSeconds": None,
         "securityContext": {"runAsUser": 0, "runAsNonRoot": False, "fsGroup": None},
     }
-    container = {"command": [], "args": None, "stdin": False, "tty": True, "env": [], "workingDir": ""}
+    container: dict[str, Any] = {"command": [], "args": None, "stdin": False, "tty": True, "env": [], "workingDir": ""}
     await api.post("pods", _with(container, **spec))
 
 
