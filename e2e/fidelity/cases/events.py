@@ -50,7 +50,11 @@ def _collection(api: Player) -> str:
 
 
 async def of_the_core_group(api: Player) -> None:
-    times: dict[str, Any] = {"firstTimestamp": "2024-01-02T03:04:05Z", "lastTimestamp": "2024-01-02T03:04:06Z", "count": 2}
+    times: dict[str, Any] = {
+        "firstTimestamp": "2024-01-02T03:04:05Z",
+        "lastTimestamp": "2024-01-02T03:04:06Z",
+        "count": 2,
+    }
     await api.post("events", _event(api, source={"component": "me"}, **times))
     await api.get(f"{_collection(api)}/a")
     await api.post("events", _event(api, "minimal", reason=None, message=None, type=None))

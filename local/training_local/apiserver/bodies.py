@@ -9,6 +9,7 @@ import msgspec
 
 from training_local.apiserver.errors import ApiError, Json, bad_request, json_kind, unsupported_media_type
 from training_local.apiserver.patch import apply_patch, require_patch_type
+from training_local.apiserver.protobuf import PROTOBUF, BadProtobuf, decode_object
 from training_local.apiserver.resource_types import ResourceType
 from training_operator.kube.transport import JSON, Request
 
@@ -19,6 +20,8 @@ _SHOWN = 64
 
 def read_object(request: Request, type: ResourceType | None = None) -> Json:
     """Return the body as an object, of `type` if it does not say so itself; raises a 400 or 415 if it is none."""
+    if _media(request) == PROTOBUF and (type is None or not type.custom):
+        return _read_protobuf(request.body or b"", type)
     if _media(request) not in (JSON, ""):
         raise unsupported_media_type(
             "the body of the request was in an unknown format - accepted media types include: "
@@ -37,6 +40,13 @@ def read_object(request: Request, type: ResourceType | None = None) -> Json:
         short = f"{text[:30]} ..." if len(text) > 30 else text
         raise _unrecognized(type, f"Object 'Kind' is missing in '{text}' ({short})")
     return obj
+
+
+def _read_protobuf(body: bytes, type: ResourceType | None) -> Json:
+    try:
+        return decode_object(body)
+    except BadProtobuf as error:
+        raise _unrecognized(type, str(error)) from error
 
 
 def read_patch(request: Request, type: ResourceType) -> Callable[[Json], Json]:

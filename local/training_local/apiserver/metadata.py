@@ -22,6 +22,7 @@ from training_local.apiserver.state import State
 ANNOTATION_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+_NOT_KEPT = ("managedFields", "selfLink")
 _OWNER_FIELDS = {
     "apiVersion": str,
     "kind": str,
@@ -71,12 +72,12 @@ def decoded(obj: Json, type: ResourceType) -> list[str]:
         for name, value in owner.items():
             if name in _OWNER_FIELDS and value is not None:
                 fits.check(f"metadata.ownerReferences.{name}", value, _OWNER_FIELDS[name])
-    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
-        if name in kept and not kept[name]:
-            del kept[name]
-    kept.pop("managedFields", None)
-    kept.pop("selfLink", None)
-    obj["metadata"] = kept
+    # As Go leaves out what is empty; zero seconds of grace are something.
+    obj["metadata"] = {
+        name: value
+        for name, value in kept.items()
+        if (value or name == "deletionGracePeriodSeconds") and name not in _NOT_KEPT
+    }
     return problems
 
 
