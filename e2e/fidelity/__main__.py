@@ -6,7 +6,9 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from e2e.fidelity import sessions
 from e2e.fidelity.player import session_of
 from e2e.fidelity.suite import all_cases, play, prepare, recorded, write_recorded
 from e2e.harness.providers import provide
@@ -28,6 +30,24 @@ async def record(kubeconfig: Path, wanted: Sequence[str]) -> None:
             write_recorded(module, {name: steps for name, steps in recorded(module).items() if name in names})
 
 
+async def record_sessions(kubeconfig: Path, wanted: Sequence[str]) -> None:
+    """Run the sessions with every kubectl there is, and keep what it prints."""
+    for minor, kubectl in sessions.kubectls().items():
+        known = sessions.recorded(minor)
+        for name in sessions.SESSIONS:
+            if not wanted or name in wanted or "sessions" in wanted:
+                with TemporaryDirectory() as cache:
+                    known[name] = await sessions.play_session(kubectl, kubeconfig, name, Path(cache))
+                print(f"kubectl 1.{minor} {name}: {len(known[name])} commands")
+        sessions.write_recorded(minor, {name: steps for name, steps in known.items() if name in sessions.SESSIONS})
+
+
+async def record_all(kubeconfig: Path, wanted: Sequence[str]) -> None:
+    """Record cases and sessions."""
+    await record(kubeconfig, wanted)
+    await record_sessions(kubeconfig, wanted)
+
+
 def main() -> None:
     """Record."""
     parser = argparse.ArgumentParser(prog="python -m e2e.fidelity", description=__doc__)
@@ -35,10 +55,10 @@ def main() -> None:
     parser.add_argument("--kubeconfig", type=Path, help="of a running cluster; without it one is started")
     arguments = parser.parse_args()
     if arguments.kubeconfig:
-        asyncio.run(record(arguments.kubeconfig, arguments.cases))
+        asyncio.run(record_all(arguments.kubeconfig, arguments.cases))
         return
     with provide("bare") as cluster:
-        asyncio.run(record(cluster.kubeconfig, arguments.cases))
+        asyncio.run(record_all(cluster.kubeconfig, arguments.cases))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,10 @@ def _set_priority(pod: Json, context: Context) -> None:
 
 
 def carry_over(old: Json, new: Json) -> None:
-    """Keep the class of service where a status leaves it out; tolerate lost nodes even if an update does not."""
+    """Keep what admission gave: priority, class of service, toleration of lost nodes, where an update leaves it out."""
+    for name in ("priority", "preemptionPolicy"):
+        if name in old["spec"]:
+            new["spec"].setdefault(name, old["spec"][name])
     _tolerate_lost_nodes(new["spec"])
     _drop_restart_rules(new["spec"])
     if quality := old.get("status", {}).get("qosClass"):
