@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import selectors
 
-
 MOST_TURNS = 10_000
 """Turns of the loop at one moment; the creation of a thousand pods takes less than a hundred."""
 

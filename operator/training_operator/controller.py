@@ -101,6 +101,8 @@ class Controller(Generic[K]):
                 await self._reconcile(key)
             finally:
                 self._queue.done(key)
+            # A look at which nothing had to be waited for: others (watches, the lease, probes) get their turn.
+            await asyncio.sleep(0)
 
     async def _reconcile(self, key: K) -> None:
         started = self._clock()

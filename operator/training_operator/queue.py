@@ -42,7 +42,8 @@ class WorkQueue(Generic[K]):
         self._ready: list[tuple[int, int, K]] = []
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
-        self._wake = asyncio.Event()
+        self._entries = asyncio.Semaphore(0)
+        """Counts `_ready`, so that an entry wakes one worker and not all."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -80,18 +81,18 @@ class WorkQueue(Generic[K]):
     async def get(self) -> K:
         """Wait for a key that nobody works on; call `done` afterwards. Nothing is handed out once closed."""
         while True:
-            while self._ready and not self._closed:
-                _, _, key = heapq.heappop(self._ready)
-                if key in self._dirty and key not in self._active:  # else a stale, outbid entry
-                    _, since = self._dirty.pop(key)
-                    now = self._clock()
-                    self._active[key] = now
-                    self._idle.clear()
-                    if self._metrics:
-                        self._metrics.started(now - since)
-                    return key
-            self._wake.clear()
-            await self._wake.wait()
+            await self._entries.acquire()
+            if self._closed:
+                continue
+            _, _, key = heapq.heappop(self._ready)
+            if key in self._dirty and key not in self._active:  # else a stale, outbid entry
+                _, since = self._dirty.pop(key)
+                now = self._clock()
+                self._active[key] = now
+                self._idle.clear()
+                if self._metrics:
+                    self._metrics.started(now - since)
+                return key
 
     def done(self, key: K) -> None:
         """Let the key be handed out again."""
@@ -121,7 +122,7 @@ class WorkQueue(Generic[K]):
 
     def _push(self, key: K, priority: int) -> None:
         heapq.heappush(self._ready, (-priority, next(self._order), key))
-        self._wake.set()
+        self._entries.release()
 
     def _ring(self, key: K, priority: int) -> None:
         del self._timers[key]

@@ -128,3 +128,20 @@ async def test_draining_waits_for_what_runs_and_begins_nothing() -> None:
     metrics = await played(reconciler, "a", "b", "c", workers=2, seconds=4)
     assert asyncio.get_running_loop().time() == 10
     assert len(metrics.outcomes) == 2
+
+
+async def test_many_keys_that_need_no_waiting_leave_turns_to_others() -> None:
+    class Instant:
+        async def reconcile(self, key: str) -> Result:
+            return Result()
+
+    loop, queue = asyncio.get_running_loop(), WorkQueue[str]()
+    controller = Controller("test", queue, Instant(), Measured(), workers=1, clock=loop.time)
+    for number in range(100):
+        queue.add(str(number))
+    task, turns = asyncio.create_task(controller.run()), 0
+    while len(queue):
+        await asyncio.sleep(0)
+        turns += 1
+    task.cancel()
+    assert turns >= 100
