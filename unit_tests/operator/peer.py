@@ -34,6 +34,7 @@ async def serving(
     """Serve with a certificate for `name`; with `clients`, only those with a certificate of the same authority."""
     pair = authority().issue(name).write(folder, "server")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as an API server, see `certificates.Authority`
     tls.load_cert_chain(*pair)
     if clients:
         tls.load_verify_locations(cadata=authority().pem)

@@ -13,7 +13,7 @@ from unit_tests.operator.certificates import Authority, authority
 from unit_tests.operator.peer import Handler, Peer, serving
 
 from training_operator.kube.client import KubeClient
-from training_operator.kube.config import ClusterConfig
+from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Credentials, Fixed, TokenFile
 from training_operator.kube.errors import NotFound
 from training_operator.kube.flow import FairGate
@@ -27,7 +27,7 @@ async def connected(
     handler: Handler, folder: Path, credentials: Credentials | None = None, name: str = "127.0.0.1", **options: Any
 ) -> AsyncIterator[tuple[HttpTransport, Peer]]:
     async with serving(handler, folder, name=name) as peer:
-        tls = ssl.create_default_context(cadata=authority().pem)
+        tls = trusting(cadata=authority().pem)
         transport = HttpTransport(ClusterConfig(peer.url, credentials or Fixed(), tls, **options))
         try:
             yield transport, peer
@@ -203,7 +203,7 @@ async def test_nobody_there_is_an_os_error(unused_tcp_port: int) -> None:
 
 async def test_a_server_that_we_cannot_trust_is_not_spoken_to(tmp_path: Path) -> None:
     async with serving(hello, tmp_path) as peer:
-        tls = ssl.create_default_context(cadata=Authority("other").pem)
+        tls = trusting(cadata=Authority("other").pem)
         transport = HttpTransport(ClusterConfig(peer.url, Fixed("Bearer secret"), tls))
         with pytest.raises(OSError, match="certificate verify failed"):
             await transport.request(Request("GET", "/"))

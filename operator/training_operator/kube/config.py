@@ -69,7 +69,7 @@ def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     namespace = folder / "namespace"
     try:
-        tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+        tls = trusting(cafile=str(folder / "ca.crt"))
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"the pod's service account cannot be used: {folder / 'ca.crt'}: {error}") from None
     return ClusterConfig(
@@ -135,9 +135,20 @@ async def _read(paths: str) -> Access:
     return access
 
 
+def trusting(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext:
+    """Return a context that trusts these authorities, or the system's without any.
+
+    Python 3.13 wants certificates to have every extension of RFC 5280; those of many clusters lack one (most often the
+    authority key identifier), and no other client of theirs asks for it.
+    """
+    tls = ssl.create_default_context(cafile=cafile, cadata=cadata)
+    tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return tls
+
+
 def _tls_of(access: Access, paths: str) -> ssl.SSLContext:
     try:
-        tls = ssl.create_default_context(cadata=access.ca or None)
+        tls = trusting(cadata=access.ca or None)
     except ssl.SSLError as error:
         raise ConfigError(f"kubeconfig {paths} cannot be used: certificate-authority: {error}") from None
     if access.insecure:
