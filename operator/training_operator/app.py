@@ -28,8 +28,8 @@ from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
 from training_controllers.frameworks.pytorch import PyTorchOptions
 from training_controllers.frameworks.registry import frameworks
-from training_controllers.ports import JobKey, World
-from training_controllers.records import AutoscalerRecord, JobRecord, Record
+from training_controllers.ports import JobKey, ObjectCounter, World
+from training_controllers.records import AutoscalerRecord, JobRecord, PodRecord, Record
 from training_operator.cache.reflector import Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
@@ -85,6 +85,7 @@ class App:
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
+        self._leading = False
         self._following: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
@@ -165,6 +166,7 @@ class App:
         if self._elector is not None:
             await self._elector.acquire()
             await self._follow_anew(following)
+        self._leading = True
         async with asyncio.TaskGroup() as tasks:
             if self._elector is not None:
                 tasks.create_task(self._elector.keep())
@@ -242,6 +244,7 @@ class App:
         for kind in self._kinds.values():
             kind.store.subscribe(_job_changed(kind.queue))
         self._pods.subscribe(self._dependent_changed)
+        self._pods.subscribe(self._count_failure)
         self._services.subscribe(self._dependent_changed)
         self._autoscalers.subscribe(self._dependent_changed)
 
@@ -253,6 +256,14 @@ class App:
         for kind, key in keys:
             queue = self._kinds[kind].queue
             queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+
+    def _count_failure(self, change: Change[PodRecord]) -> None:
+        """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
+        old, new = change.old, change.new
+        if not self._leading or old is None or new is None or old.phase == new.phase:
+            return
+        if new.phase == "Failed" and self._job_of(new) is not None:
+            self.metrics.count_object(ObjectCounter.PODS_FAILED)
 
     def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
         """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""

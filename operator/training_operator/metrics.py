@@ -109,6 +109,10 @@ class Metrics:
         """Count one attempt of a request; `code` is 0 if there was no answer."""
         self._request(method, code).inc()
 
+    def count_object(self, counter: ObjectCounter) -> None:
+        """Count one pod or service."""
+        self._objects[counter].inc()
+
     def job_counters(self, info: KindInfo) -> JobCounters:
         """Return the counters of one kind."""
         return JobCounters(self._jobs, self._objects, info.metrics_label)

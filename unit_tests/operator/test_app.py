@@ -194,6 +194,22 @@ async def test_several_changes_of_pods_lead_to_one_look() -> None:
             assert (count("controller_runtime_reconcile_total", label) or 0) - before == looks
 
 
+async def test_a_pod_that_fails_is_counted_once_and_by_the_leader_only() -> None:
+    failed = {"status": {"phase": "Failed"}}
+    async with world() as cluster:
+        leader, standby = (cluster.app(identity=each, leader_elect=True) for each in "ab")
+        async with leader.running():
+            await asyncio.sleep(1)
+            async with standby.running():
+                await cluster.create_job()
+                await asyncio.sleep(5)
+                await cluster.patch(f"{PODS}/sim-worker-1/status", RUNNING)
+                await cluster.patch(f"{PODS}/sim-worker-1/status", failed)
+                await asyncio.sleep(30)
+                counts = [app.metrics.registry.get_sample_value("failed_pods_total") for app in (leader, standby)]
+                assert counts == [1, 0]
+
+
 async def test_of_two_operators_the_leader_acts_and_hands_over() -> None:
     async with world() as cluster:
         networks = {name: cluster.network() for name in ("a", "b")}
