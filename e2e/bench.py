@@ -35,6 +35,8 @@ from training_operator.kube.http import HttpTransport
 from training_operator.kube.resources import PODS, SERVICES, Resource
 
 AT_ONCE = 32
+ENDPOINT_SLICES = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"
+"""What the controller manager makes for services; it is busy until they are gone."""
 POLL = 0.02
 """Seconds between two looks at how many objects there are."""
 LIMIT = 300.0
@@ -110,19 +112,18 @@ class Bench:
             before = await _cpu_at_rest(operator)
             start = time.perf_counter()
             await jobs.create(job("bench", Master=1, Worker=self._replicas - 1))
-            await self._counted(namespace, lambda count: count >= self._replicas)
+            for resource in (SERVICES, PODS):
+                await self._counted(resource.path(namespace), lambda count: count >= self._replicas)
             seconds = time.perf_counter() - start
             return seconds, await _cpu_at_rest(operator) - before, _peak_memory_mb(operator)
 
-    async def _counted(self, namespace: str, enough: Callable[[int], bool]) -> None:
-        """Wait until the numbers of pods and of services are both what is asked for."""
-        for resource in (SERVICES, PODS):
-            path = resource.path(namespace)
+    async def _counted(self, path: str, enough: Callable[[int], bool]) -> None:
+        """Wait until a collection has as many objects as are asked for."""
 
-            async def reached(path: str = path) -> bool:
-                return enough(await _count(self._api, path))
+        async def reached() -> bool:
+            return enough(await _count(self._api, path))
 
-            await eventually(reached, f"the wanted number of objects at {path}", LIMIT, POLL)
+        await eventually(reached, f"the wanted number of objects at {path}", LIMIT, POLL)
 
     async def _namespace(self) -> str:
         self._serial += 1
@@ -133,9 +134,11 @@ class Bench:
     async def _empty(self, namespace: str) -> None:
         """Delete everything and wait, so that nothing of it disturbs the next measurement."""
         await self._api.delete(f"{Namespace(self._api, namespace).jobs('PyTorchJob')}/bench", "Orphan")
-        for resource in (SERVICES, PODS):
-            await self._api.call("DELETE", resource.path(namespace))
-        await self._counted(namespace, lambda count: count == 0)
+        paths = [resource.path(namespace) for resource in (PODS, SERVICES)]
+        for path in paths:
+            await self._api.call("DELETE", path)
+        for path in [*paths, ENDPOINT_SLICES.format(namespace)]:
+            await self._counted(path, lambda count: count == 0)
 
 
 async def _count(api: Api, path: str) -> int:
