@@ -1,0 +1,1 @@
+"""The commands of `training-operator local`, one module each."""

@@ -1,0 +1,36 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from training_local.cluster import SandboxMode
+
+Command = Callable[..., None]
+
+
+def cluster_flags(command: Command) -> Command:
+    """Add the flags that all commands have which start a cluster."""
+    python = click.option(
+        "--python",
+        type=click.Path(path_type=Path),
+        help="What pods find as `python`. Default: the one of this program.",
+    )
+    sandbox = click.option(
+        "--sandbox",
+        type=click.Choice([mode.value for mode in SandboxMode]),
+        default=SandboxMode.AUTO.value,
+        show_default=True,
+        help="How pods are kept apart; auto takes the best there is.",
+    )
+    return python(sandbox(command))
+
+
+def follow_flags(command: Command) -> Command:
+    """Add the flags that all commands have which follow a job."""
+    limit = click.option("--timeout", "limit", type=float, help="Give up after this many seconds (exit status 124).")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
+    return limit(as_json(command))
