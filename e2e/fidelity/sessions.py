@@ -20,7 +20,7 @@ from e2e.fidelity.objects import config_map, pod
 from e2e.fidelity.plain import Plain
 from e2e.fidelity.suite import RECORDED
 from e2e.fidelity.widgets import widget
-from e2e.harness.binaries import KUBERNETES, cache_folder
+from e2e.harness.binaries import KUBERNETES, OLDEST_KUBECTL, cache_folder
 
 Transcript = list[dict[str, Any]]
 
@@ -134,7 +134,8 @@ SESSIONS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 def kubectls() -> dict[str, Path]:
     """The versions of kubectl that can be had without building or fetching any: minor version -> program."""
-    candidates = [cache_folder() / "bin" / KUBERNETES.stamp / "kubectl"]
+    built = cache_folder() / "bin"
+    candidates = [built / OLDEST_KUBECTL.stamp / "kubectl-1.28", built / KUBERNETES.stamp / "kubectl"]
     if installed := shutil.which("kubectl"):
         candidates.append(Path(installed))
     return {minor: each for each in candidates if each.exists() and (minor := _minor(each))}

@@ -1,4 +1,4 @@
-"""Build the control plane's programs from Go modules, once per version, into a cache folder."""
+"""Build the control plane's programs, and an old kubectl, from Go modules, once per version, into a cache folder."""
 
 from __future__ import annotations
 
@@ -63,17 +63,21 @@ class Module:
 
 
 ETCD = Module("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"})
+# Without these every program calls itself v0.0.0-master.
+_STAMPS = (
+    "k8s.io/component-base/version.gitVersion={version}",
+    "k8s.io/component-base/version.gitMajor={major}",
+    "k8s.io/component-base/version.gitMinor={minor}",
+    "k8s.io/client-go/pkg/version.gitVersion={version}",
+)
 KUBERNETES = Module(
     "kubernetes",
     "k8s.io/kubernetes",
     {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
-    # Without these every program calls itself v0.0.0-master.
-    (
-        "k8s.io/component-base/version.gitVersion={version}",
-        "k8s.io/component-base/version.gitMajor={major}",
-        "k8s.io/component-base/version.gitMinor={minor}",
-        "k8s.io/client-go/pkg/version.gitVersion={version}",
-    ),
+    _STAMPS,
+)
+OLDEST_KUBECTL = Module(
+    "kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS
 )
 
 
@@ -85,9 +89,9 @@ def cache_folder() -> Path:
 
 
 def programs() -> dict[str, Path]:
-    """Every program of the control plane by name; builds what the cache lacks and says so on stderr."""
+    """Every program of the control plane, and the oldest kubectl that must work, by name; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
-    for module in (ETCD, KUBERNETES):
+    for module in (ETCD, KUBERNETES, OLDEST_KUBECTL):
         folder = cache_folder() / "bin" / module.stamp
         if not folder.is_dir():
             with _locked(folder.with_name(f"{folder.name}.lock")):
