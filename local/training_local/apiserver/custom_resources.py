@@ -34,6 +34,11 @@ class DefinitionController:
             return True
         return False
 
+    def serve_all(self) -> None:
+        """Serve the types of all stored definitions at once, as a restarted server has to before the first request."""
+        for entry in self._state.storage.collection(DEFINITIONS).entries():
+            self._serve_types(entry.object())
+
     async def work(self) -> None:
         """Bring the definitions noted to where they should be."""
         while self._due:
@@ -48,11 +53,8 @@ class DefinitionController:
                 self._serve(entry.object())
 
     def _serve(self, definition: Json) -> None:
+        self._serve_types(definition)
         spec, status = definition["spec"], definition.get("status", {})
-        group, plural = spec["group"], spec["names"]["plural"]
-        self._state.catalog.remove(group, plural)
-        for type in self._types_of(definition):
-            self._state.catalog.add(type)
         now, established = self._state.timestamp(), status.get("conditions")
         wanted: Json = {
             "conditions": established
@@ -66,6 +68,11 @@ class DefinitionController:
         if status != wanted:
             definition["status"] = wanted
             self._state.storage.put(DEFINITIONS, definition)
+
+    def _serve_types(self, definition: Json) -> None:
+        self._state.catalog.remove(definition["spec"]["group"], definition["spec"]["names"]["plural"])
+        for type in self._types_of(definition):
+            self._state.catalog.add(type)
 
     def _empty(self, entry: Entry) -> None:
         definition = entry.object()

@@ -200,3 +200,8 @@ def not_acceptable(message: str) -> ApiError:
 def too_large(limit: int) -> ApiError:
     """Return the refusal of a request body above `limit` bytes."""
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def not_stored(why: str) -> ApiError:
+    """Return the refusal of a write that could not be brought to disk; nothing has changed."""
+    return ApiError(507, "InsufficientStorage", f"the change could not be stored: {why}", {})

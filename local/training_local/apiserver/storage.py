@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -100,10 +100,10 @@ class Compacted(Exception):
 class Collection:
     """The objects of one resource with their recent history."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: int = 0) -> None:
         self.spaces: dict[str, dict[str, Entry]] = {}
         self.history: deque[Change] = deque()
-        self.compacted = 0
+        self.compacted = begin
         """The highest version whose change is forgotten."""
         self.subscribers: dict[Callable[[Change], None], None] = {}
 
@@ -176,6 +176,18 @@ StoreKey = tuple[str, str]
 """Group and plural."""
 
 
+class Log(Protocol):
+    """Where writes are kept beyond the life of the process; a write it raises for has not happened."""
+
+    def put(self, key: StoreKey, entry: Entry) -> None:
+        """Keep a new or changed object."""
+        ...
+
+    def remove(self, key: StoreKey, entry: Entry) -> None:
+        """Forget an object, but not the version of its deletion."""
+        ...
+
+
 class Storage:
     """All collections, and the one counter that versions every write."""
 
@@ -183,12 +195,23 @@ class Storage:
         self.version = 1
         self.collections: dict[StoreKey, Collection] = {}
         self.observers: list[Callable[[StoreKey, Change], None]] = []
+        self.log: Log | None = None
         self._clock = clock
+        self._begin = 0
+
+    def restore(self, entries: Iterable[tuple[StoreKey, Entry]], version: int) -> None:
+        """Take over what was kept of an earlier life that ended at `version`; its history is forgotten."""
+        self.version = self._begin = max(version, self.version)
+        for key, entry in entries:
+            self.collection(key).spaces.setdefault(entry.namespace, {})[entry.name] = entry
+            change = Change(entry.version, "ADDED", entry, None, self._clock())
+            for tell in self.observers:
+                tell(key, change)
 
     def collection(self, key: StoreKey) -> Collection:
         """Return the collection of a resource; it exists from the first question on."""
         if (found := self.collections.get(key)) is None:
-            found = self.collections[key] = Collection()
+            found = self.collections[key] = Collection(self._begin)
         return found
 
     def put(self, key: StoreKey, obj: Json) -> Entry:
@@ -211,8 +234,10 @@ class Storage:
         self.collections.pop(key, None)
 
     def _write(self, key: StoreKey, type: EventType, obj: Json, old: Entry | None) -> Entry:
-        self.version += 1
-        entry = Entry.of(obj, self.version)
+        entry = Entry.of(obj, self.version + 1)
+        if self.log is not None:
+            (self.log.remove if type == "DELETED" else self.log.put)(key, entry)
+        self.version = entry.version
         change = Change(self.version, type, entry, old, self._clock())
         self.collection(key).record(change)
         for tell in self.observers:

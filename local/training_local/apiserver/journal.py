@@ -1,0 +1,172 @@
+"""State that survives the process: every write in a SQLite file before it is answered or seen by a watch.
+
+The file has a write-ahead log, so a write is there as a whole or not at all, wherever the process is killed. Without an
+fsync per write (`synchronous=NORMAL`) a power loss can take the last writes, but never the file's consistency; all
+clients are on this machine, so none is left that has seen them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from training_local.apiserver.errors import not_stored
+from training_local.apiserver.storage import Entry, StoreKey, decode
+
+FILE: Final = "state.sqlite"
+LOCK: Final = "lock"
+FORMAT: Final = 1
+"""`user_version` of the files that this code reads and writes."""
+APPLICATION: Final = 0x74726F70
+"""`application_id`, which tells our files from those of other programs."""
+_LOG_PAGES: Final = 4000
+"""Pages of 4 KiB in the log before they are copied into the file, which takes an fsync."""
+
+_TABLES = """
+CREATE TABLE objects (
+    api_group TEXT, plural TEXT, namespace TEXT, name TEXT, version INTEGER NOT NULL, json BLOB NOT NULL,
+    PRIMARY KEY (api_group, plural, namespace, name)
+);
+CREATE TABLE last_deletion (version INTEGER NOT NULL);
+INSERT INTO last_deletion VALUES (0);
+"""
+_PUT = """
+INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET version = excluded.version, json = excluded.json
+"""
+_REMOVE = "DELETE FROM objects WHERE (api_group, plural, namespace, name) = (?, ?, ?, ?)"
+
+
+class JournalError(Exception):
+    """A folder cannot be used; the text is one sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a journal holds: the objects, and the highest version that any write had."""
+
+    entries: list[tuple[StoreKey, Entry]]
+    version: int
+
+
+class Journal:
+    """The objects of one API server in a folder that no other server uses at the same time; a context manager."""
+
+    def __init__(self, database: sqlite3.Connection, resources: ExitStack) -> None:
+        self._database = database
+        self._resources = resources
+
+    @classmethod
+    def open(cls, folder: Path) -> Journal:
+        """Open what `folder` holds, or begin there; raises JournalError if that is not possible."""
+        with _explained(folder), ExitStack() as resources:
+            _make_private(folder)
+            _lock(folder / LOCK, resources)
+            database = _connect(folder / FILE)
+            resources.callback(database.close)
+            return cls(database, resources.pop_all())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the folder."""
+        self._resources.close()
+
+    def load(self) -> Kept:
+        """Return what the last server left, objects in the order of their versions."""
+        rows = self._database.execute("SELECT api_group, plural, version, json FROM objects ORDER BY version")
+        entries = [((group, plural), Entry.of(decode(raw), version)) for group, plural, version, raw in rows]
+        (deleted,) = self._database.execute("SELECT version FROM last_deletion").fetchone()
+        return Kept(entries, max(deleted, entries[-1][1].version if entries else 0))
+
+    def put(self, key: StoreKey, entry: Entry) -> None:
+        """Keep a new or changed object; raises a 507 if the disk does not take it, and then nothing has changed."""
+        with _stored_or_refused(), self._database as database:
+            database.execute(_PUT, (*key, entry.namespace, entry.name, entry.version, entry.raw))
+
+    def remove(self, key: StoreKey, entry: Entry) -> None:
+        """Forget an object, but not the version of its deletion; raises a 507 like `put`."""
+        with _stored_or_refused(), self._database as database:
+            database.execute(_REMOVE, (*key, entry.namespace, entry.name))
+            database.execute("UPDATE last_deletion SET version = ?", (entry.version,))
+
+
+def _make_private(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise JournalError(f"{folder}: not a folder")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise JournalError(f"{folder}: other users may write to it; use a folder that is yours alone (chmod 700)")
+
+
+def _lock(path: Path, resources: ExitStack) -> None:
+    """Hold a lock as long as the process lives, however it ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    resources.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalError(f"{path.parent}: another running cluster keeps its state there") from None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    path.chmod(0o600)  # SQLite gives its other files the same mode
+    database = sqlite3.connect(path)
+    try:
+        _prepare(path, database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(path: Path, database: sqlite3.Connection) -> None:
+    def pragma(text: str) -> int:
+        (value,) = database.execute(f"PRAGMA {text}").fetchone()
+        return int(value)
+
+    begun = pragma("page_count") > 0
+    if begun and pragma("application_id") != APPLICATION:
+        raise JournalError(f"{path}: a database of another program; use another folder")
+    if begun and (found := pragma("user_version")) > FORMAT:
+        raise JournalError(f"{path}: written by a newer release (format {found}, this one knows {FORMAT}); upgrade")
+    if not begun:
+        marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};"
+        database.executescript(f"BEGIN; {marks} {_TABLES} COMMIT;")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a folder."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(f"{folder}: cannot be used for the state: {error.strerror or error}") from None
+    except sqlite3.DatabaseError as error:
+        raise JournalError(f"{folder / FILE}: cannot be used for the state: {error}") from None
+
+
+@contextmanager
+def _stored_or_refused() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise not_stored(str(error)) from error
