@@ -109,7 +109,7 @@ async def test_a_container_starts_with_a_clean_environment(cluster: Cluster, mon
     assert names["GREETING"] == "hello me"
     assert names["HOSTNAME"] == "clean"
     allowed = {"PATH", "HOME", "TMPDIR", "HOSTNAME", "WHO", "GREETING", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
-    assert names.keys() - allowed <= {"TRAINING_LOCAL_CONTAINER"}
+    assert names.keys() - allowed <= {"TRAINING_LOCAL_CONTAINER", "TRAINING_LOCAL_CLUSTER"}
 
 
 async def test_arguments_and_working_directory(cluster: Cluster, tmp_path: Path) -> None:

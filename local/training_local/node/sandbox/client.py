@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from collections import deque
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import training_local
+from training_local.node.sandbox.marks import CLUSTER
 from training_local.node.sandbox.messages import ContainerSpec, PodSpec, Setup, encode
 
 # The program needs none of site-packages and none of the user's settings; it appends the folder of this package itself.
@@ -81,7 +83,11 @@ class Supervisor:
             command = (sys.executable, "-I", "-S", "-c", _BOOT, _PACKAGE_FOLDER, str(theirs.fileno()))
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *command, stdin=asyncio.subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+                    *command,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env={**os.environ, CLUSTER: setup.cluster},
                 )
             except OSError as error:
                 ours.close()

@@ -26,6 +26,8 @@ class Setup(NamedTuple):
     """Directory that containers must not see, except the parts they name."""
     resolver: Sequence[tuple[str, str]]
     """Files to show instead of the machine's resolver configuration: (source, target)."""
+    cluster: str = ""
+    """Id of the cluster, by which its processes are found again after it has been killed."""
 
 
 class PodSpec(NamedTuple):

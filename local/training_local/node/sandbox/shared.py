@@ -1,20 +1,17 @@
 """Pods without namespaces: ordinary processes of this machine, found again by their session and a mark."""
-# Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH123
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
+from training_local.node.sandbox.marks import CLUSTER, CONTAINER, marked
 from training_local.node.sandbox.messages import ContainerSpec, PodSpec, Setup
-
-MARK = "TRAINING_LOCAL_CONTAINER"
 
 
 class SharedPods:
@@ -22,6 +19,7 @@ class SharedPods:
 
     def __init__(self, setup: Setup) -> None:
         self.missing = {"isolation": f"mode {setup.mode} was chosen"}
+        self._cluster = setup.cluster
         self._marks: dict[int, str] = {}
         if sys.platform == "linux":
             syscalls.adopt_orphans()
@@ -31,17 +29,17 @@ class SharedPods:
 
     def spawn(self, spec: ContainerSpec, streams: Sequence[int]) -> Child:
         """Start a container in a session of its own, marked in its environment."""
-        marked = spec._replace(env={**spec.env, MARK: spec.id})
-        child = fork(_die_with_supervisor, marked, streams)
+        marks = {CONTAINER: spec.id, CLUSTER: self._cluster}
+        child = fork(_die_with_supervisor, spec._replace(env={**spec.env, **marks}), streams)
         self._marks[child.pid] = spec.id
         return child
 
     def end(self, pid: int) -> None:
         """Kill what is left of a container whose first process has ended, also what left its session."""
-        mark = f"{MARK}={self._marks.pop(pid)}".encode()
+        mark = f"{CONTAINER}={self._marks.pop(pid)}"
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
-        for leftover in [other for other in _processes() if mark in _environment(other)]:
+        for leftover in marked(mark):
             with suppress(ProcessLookupError):
                 os.kill(leftover, signal.SIGKILL)
 
@@ -57,19 +55,3 @@ class SharedPods:
 def _die_with_supervisor() -> None:
     if sys.platform == "linux":
         syscalls.die_with_parent(signal.SIGKILL)
-
-
-def _processes() -> Iterator[int]:
-    with suppress(FileNotFoundError), os.scandir("/proc") as entries:
-        for entry in entries:
-            if entry.name.isdigit():
-                yield int(entry.name)
-
-
-def _environment(pid: int) -> Sequence[bytes]:
-    """The variables a process was started with; none for a process that has ended or belongs to somebody else."""
-    with suppress(OSError):
-        descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
-        with open(descriptor, "rb") as file:
-            return file.read().split(b"\0")
-    return ()
