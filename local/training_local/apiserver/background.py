@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
 
+import structlog
+
+from training_local.apiserver.errors import ApiError
 from training_local.apiserver.storage import Change, Storage, StoreKey
+
+_log = structlog.get_logger(__name__)
+_RETRY_SECONDS: Final = 1.0
 
 
 class Controller(Protocol):
@@ -17,8 +24,18 @@ class Controller(Protocol):
         ...
 
     async def work(self) -> None:
-        """Do all there is to do."""
+        """Do all there is to do; what a write is refused for (a full disk) stays to be done."""
         ...
+
+
+@contextmanager
+def due_again(due: dict[str, None], name: str) -> Iterator[None]:
+    """Put `name` back among what is due if the work on it fails."""
+    try:
+        yield
+    except ApiError:
+        due[name] = None
+        raise
 
 
 class Background:
@@ -34,8 +51,13 @@ class Background:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            for controller in self._controllers:
-                await controller.work()
+            try:
+                for controller in self._controllers:
+                    await controller.work()
+            except ApiError as error:
+                _log.warning("garbage collection waits", reason=error.message)
+                self._wake.set()
+                await asyncio.sleep(_RETRY_SECONDS)
             await asyncio.sleep(0)  # requests get their turn, however much there is to do
 
     def _observe(self, key: StoreKey, change: Change) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from training_local.apiserver.background import due_again
 from training_local.apiserver.deletion import CLEAN_UP, DEFINITIONS, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions
@@ -47,10 +48,11 @@ class DefinitionController:
             entry = self._state.storage.collection(DEFINITIONS).get("", name)
             if entry is None:
                 continue
-            if entry.deleting:
-                self._empty(entry)
-            else:
-                self._serve(entry.object())
+            with due_again(self._due, name):
+                if entry.deleting:
+                    self._empty(entry)
+                else:
+                    self._serve(entry.object())
 
     def _serve(self, definition: Json) -> None:
         self._serve_types(definition)

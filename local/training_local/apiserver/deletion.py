@@ -40,6 +40,9 @@ def delete(state: State, type: ResourceType, entry: Entry, options: DeleteOption
     # Only pods have grace; of all other types even a deletion under way may change the finalizers.
     grace = _grace(obj, options) if type.store == _PODS else None
     if grace is not None and entry.deleting and not _brings_forward(meta, options):
+        if is_released(type, obj) and not options.dry_run:  # marked, and then the disk was full
+            obj = served(type, state.storage.remove(type.store, entry))
+            return Deleted(obj, gone=True)
         return Deleted(obj, gone=False)
     finalizers = _finalizers(meta.get("finalizers", []), options.propagation)
     if grace is not None:
@@ -69,6 +72,15 @@ def put_or_remove(state: State, type: ResourceType, entry: Entry, obj: Json) -> 
         state.storage.remove(type.store, entry)
     else:
         state.storage.put(type.store, stored(type, obj))
+
+
+def finish_deletions(state: State) -> None:
+    """Remove what was marked for deletion and waits for nothing: the server ended between the two steps."""
+    for key, collection in tuple(state.storage.collections.items()):
+        type = state.catalog.of_store(key)
+        for entry in collection.entries():
+            if type is not None and entry.deleting and is_released(type, entry.object()):
+                state.storage.remove(key, entry)
 
 
 def _check_preconditions(type: ResourceType, entry: Entry, options: DeleteOptions) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from training_local.apiserver.background import due_again
 from training_local.apiserver.deletion import FOREGROUND, ORPHAN, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions
@@ -66,8 +67,9 @@ class GarbageCollector:
         while self._due:
             uid = next(iter(self._due))
             del self._due[uid]
-            if (entry := self._entry(uid)) is not None:
-                self._examine(self._places[uid], entry)
+            with due_again(self._due, uid):
+                if (entry := self._entry(uid)) is not None:
+                    self._examine(self._places[uid], entry)
             done += 1
             if done % _SLICE == 0:
                 await asyncio.sleep(0)

@@ -13,13 +13,12 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from training_local.apiserver.errors import not_stored
-from training_local.apiserver.storage import Entry, StoreKey, decode
+from training_local.apiserver.storage import Entry, Storage, StoreKey, decode
 
 FILE: Final = "state.sqlite"
 LOCK: Final = "lock"
@@ -47,14 +46,6 @@ _REMOVE = "DELETE FROM objects WHERE (api_group, plural, namespace, name) = (?, 
 
 class JournalError(Exception):
     """A folder cannot be used; the text is one sentence that says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a journal holds: the objects, and the highest version that any write had."""
-
-    entries: list[tuple[StoreKey, Entry]]
-    version: int
 
 
 class Journal:
@@ -86,12 +77,13 @@ class Journal:
         """Release the folder."""
         self._resources.close()
 
-    def load(self) -> Kept:
-        """Return what the last server left, objects in the order of their versions."""
+    def resume(self, storage: Storage) -> None:
+        """Give a new storage what the last one left, and keep its writes from now on."""
         rows = self._database.execute("SELECT api_group, plural, version, json FROM objects ORDER BY version")
         entries = [((group, plural), Entry.of(decode(raw), version)) for group, plural, version, raw in rows]
         (deleted,) = self._database.execute("SELECT version FROM last_deletion").fetchone()
-        return Kept(entries, max(deleted, entries[-1][1].version if entries else 0))
+        storage.restore(entries, max(deleted, entries[-1][1].version if entries else 0))
+        storage.log = self
 
     def put(self, key: StoreKey, entry: Entry) -> None:
         """Keep a new or changed object; raises a 507 if the disk does not take it, and then nothing has changed."""

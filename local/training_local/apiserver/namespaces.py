@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from training_local.apiserver.background import due_again
 from training_local.apiserver.deletion import delete, put_or_remove
 from training_local.apiserver.errors import Cause, Json, forbidden, not_found
 from training_local.apiserver.namespace_conditions import terminating_conditions
@@ -79,7 +80,8 @@ class NamespaceController:
         """Bring all namespaces noted to where they should be, as far as finalizers and grace of their content allow."""
         for name in tuple(self._fresh):
             del self._fresh[name]
-            self._furnish(name)
+            with due_again(self._fresh, name):
+                self._furnish(name)
         for name in tuple(self._terminating):
             await self._empty(name)
 
@@ -97,11 +99,15 @@ class NamespaceController:
         self._ensure("configmaps", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, "data": data}, namespace)
 
     def _ensure(self, plural: str, obj: Json, namespace: str) -> None:
+        """Create an object that is missing; give one that is there its content, as after a restart with a new CA."""
         meta: Json = obj["metadata"]
-        if self._state.lookup("", plural, namespace, meta["name"]) is None:
+        found = self._state.lookup("", plural, namespace, meta["name"])
+        if found is None:
             meta["namespace"], meta["uid"] = namespace, self._state.new_uid()
             meta["creationTimestamp"] = self._state.timestamp()
             self._state.storage.put(("", plural), obj)
+        elif found.get("data") != obj.get("data"):
+            self._state.storage.put(("", plural), {**found, "data": obj["data"]})
 
     async def _empty(self, namespace: str) -> None:
         done = 0

@@ -13,9 +13,11 @@ from training_local.apiserver.answers import refusal, text_answer
 from training_local.apiserver.background import Background
 from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.custom_resources import DefinitionController
+from training_local.apiserver.deletion import finish_deletions
 from training_local.apiserver.errors import ApiError, Json, no_such_resource, too_large
 from training_local.apiserver.gc import GarbageCollector
 from training_local.apiserver.handlers import Handlers
+from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
@@ -44,20 +46,26 @@ class ApiServer:
         now: Callable[[], datetime] = _utc_now,
         rng: Random | None = None,
         authority: str = "",
+        journal: Journal | None = None,
     ) -> None:
-        """Serve `types`, and what CustomResourceDefinitions add to them; `authority` is the PEM of the server's CA."""
+        """Serve `types`, and what CustomResourceDefinitions add to them; `authority` is the PEM of the server's CA.
+
+        With a `journal` the server goes on where the last one with it ended, and keeps every write in it.
+        """
         self.state = State(Catalog(types), now, rng or Random())
         self._handlers = Handlers(self.state)
+        definitions = DefinitionController(self.state, types_of_definition)
         self._background = Background(
             self.state.storage,
-            [
-                DefinitionController(self.state, types_of_definition),
-                NamespaceController(self.state, authority),
-                GarbageCollector(self.state),
-            ],
+            [definitions, NamespaceController(self.state, authority), GarbageCollector(self.state)],
         )
+        if journal is not None:
+            journal.resume(self.state.storage)
+            definitions.serve_all()
+            finish_deletions(self.state)
         for name in SYSTEM:
-            self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
+            if self.state.storage.collection(NAMESPACES).get("", name) is None:
+                self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
 
     def take_logs_from(self, source: pods.LogSource) -> None:
         """Answer requests for logs from `source`: a node, which needs this server before it exists."""
