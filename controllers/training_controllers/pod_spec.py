@@ -18,9 +18,21 @@ def env(name: str, value: object) -> dict[str, str]:
     return {"name": name, "value": str(value)}
 
 
-def with_env(spec: PodSpec, variables: Sequence[Mapping[str, str]]) -> PodSpec:
-    """Append `variables` to those of every regular container; of two of one name Kubernetes takes the last."""
-    containers = [{**c, "env": [*(c.get("env") or ()), *variables]} for c in spec.get("containers") or ()]
+def env_from_field(name: str, path: str) -> dict[str, Any]:
+    """An environment variable that Kubernetes fills from a field of the pod."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def with_env(spec: PodSpec, variables: Sequence[Mapping[str, Any]], *, only: str | None = None) -> PodSpec:
+    """Append `variables` to those of every regular container, or of the first one named `only`.
+
+    Of two variables of one name Kubernetes takes the last.
+    """
+    containers: list[Container] = list(spec.get("containers") or ())
+    named = [position for position, container in enumerate(containers) if container.get("name") == only]
+    for position in range(len(containers)) if only is None else named[:1]:
+        container = containers[position]
+        containers[position] = {**container, "env": [*(container.get("env") or ()), *variables]}
     return {**spec, "containers": containers}
 
 

@@ -27,7 +27,7 @@ from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
 from training_controllers.frameworks.pytorch import PyTorchOptions
-from training_controllers.frameworks.registry import frameworks
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.ports import JobKey, ObjectCounter, World
 from training_controllers.records import AutoscalerRecord, JobRecord, PodRecord, Record
 from training_operator.cache.reflector import Reflector
@@ -95,7 +95,7 @@ class App:
         self._pods, self._pod_reflector = self._follow(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
         self._autoscalers, self._autoscaler_reflector = self._follow(AUTOSCALERS, keep=self._of_our_kind)
-        known = frameworks(pytorch_options(settings))
+        known = frameworks(FrameworkOptions(pytorch_options(settings), settings.cluster_domain))
         self._kinds = {kind: self._control(known[kind]) for kind in settings.kinds}
         self._connect()
         self._elector = self._make_elector(identity) if settings.leader_elect else None

@@ -81,6 +81,12 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
 @JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")
+@JOBS.option(
+    "--cluster-domain",
+    envvar="CUSTOM_CLUSTER_DOMAIN",
+    show_envvar=True,
+    help="What names of TFJob replicas end in, after `svc`.",
+)
 @API.option("--kubeconfig", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @API.option("--kube-api-qps", type=float, help="Requests per second. Default: no limit.")
 @API.option("--kube-api-burst", type=int, help="Requests at once above --kube-api-qps.")

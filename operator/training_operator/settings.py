@@ -76,6 +76,8 @@ class Settings(BaseModel):
     pytorch_init_container_image: str = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)
+    cluster_domain: str = ""
+    """What names of TFJob replicas end in, after `svc`: `cluster.local`, for example."""
     log_format: LogFormat | None = None
     """None: for people on a terminal, JSON elsewhere (K-67)."""
     log_level: LogLevel = LogLevel.INFO

@@ -12,11 +12,11 @@ from training_controllers.engine.model import NewPod, Slot
 from training_controllers.engine.pods import build_pod
 from training_controllers.frameworks.init_container import BadTemplate, render_init_containers
 from training_controllers.frameworks.pytorch import PyTorchOptions
-from training_controllers.frameworks.registry import frameworks
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 
 
 def init_containers(job: Job, replica_type: str = "Worker", options: PyTorchOptions | None = None) -> Any:
-    framework = frameworks(options)["PyTorchJob"]
+    framework = frameworks(FrameworkOptions(options or PyTorchOptions()))["PyTorchJob"]
     return build_pod(job, framework, NewPod(Slot(replica_type, 0)))["spec"].get("initContainers", [])
 
 

@@ -44,7 +44,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
     assert settings.kube_api_qps is None
     assert settings.pytorch_init_container_image == "alpine:3.10"
     assert settings.pytorch_init_container_max_tries == 100
-    assert settings.kinds == ("JAXJob", "PyTorchJob")
+    assert settings.kinds == ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def _restart(situation: Situation, draft: Draft, verdict: Verdict, *, others_run
     plain = f"job {name} is restarting because {replica_type} replica(s) failed."
     draft.condition(ConditionType.RESTARTING, verdict.message if others_run else plain)
     if uncounted_indexes(situation.snapshot, situation.placement, replica_type):
-        draft.announce(EventType.WARNING, "Restarting", plain)
-        draft.announce(EventType.WARNING, "Restarting", verdict.message)
+        for text in dict.fromkeys((plain, verdict.message)):
+            draft.announce(EventType.WARNING, "Restarting", text)
         draft.count(Counter.RESTARTED)
 
 

@@ -150,7 +150,7 @@ def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
             yield from master_decides(job, replica_type, status)
         elif MASTER not in job.replicas:
             elastic = _spec(job).elastic_policy is not None
-            yield from workers_decide(job, replica_type, status, one_is_enough=elastic)
+            yield from workers_decide(job, replica_type, status, enough=elastic and status.succeeded > 0)
         yield from failed_replicas(job, replica_type, status)
 
 

@@ -1,4 +1,4 @@
-"""The status rules that PyTorchJob, PaddleJob and JAXJob share (frameworks.md 3.8, 7.6, 8.6).
+"""The status rules that several frameworks share (frameworks.md 3.8, 4.6, 7.6, 8.6).
 
 A failed replica only counts while its slot has no other pod, so v1's guard "more replicas than succeeded and active
 ones" always holds here and is not repeated.
@@ -18,16 +18,14 @@ def master_decides(job: Job, replica_type: str, status: ReplicaStatus) -> Iterat
     subject = f"{job.info.kind} {job.metadata.name}"
     if status.active > 0:
         yield Verdict(ConditionType.RUNNING, f"{subject} is running.")
-    if _missing(job, replica_type, status) == 0:
+    if missing(job, replica_type, status) == 0:
         yield Verdict(ConditionType.SUCCEEDED, f"{subject} is successfully completed.")
 
 
-def workers_decide(
-    job: Job, replica_type: str, status: ReplicaStatus, *, one_is_enough: bool = False
-) -> Iterator[Verdict]:
-    """The job succeeds when all replicas of this type have, or any if `one_is_enough`; until then it runs with one."""
+def workers_decide(job: Job, replica_type: str, status: ReplicaStatus, *, enough: bool = False) -> Iterator[Verdict]:
+    """The job succeeds when all replicas of this type have, or those that have are `enough`; it runs with one."""
     subject = f"{job.info.kind} {job.metadata.namespace}/{job.metadata.name}"
-    if _missing(job, replica_type, status) == 0 or (one_is_enough and status.succeeded > 0):
+    if enough or missing(job, replica_type, status) == 0:
         yield Verdict(ConditionType.SUCCEEDED, f"{subject} successfully completed.")
     elif status.active > 0:
         yield Verdict(ConditionType.RUNNING, f"{subject} is running.")
@@ -55,5 +53,6 @@ def until_the_end(verdicts: Iterator[Verdict]) -> tuple[Verdict, ...]:
     return tuple(taken)
 
 
-def _missing(job: Job, replica_type: str, status: ReplicaStatus) -> int:
+def missing(job: Job, replica_type: str, status: ReplicaStatus) -> int:
+    """How many replicas of this type have not succeeded yet."""
     return max(job.replicas[replica_type].replicas or 0, 0) - status.succeeded

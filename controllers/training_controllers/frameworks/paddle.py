@@ -1,0 +1,76 @@
+"""PaddleJob: where the replicas meet, in collective mode (workers alone) or with masters as parameter servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from training_api.kinds import Job
+from training_api.registry import KINDS
+from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
+from training_controllers.frameworks.status_rules import (
+    failed_replicas,
+    master_decides,
+    until_the_end,
+    workers_decide,
+)
+from training_controllers.names import replica_name
+from training_controllers.pod_spec import PodSpec, env, env_from_field, port_number, with_env
+
+MASTER = "Master"
+WORKER = "Worker"
+
+
+def paddle() -> Framework:
+    """The framework of PaddleJob (frameworks.md section 7)."""
+    return Framework(
+        info=KINDS["PaddleJob"],
+        judge=judge,
+        configure_pod=configure_pod,
+        is_master=lambda _job, slot: slot.replica_type == MASTER,
+        job_deleted_reason="SuccessfulDeletePod",
+        job_delete_failed_reason="FailedDeletePod",
+    )
+
+
+def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
+    """Tell every container where to meet and what it is."""
+    return with_env(spec, environment(job, slot))
+
+
+def environment(job: Job, slot: Slot) -> list[Mapping[str, Any]]:
+    """The variables of frameworks.md 7.4, in v1's order."""
+    with_servers = MASTER in job.replicas
+    meeting_point = Slot(MASTER if with_servers else WORKER, 0)
+    return [
+        env("PYTHONUNBUFFERED", 1),
+        env("PADDLE_JOB_ID", job.metadata.name),
+        env("PADDLE_NNODES", sum(replica.replicas or 0 for replica in job.replicas.values())),
+        *_endpoint(job, meeting_point, own=slot == meeting_point),
+        *([env("PADDLE_SERVER_NUM" if slot.replica_type == MASTER else "PADDLE_TRAINER_NUM", 1)] * with_servers),
+    ]
+
+
+def _endpoint(job: Job, meeting_point: Slot, *, own: bool) -> list[Mapping[str, Any]]:
+    """The rendezvous pod listens on its own address, which Kubernetes fills in; the others know it by name."""
+    replica = job.replicas.get(meeting_point.replica_type)
+    declared = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    port = job.info.port if declared is None else declared
+    if own:
+        return [env_from_field("POD_IP_DUMMY", "status.podIP"), env("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")]
+    return [env("PADDLE_MASTER", f"{replica_name(job.metadata.name, meeting_point)}:{port}")]
+
+
+def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+    """All masters have to succeed; without any, all workers (frameworks.md 7.6)."""
+    return until_the_end(_verdicts(job, statuses))
+
+
+def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+    for replica_type, status in statuses.items():
+        if replica_type == MASTER:
+            yield from master_decides(job, replica_type, status)
+        elif MASTER not in job.replicas:
+            yield from workers_decide(job, replica_type, status)
+        yield from failed_replicas(job, replica_type, status)

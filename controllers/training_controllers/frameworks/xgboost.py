@@ -1,0 +1,88 @@
+"""XGBoostJob (and LightGBM): the master's address, ranks and the list of workers in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from training_api.kinds import Job
+from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
+from training_api.registry import KINDS
+from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
+from training_controllers.frameworks.status_rules import missing, until_the_end
+from training_controllers.names import replica_name
+from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+
+MASTER = "Master"
+WORKER = "Worker"
+
+
+def xgboost() -> Framework:
+    """The framework of XGBoostJob (frameworks.md section 5)."""
+    return Framework(
+        info=KINDS["XGBoostJob"],
+        judge=judge,
+        configure_pod=configure_pod,
+        is_master=lambda _job, slot: slot.replica_type == MASTER,
+    )
+
+
+def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
+    """Tell every container where the tracker is and who takes part."""
+    return with_env(spec, environment(job, slot))
+
+
+def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
+    """The variables of frameworks.md 5.4, in v1's order."""
+    size = sum(replica.replicas or 0 for replica in job.replicas.values())
+    masters = job.replicas[MASTER].replicas or 0 if MASTER in job.replicas else 0
+    variables = [
+        env("MASTER_PORT", _port(job, MASTER)),
+        env("MASTER_ADDR", replica_name(job.metadata.name, Slot(MASTER, 0))),
+        env("WORLD_SIZE", size),
+        env("RANK", slot.index if slot.replica_type == MASTER else slot.index + masters),
+        env("PYTHONUNBUFFERED", 1),
+    ]
+    if size > 1:
+        workers = (replica_name(job.metadata.name, Slot(WORKER, index)) for index in range(size - 1))
+        variables += [env("WORKER_PORT", _port(job, WORKER)), env("WORKER_ADDRS", ",".join(workers))]
+    return variables
+
+
+def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+    """The Master decides; a failed replica of any type fails the job unless its exit code allows a restart (5.6)."""
+    return until_the_end(_verdicts(job, statuses))
+
+
+def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+    # Whatever ends the job sets Running first, so a job that was never seen running has the condition too (XGB-021).
+    running = Verdict(ConditionType.RUNNING, f"{_subject(job)} is running.")
+    for replica_type, status in statuses.items():
+        if replica_type == MASTER:
+            done = missing(job, replica_type, status) == 0
+            if done or status.active > 0:
+                yield running
+            if done:
+                yield Verdict(ConditionType.SUCCEEDED, f"{_subject(job)} is successfully completed.")
+        if status.failed > 0:
+            yield running
+            yield _failed(job, replica_type, status)
+
+
+def _failed(job: Job, replica_type: str, status: ReplicaStatus) -> Verdict:
+    because = f"because {status.failed} {replica_type} replica(s) failed."
+    if job.replicas[replica_type].restart_policy == RestartPolicy.EXIT_CODE:
+        return Verdict(ConditionType.RESTARTING, f"{_subject(job)} is restarting {because}", replica_type)
+    return Verdict(ConditionType.FAILED, f"{_subject(job)} is failed {because}", replica_type)
+
+
+def _subject(job: Job) -> str:
+    return f"{job.info.kind} {job.metadata.name}"
+
+
+def _port(job: Job, replica_type: str) -> int:
+    replica = job.replicas.get(replica_type)
+    port = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    if port is None:
+        raise CannotBuild("failed to found the port")
+    return port

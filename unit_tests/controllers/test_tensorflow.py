@@ -1,0 +1,285 @@
+"""TFJob: TF_CONFIG, roles, status rules (frameworks.md section 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from unit_tests.controllers.builders import (
+    START,
+    World,
+    conditions,
+    framework_of,
+    load,
+    make_job,
+    message,
+    stored_job,
+    texts,
+    world,
+)
+
+from training_api.kinds import Job
+from training_controllers.engine.model import NewPod, Slot
+from training_controllers.engine.pods import build_pod
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.frameworks.tensorflow import tf_config
+
+CHIEF_JOB = {"Chief": 1, "PS": 1, "Worker": 2}
+
+
+def named(namespace: str, name: str, replicas: dict[str, int], **spec: Any) -> Job:
+    stored = stored_job("TFJob", replicas, name=name, **spec)
+    stored["metadata"]["namespace"] = namespace
+    return load("TFJob", stored)
+
+
+def container(job: Job, replica_type: str, index: int = 0, options: FrameworkOptions | None = None) -> dict[str, Any]:
+    body = build_pod(job, frameworks(options)["TFJob"], NewPod(Slot(replica_type, index)))
+    found: dict[str, Any] = body["spec"]["containers"][0]
+    return found
+
+
+def test_tf010_example_t1() -> None:
+    job = named("kubeflow", "tfjob-simple", {"Worker": 2})
+    assert tf_config("", job, Slot("Worker", 0)) == (
+        '{"cluster":{"worker":["tfjob-simple-worker-0.kubeflow.svc:2222","tfjob-simple-worker-1.kubeflow.svc:2222"]},'
+        '"task":{"type":"worker","index":0},"environment":"cloud"}'
+    )
+
+
+@pytest.mark.parametrize(("replica_type", "index"), [("Worker", 1), ("Chief", 0)])
+def test_tf011_example_t2(replica_type: str, index: int) -> None:
+    assert tf_config("", named("ml", "dist", CHIEF_JOB), Slot(replica_type, index)) == (
+        '{"cluster":{"chief":["dist-chief-0.ml.svc:2222"],"ps":["dist-ps-0.ml.svc:2222"],'
+        '"worker":["dist-worker-0.ml.svc:2222","dist-worker-1.ml.svc:2222"]},'
+        f'"task":{{"type":"{replica_type.lower()}","index":{index}}},"environment":"cloud"}}'
+    )
+
+
+def test_tf012_tf013_example_t3_through_the_operator_s_option() -> None:
+    job = named("ns3", "ev", {"Worker": 1, "PS": 1, "Evaluator": 1})
+    (variable,) = container(job, "Worker", options=FrameworkOptions(cluster_domain="tf.training.io"))["env"]
+    assert variable == {
+        "name": "TF_CONFIG",
+        "value": '{"cluster":{"evaluator":["ev-evaluator-0.ns3.svc.tf.training.io:2222"],'
+        '"ps":["ev-ps-0.ns3.svc.tf.training.io:2222"],"worker":["ev-worker-0.ns3.svc.tf.training.io:2222"]},'
+        '"task":{"type":"worker","index":0},"environment":"cloud"}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("slot", "expected"),
+    [
+        (
+            Slot("Worker", 2),
+            '{"cluster":{"worker":{"2":"dyn-worker-2.ml.svc:2222"},"ps":["dyn-ps-0.ml.svc:2222",'
+            '"dyn-ps-1.ml.svc:2222"]},"task":{"type":"worker","index":2}}',
+        ),
+        (
+            Slot("PS", 1),
+            '{"cluster":{"worker":{},"ps":["dyn-ps-1.ml.svc:2222"]},"task":{"type":"ps","index":1}}',
+        ),
+        (Slot("Chief", 0), '{"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}}'),
+    ],
+)
+def test_tf016_tf017_tf019_example_t4(slot: Slot, expected: str) -> None:
+    job = named("ml", "dyn", {"Chief": 1, "PS": 2, "Worker": 3}, enableDynamicWorker=True)
+    assert tf_config("", job, slot) == expected
+
+
+def test_tf018_example_t5() -> None:
+    job = named("ml", "dyn2", {"Worker": 2}, enableDynamicWorker=True)
+    expected = '{"cluster":{"worker":{"0":"dyn2-worker-0.ml.svc:2222"},"ps":null},"task":{"type":"worker","index":0}}'
+    assert tf_config("", job, Slot("Worker", 0)) == expected
+
+
+@pytest.mark.parametrize("replicas", [{"Worker": 1}, {"PS": 1}, {"Worker": 1, "Foo": 3}])
+def test_tf008_a_single_replica_meets_nobody(replicas: dict[str, int]) -> None:
+    assert "env" not in container(make_job("TFJob", replicas), next(iter(replicas)))
+
+
+def test_tf009_chief_and_worker_are_two() -> None:
+    assert container(make_job("TFJob", {"Chief": 1, "Worker": 1}), "Chief")["env"][0]["name"] == "TF_CONFIG"
+
+
+def test_tf006_an_unknown_type_runs_and_is_named() -> None:
+    job = make_job("TFJob", {"Worker": 2, "Foo": 1})
+    assert '"foo":["sim-foo-0.ns.svc:2222"]' in container(job, "Foo")["env"][0]["value"]
+
+
+def test_a_type_without_replicas_is_empty() -> None:
+    assert '"ps":[],' in tf_config("", make_job("TFJob", {"PS": 0, "Worker": 2}), Slot("Worker", 0))
+
+
+def test_tf014_tf015_port_and_place_of_the_variable() -> None:
+    stored = stored_job("TFJob", {"PS": 1, "Worker": 1})
+    worker = stored["spec"]["tfReplicaSpecs"]["Worker"]["template"] = {
+        "spec": {
+            "containers": [
+                {"name": "sidecar", "image": "i"},
+                {
+                    "name": "tensorflow",
+                    "image": "i",
+                    "env": [{"name": "A", "value": "1"}],
+                    "ports": [{"name": "tfjob-port", "containerPort": 7777}],
+                },
+            ]
+        }
+    }
+    job = load("TFJob", stored)
+    body = build_pod(job, framework_of("TFJob"), NewPod(Slot("Worker", 0)))
+    sidecar, main = body["spec"]["containers"]
+    assert "env" not in sidecar
+    assert [variable["name"] for variable in main["env"]] == ["A", "TF_CONFIG"]
+    assert '"ps":["sim-ps-0.ns.svc:2222"],"worker":["sim-worker-0.ns.svc:7777"]' in main["env"][1]["value"]
+    assert worker["spec"]["containers"][1]["env"] == [{"name": "A", "value": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "masters"),
+    [
+        ({"Chief": 1, "Worker": 1}, ["sim-chief-0"]),
+        ({"Master": 1, "Worker": 1}, ["sim-master-0"]),
+        ({"PS": 1, "Worker": 2}, ["sim-worker-0"]),
+    ],
+)
+def test_tf039_the_role(replicas: dict[str, int], masters: list[str]) -> None:
+    job = make_job("TFJob", replicas)
+    slots = [Slot(name, index) for name, count in replicas.items() for index in range(count)]
+    bodies = [build_pod(job, framework_of("TFJob"), NewPod(slot))["metadata"] for slot in slots]
+    role = "training.kubeflow.org/job-role"
+    assert [body["name"] for body in bodies if body["labels"].get(role) == "master"] == masters
+
+
+def run(replicas: dict[str, int], phases: dict[str, str], *, code: int = 1, **options: Any) -> World:
+    """A job whose pods have the phases named, all others Running."""
+    w = world("TFJob", replicas, **options)
+    w.settle()
+    w.set_pods("Running")
+    for name, phase in phases.items():
+        w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
+    w.step()
+    return w
+
+
+RUNS, DONE = "TFJob ns/sim is running.", "TFJob ns/sim successfully completed."
+
+
+@pytest.mark.parametrize(
+    ("replicas", "options", "phases", "expected", "text"),
+    [
+        pytest.param(
+            CHIEF_JOB, {}, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, "Running", RUNS, id="chief runs"
+        ),
+        pytest.param(CHIEF_JOB, {}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="TF-021"),
+        pytest.param({"Worker": 4}, {}, {"worker-0": "Succeeded"}, "Succeeded", DONE, id="TF-022"),
+        pytest.param(
+            {"Worker": 4}, {}, {"worker-1": "Succeeded", "worker-2": "Succeeded"}, "Running", RUNS, id="TF-024"
+        ),
+        pytest.param(
+            {"Worker": 2},
+            {"successPolicy": "AllWorkers"},
+            {"worker-0": "Succeeded"},
+            "Running",
+            RUNS,
+            id="TF-023 one",
+        ),
+        pytest.param(
+            {"Worker": 2},
+            {"successPolicy": "AllWorkers"},
+            {"worker-0": "Succeeded", "worker-1": "Succeeded"},
+            "Succeeded",
+            DONE,
+            id="TF-023 all",
+        ),
+        pytest.param(
+            CHIEF_JOB, {"successPolicy": "AllWorkers"}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="TF-025"
+        ),
+        pytest.param(
+            {"Worker": 1, "Evaluator": 1}, {}, {"evaluator-0": "Succeeded"}, "Running", RUNS, id="TF-027 evaluator"
+        ),
+        pytest.param({"PS": 2}, {}, {}, "Created", "TFJob sim is created.", id="TF-032 running"),
+        pytest.param({"PS": 1}, {}, {"ps-0": "Succeeded"}, "Created", "TFJob sim is created.", id="TF-032 succeeded"),
+        pytest.param(
+            {"Worker": 3, "PS": 1},
+            {"enableDynamicWorker": True, "restart": "Never"},
+            {"worker-1": "Failed"},
+            "Running",
+            RUNS,
+            id="TF-028 worker",
+        ),
+        pytest.param({"Worker": 1, "Foo": 1}, {}, {"foo-0": "Failed"}, "Running", RUNS, id="K-55"),
+    ],
+)
+def test_status_rules(
+    replicas: dict[str, int], options: dict[str, Any], phases: dict[str, str], expected: str, text: str
+) -> None:
+    w = run(replicas, phases, **options)
+    assert conditions(w.status)[-1] == f"{expected}=True"
+    assert w.status.conditions[-1].message == text
+    assert (w.status.completion_time == START) is (expected == "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "options", "pod", "replica_type"),
+    [
+        pytest.param(CHIEF_JOB, {}, "ps-0", "PS", id="TF-026"),
+        pytest.param({"Worker": 1, "Evaluator": 1}, {}, "evaluator-0", "Evaluator", id="TF-027"),
+        pytest.param({"Worker": 1, "PS": 1}, {"enableDynamicWorker": True}, "ps-0", "PS", id="TF-028 ps"),
+    ],
+)
+def test_a_failed_replica_fails_the_job(
+    replicas: dict[str, int], options: dict[str, Any], pod: str, replica_type: str
+) -> None:
+    w = run(replicas, {pod: "Failed"}, restart="Never", **options)
+    sentence = f"TFJob ns/sim has failed because 1 {replica_type} replica(s) failed."
+    assert message(w.status, "Failed").startswith(sentence)
+    assert w.status.completion_time == START
+    assert texts(w.events)[-1] == f"Warning TFJobFailed {sentence}"
+
+
+def test_tf029_a_retryable_exit_code_restarts_with_one_event() -> None:
+    w = run({"Worker": 2}, {"worker-1": "Failed"}, code=130, restart="ExitCode")
+    sentence = "job sim is restarting because Worker replica(s) failed."
+    assert message(w.status, "Restarting") == sentence
+    assert [text for text in texts(w.events) if "Restarting" in text] == [f"Warning TFJobRestarting {sentence}"]
+    assert "sim-worker-1" not in w.pods
+
+
+def test_tf030_a_permanent_exit_code_fails_the_job() -> None:
+    w = run({"Worker": 2}, {"worker-1": "Failed"}, restart="ExitCode")
+    assert message(w.status, "Failed").startswith('job "sim" is failing because "Worker" replica(s) failed.')
+    assert w.status.completion_time == START
+
+
+def test_tf031_mended_a_job_whose_chief_succeeded_has_not_failed_as_well() -> None:
+    w = run(CHIEF_JOB, {"chief-0": "Succeeded", "worker-0": "Failed"}, restart="Never")
+    assert conditions(w.status) == ["Created=True", "Succeeded=True"]
+
+
+def test_mended_a_failure_is_not_masked_by_an_earlier_restart() -> None:
+    w = world("TFJob", {"PS": 1, "Worker": 2}, restart="Never")
+    w.stored["spec"]["tfReplicaSpecs"]["Worker"]["restartPolicy"] = "ExitCode"
+    w.settle()
+    w.set_pods("Running")
+    w.set_pods("Failed", "sim-worker-1", exit_code=137)
+    w.set_pods("Failed", "sim-ps-0", exit_code=1)
+    w.step()
+    assert conditions(w.status)[-1] == "Failed=True"
+
+
+def test_tf042_mended_a_deleted_worker_is_replaced() -> None:
+    w = world("TFJob", {"Worker": 2}, restart="OnFailure")
+    w.lingering = True
+    w.settle()
+    w.set_pods("Running")
+    w.delete("sim-worker-1")
+    w.step()
+    assert conditions(w.status)[-1] == "Running=True"
+    w.finish_deletions()
+    w.settle()
+    assert list(w.pods) == ["sim-worker-0", "sim-worker-1"]
+
+
+def test_tf040_no_selector() -> None:
+    assert run({"Worker": 1}, {}).status.replica_statuses["Worker"].selector is None
