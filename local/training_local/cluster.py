@@ -100,7 +100,7 @@ class LocalCluster:
         await self._create_definitions()
         config = NodeConfig(state / "node", mode, NODE, self._options.python or Path(sys.executable))
         node = Node(TransportApi(self.transport, NODE), config)
-        api.take_logs_from(node)
+        api.attach_node(node)
         await stack.enter_async_context(_running(node.run()))
         app = App(Settings(metrics_bind_address="0", health_probe_bind_address="0"), self.transport)
         await stack.enter_async_context(app.running())

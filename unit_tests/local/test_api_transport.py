@@ -10,6 +10,7 @@ import pytest
 from unit_tests.local.api_client import Client, virtual_now, virtual_server
 from unit_tests.local.permissive import TYPES
 
+from training_local.apiserver.metrics_api import Amounts, Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
@@ -63,7 +64,10 @@ async def test_an_error_of_the_body_leaves_a_running_server_as_it_is() -> None:
 
 
 class _Printed:
-    """The log of a container that prints two lines."""
+    """A node with the log of a container that prints two lines."""
+
+    def usage(self) -> Measurement:
+        return Measurement(virtual_now(), Amounts(0, 0, 1))
 
     def lines(self, pod: dict[str, object], options: LogOptions) -> AsyncIterator[list[bytes]]:
         self.asked = options
@@ -78,7 +82,7 @@ class _Printed:
 async def test_logs_come_from_their_source() -> None:
     source = _Printed()
     server = ApiServer(TYPES, lambda definition: (), now=virtual_now)
-    server.take_logs_from(source)
+    server.attach_node(source)
     async with server.running():
         client = Client(server)
         await client.create("/api/v1/namespaces", "n")

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from random import Random
+from typing import Protocol
 
-from training_local.apiserver import discovery, openapi, pods
+from training_local.apiserver import discovery, metrics_api, openapi, pods
 from training_local.apiserver.answers import refusal, text_answer
 from training_local.apiserver.background import Background
 from training_local.apiserver.catalog import Catalog
@@ -35,6 +36,10 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class AttachedNode(pods.LogSource, metrics_api.UsageSource, Protocol):
+    """What a node does for the requests that an API server passes on to it."""
+
+
 class ApiServer:
     """A Kubernetes API server in memory."""
 
@@ -54,6 +59,7 @@ class ApiServer:
         """
         self.state = State(Catalog(types), now, rng or Random())
         self._handlers = Handlers(self.state)
+        self._node: AttachedNode | None = None
         definitions = DefinitionController(self.state, types_of_definition)
         self._background = Background(
             self.state.storage,
@@ -67,9 +73,9 @@ class ApiServer:
             if self.state.storage.collection(NAMESPACES).get("", name) is None:
                 self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
 
-    def take_logs_from(self, source: pods.LogSource) -> None:
-        """Answer requests for logs from `source`: a node, which needs this server before it exists."""
-        self._handlers.logs = source
+    def attach_node(self, node: AttachedNode) -> None:
+        """Pass requests for logs and usage on to `node`, which needs this server before it exists."""
+        self._node = self._handlers.logs = node
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
@@ -100,6 +106,8 @@ class ApiServer:
             return text_answer(200, "ok")
         if (target := route(request.path, self.state.catalog)) is not None:
             return self._handlers.answer(target, request)
+        if self._node and (usage := metrics_api.answer(self.state, request, self._node)) is not None:
+            return usage
         return self._description(request) or self._nothing_there(request.path)
 
     def _description(self, request: Request) -> Response | None:
@@ -109,7 +117,8 @@ class ApiServer:
         types = tuple(self.state.catalog)
         if (schema := openapi.document(request.path, request.accept, types)) is not None:
             return Response(200, schema[0], {"content-type": schema[1]})
-        if (found := discovery.document(request.path, request.accept, types)) is not None:
+        listed = (*types, *metrics_api.TYPES) if self._node else types
+        if (found := discovery.document(request.path, request.accept, listed)) is not None:
             return Response(200, encode(found[0]), {"content-type": found[1]})
         return None
 

@@ -85,6 +85,11 @@ class ContainerLife:
         self._stopping = asyncio.Event()
         self._attempt: Attempt | None = None
 
+    @property
+    def attempt(self) -> Attempt | None:
+        """What runs at the moment."""
+        return self._attempt
+
     async def run(self) -> Terminated | None:
         """Start the container, and again after each end for which the policy says so.
 

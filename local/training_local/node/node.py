@@ -17,8 +17,9 @@ from typing import Any
 import structlog
 
 from training_local.apiserver.errors import bad_request
+from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
-from training_local.node import status, tools
+from training_local.node import status, tools, usage
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
 from training_local.node.logs import LogLimits, LogReader, attempts
@@ -64,6 +65,7 @@ class Node:
         self._workers: dict[str, PodWorker] = {}
         self._binding: set[str] = set()
         self._tasks: asyncio.TaskGroup | None = None
+        self._meter = usage.Meter(lambda: usage.read(self._workers.values(), config.mode))
 
     async def run(self) -> None:
         """Work until cancelled; then every process has gone."""
@@ -113,6 +115,10 @@ class Node:
             raise bad_request(f'container "{container}" in pod "{name}" is waiting to start: {reason}')
         writer = worker.writers.get(container) if worker and not options.previous else None
         return LogReader(directory, wanted[0], writer).read(options)
+
+    def usage(self) -> Measurement:
+        """Measure what runs (implements the API server's `UsageSource`)."""
+        return self._meter.measure()
 
     async def _follow_services(self) -> None:
         async for change in self._api.follow("services"):

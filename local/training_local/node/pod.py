@@ -116,6 +116,11 @@ class PodWorker:
         """The number of the current attempt of a container."""
         return self._lives[container].view.restarts
 
+    @property
+    def running(self) -> Mapping[str, ContainerLife]:
+        """The containers whose process runs, by name."""
+        return {name: life for name, life in self._lives.items() if life.attempt}
+
     async def run(self) -> None:
         """Run the pod to its end, until nothing of it is left but its logs."""
         self.changed()

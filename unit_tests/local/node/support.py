@@ -6,7 +6,7 @@ import asyncio
 import copy
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,16 @@ class Api:
             async with self._changed:
                 self._changed.notify_all()
 
-    async def request(self, method: str, path: str, body: Json | None = None, accepted: tuple[int, ...] = ()) -> Json:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        accepted: tuple[int, ...] = (),
+        query: Mapping[str, str] | None = None,
+    ) -> Json:
         content = json.dumps(body).encode() if body is not None else None
-        answer = await self.transport.request(Request(method, path, body=content))
+        answer = await self.transport.request(Request(method, path, query or {}, body=content))
         found: Json = json.loads(answer.body)
         assert answer.status < 300 or answer.status in accepted, found
         return found

@@ -51,6 +51,11 @@ class Process:
         self.started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Process id of the supervisor program, and that of the started container's first process as it sees it."""
+        return self._supervisor.pid, self.started.result()
+
     def signal(self, number: int) -> None:
         """Send a signal to the container's first process; nothing happens if it has ended."""
         self._supervisor.send("signal", id=self._id, number=number)
@@ -100,6 +105,11 @@ class Supervisor:
             await supervisor.close()
             raise
         return supervisor
+
+    @property
+    def pid(self) -> int:
+        """The program's process id."""
+        return self._process.pid
 
     async def add_pod(self, spec: PodSpec) -> None:
         """Make what the pod's containers share; raises `SandboxError`."""
