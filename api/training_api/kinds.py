@@ -55,6 +55,8 @@ class KindInfo:
     """Types that have exactly one replica if they are present."""
     populated_types: tuple[str, ...] = ()
     """Types that have at least one replica if they are present."""
+    unnumbered_types: tuple[str, ...] = ()
+    """Types with a single replica whose pod has no index in its name and its labels."""
     default_replicas: Mapping[str, int] = field(default_factory=dict)
     """Number of replicas where it is absent, for types of which that is not 1."""
     rules: tuple[SpecRule, ...] = ()
@@ -104,3 +106,10 @@ class Job:
     def replicas(self) -> Mapping[str, ReplicaSpec]:
         """The replica map of the spec, once defaults are applied in processing order."""
         return self.spec.replica_specs
+
+    def main_container(self, replica_type: str) -> str:
+        """Name of the container whose end counts: the one of the fixed name, or the first where names are free."""
+        if self.info.services:
+            return self.info.container
+        containers = (self.replicas[replica_type].template.get("spec") or {}).get("containers") or ()
+        return str(containers[0].get("name", "")) if containers else ""

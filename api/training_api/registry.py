@@ -102,6 +102,7 @@ MPI = KindInfo(
     spec=MPIJobSpec,
     replica_field="mpiReplicaSpecs",
     replica_types=("Launcher", "Worker"),
+    unnumbered_types=("Launcher",),
     container="mpi",
     port_name="mpi-port",
     port=9999,

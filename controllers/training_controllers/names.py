@@ -15,9 +15,11 @@ from training_api.kinds import Job
 from training_controllers.engine.model import Slot
 
 
-def replica_name(job_name: str, slot: Slot) -> str:
+def replica_name(job: Job, slot: Slot) -> str:
     """Name of the pod and of the service of a replica, which is also its host name in the cluster."""
-    return f"{job_name}-{slot.replica_type.lower()}-{slot.index}".replace("/", "-")
+    numbered = slot.replica_type not in job.info.unnumbered_types
+    name = f"{job.metadata.name}-{slot.replica_type.lower()}"
+    return (f"{name}-{slot.index}" if numbered else name).replace("/", "-")
 
 
 def job_labels(job: Job) -> dict[str, str]:
@@ -30,11 +32,10 @@ def job_labels(job: Job) -> dict[str, str]:
 
 def replica_labels(job: Job, slot: Slot) -> dict[str, str]:
     """Labels of the pod and of the service of a replica; they are also what the service selects."""
-    return {
-        **job_labels(job),
-        REPLICA_TYPE_LABEL: slot.replica_type.lower(),
-        REPLICA_INDEX_LABEL: str(slot.index),
-    }
+    labels = {**job_labels(job), REPLICA_TYPE_LABEL: slot.replica_type.lower()}
+    if slot.replica_type not in job.info.unnumbered_types:
+        labels[REPLICA_INDEX_LABEL] = str(slot.index)
+    return labels
 
 
 def type_selector(job: Job, replica_type: str) -> str:

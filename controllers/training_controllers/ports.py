@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from training_controllers.engine.model import Counter, JobEvent
-from training_controllers.records import AutoscalerRecord, JobRecord, PodRecord, ServiceRecord
+from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
 
 JobKey = tuple[str, str]
 """Namespace and name of a job; the kind is that of the controller."""
@@ -79,7 +79,7 @@ class Jobs(Protocol):
         ...
 
 
-R = TypeVar("R", PodRecord, ServiceRecord, AutoscalerRecord)
+R = TypeVar("R", PodRecord, ServiceRecord, CompanionRecord)
 
 
 class Dependents(Protocol[R]):
@@ -137,7 +137,8 @@ class World:
     jobs: Jobs
     pods: Dependents[PodRecord]
     services: Dependents[ServiceRecord]
-    autoscalers: Dependents[AutoscalerRecord]
+    companions: Mapping[str, Dependents[CompanionRecord]]
+    """By kind: those that the framework of this controller declares."""
     events: Events
     counters: Counters
     now: Callable[[], datetime]

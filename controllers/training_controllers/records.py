@@ -80,15 +80,17 @@ class ServiceRecord(msgspec.Struct, gc=False, frozen=True):
     deleting: bool = False
 
 
-class AutoscalerRecord(msgspec.Struct, gc=False, frozen=True):
-    """A HorizontalPodAutoscaler of a job; its spec is kept as canonical JSON to be compared."""
+class CompanionRecord(msgspec.Struct, gc=False, frozen=True):
+    """Another object of a job: an autoscaler, a config map, a role ..."""
 
+    kind: str
     namespace: str
     name: str
     uid: str
     version: str
     owner: Owner | None
-    spec: bytes
+    content: bytes
+    """The part that follows the job, as canonical JSON to be compared; `null` for kinds without."""
     deleting: bool = False
 
 
@@ -109,4 +111,4 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
         return self.namespace, self.name
 
 
-Record = PodRecord | ServiceRecord | AutoscalerRecord | JobRecord
+Record = PodRecord | ServiceRecord | CompanionRecord | JobRecord

@@ -22,14 +22,16 @@ import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
+from training_controllers.companions import CompanionSort
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
+from training_controllers.frameworks.mpi import MPIOptions
 from training_controllers.frameworks.pytorch import PyTorchOptions
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.ports import JobKey, ObjectCounter, World
-from training_controllers.records import AutoscalerRecord, JobRecord, PodRecord, Record
+from training_controllers.records import CompanionRecord, JobRecord, PodRecord, Record
 from training_operator.cache.reflector import Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
@@ -37,7 +39,7 @@ from training_operator.events import EventRecorder
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
-from training_operator.kube.resources import AUTOSCALERS, PODS, SERVICES, Cacheable, Resource, jobs
+from training_operator.kube.resources import PODS, SERVICES, Cacheable, Resource, companions, jobs
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
@@ -69,6 +71,15 @@ class Kind:
     controller: Controller[JobKey]
 
 
+@dataclass(frozen=True, slots=True)
+class Companions:
+    """What belongs to one sort of objects beside pods and services."""
+
+    resource: Resource[CompanionRecord]
+    store: Store[CompanionRecord]
+    reflector: Reflector[CompanionRecord]
+
+
 class App:
     """The whole operator on one API server; lives in the event loop that is running when it is made."""
 
@@ -94,9 +105,11 @@ class App:
         self._expectations = Expectations(self._clock)
         self._pods, self._pod_reflector = self._follow(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
-        self._autoscalers, self._autoscaler_reflector = self._follow(AUTOSCALERS, keep=self._of_our_kind)
-        known = frameworks(FrameworkOptions(pytorch_options(settings), settings.cluster_domain))
-        self._kinds = {kind: self._control(known[kind]) for kind in settings.kinds}
+        known = frameworks(framework_options(settings))
+        chosen = [known[kind] for kind in settings.kinds]
+        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts}
+        self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
+        self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
         self._elector = self._make_elector(identity) if settings.leader_elect else None
 
@@ -190,8 +203,9 @@ class App:
 
     @property
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
-        common = (self._pod_reflector, self._service_reflector, self._autoscaler_reflector)
-        return (*(kind.reflector for kind in self._kinds.values()), *common)
+        of_kinds = (kind.reflector for kind in self._kinds.values())
+        of_companions = (companion.reflector for companion in self._companions.values())
+        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions)
 
     def _follow(
         self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
@@ -209,8 +223,13 @@ class App:
         )
         return store, reflector
 
-    def _of_our_kind(self, record: AutoscalerRecord) -> bool:
+    def _of_our_kind(self, record: CompanionRecord) -> bool:
         return record.owner is not None and record.owner.kind in self._settings.kinds
+
+    def _accompany(self, sort: CompanionSort) -> Companions:
+        resource = companions(sort)
+        store, reflector = self._follow(resource, sort.label, self._of_our_kind)
+        return Companions(resource, store, reflector)
 
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
@@ -220,7 +239,11 @@ class App:
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
             services=StoredDependents(self._client, SERVICES, self._services),
-            autoscalers=StoredDependents(self._client, AUTOSCALERS, self._autoscalers),
+            companions={
+                sort.kind: StoredDependents(self._client, known.resource, known.store)
+                for sort in framework.companion_sorts
+                if (known := self._companions[sort.kind])
+            },
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),
             now=self._now,
@@ -246,7 +269,8 @@ class App:
         self._pods.subscribe(self._dependent_changed)
         self._pods.subscribe(self._count_failure)
         self._services.subscribe(self._dependent_changed)
-        self._autoscalers.subscribe(self._dependent_changed)
+        for companion in self._companions.values():
+            companion.store.subscribe(self._dependent_changed)
 
     def _dependent_changed(self, change: Change[Any]) -> None:
         self._expectations.observe(change.old, change.new)
@@ -310,12 +334,16 @@ def _same(old: Record, new: Record) -> bool:
     return old == msgspec.structs.replace(new, version=old.version)
 
 
-def pytorch_options(settings: Settings) -> PyTorchOptions:
+def framework_options(settings: Settings) -> FrameworkOptions:
     """Read the template file, if there is one; raises `BadTemplate` for one that cannot be used."""
-    return PyTorchOptions(
-        init_container_image=settings.pytorch_init_container_image,
-        init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
-        init_container_max_tries=settings.pytorch_init_container_max_tries,
+    return FrameworkOptions(
+        pytorch=PyTorchOptions(
+            init_container_image=settings.pytorch_init_container_image,
+            init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
+            init_container_max_tries=settings.pytorch_init_container_max_tries,
+        ),
+        mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
+        cluster_domain=settings.cluster_domain,
     )
 
 

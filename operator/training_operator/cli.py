@@ -81,6 +81,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
 @JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")
+@JOBS.option("--mpi-kubectl-delivery-image", help="Image of the container that brings kubectl to an MPIJob's launcher.")
 @JOBS.option(
     "--cluster-domain",
     envvar="CUSTOM_CLUSTER_DOMAIN",
@@ -100,7 +101,6 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @LOGS.option("--zap-encoder", type=click.Choice([each.value for each in LogFormat]), help="Default: console on a TTY.")
 @LOGS.option("--zap-log-level", help="debug, info, error, panic, or a number above 0 for debug.")
 @OLD.option("--gang-scheduler-name", help="Gang scheduling is not part of this version.")
-@OLD.option("--mpi-kubectl-delivery-image", help="MPIJob is not part of this version.")
 @OLD.option("--webhook-server-port", type=int, help="The CRDs check what v1's webhooks checked.")
 @OLD.option("--webhook-service-name", help="There is no webhook.")
 @OLD.option("--webhook-secret-name", help="There is no webhook.")

@@ -36,8 +36,6 @@ def kinds_of_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     for scheme in schemes:
         if scheme.lower() not in SCHEMES:
             raise ValueError(f"scheme {scheme} is not supported yet; known are: {', '.join(SCHEMES)}")
-        if SCHEMES[scheme.lower()] not in frameworks():
-            raise ValueError(f"{SCHEMES[scheme.lower()]} is not part of this version")
     return tuple(dict.fromkeys(SCHEMES[scheme.lower()] for scheme in schemes))
 
 
@@ -76,6 +74,7 @@ class Settings(BaseModel):
     pytorch_init_container_image: str = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)
+    mpi_kubectl_delivery_image: str = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
     cluster_domain: str = ""
     """What names of TFJob replicas end in, after `svc`: `cluster.local`, for example."""
     log_format: LogFormat | None = None

@@ -17,8 +17,8 @@ from training_api.models.common import JobStatus
 from training_api.registry import KINDS
 from training_controllers.engine.decide import decide
 from training_controllers.engine.model import (
-    AutoscalerVerb,
     Carried,
+    CompanionVerb,
     Counter,
     JobEvent,
     Plan,
@@ -29,7 +29,7 @@ from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import frameworks
-from training_controllers.records import AutoscalerRecord, ContainerState, Owner, PodRecord, ServiceRecord
+from training_controllers.records import CompanionRecord, ContainerState, Owner, PodRecord, ServiceRecord
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UID = "uid-of-job"
@@ -133,7 +133,8 @@ class World:
     status: JobStatus = field(default_factory=JobStatus)
     pods: dict[str, PodRecord] = field(default_factory=dict)
     services: dict[str, ServiceRecord] = field(default_factory=dict)
-    autoscaler: AutoscalerRecord | None = None
+    companions: dict[tuple[str, str], CompanionRecord] = field(default_factory=dict)
+    """Objects beside pods and services, by kind and name."""
     carried: dict[Slot, Carried] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
@@ -153,7 +154,7 @@ class World:
             pods=tuple(self.pods.values()),
             services=tuple(self.services.values()),
             now=self.now,
-            autoscaler=self.autoscaler,
+            companions=tuple(self.companions.values()),
             carried=dict(self.carried),
         )
 
@@ -172,7 +173,7 @@ class World:
             if event.once is not None:
                 self.announced.add(event.once)
         self.counters += plan.counters
-        self._scale(plan)
+        self._accompany(plan)
         for deletion in plan.delete_pods:
             if deletion.slot is not None and deletion.carried is not None:
                 self.carried[deletion.slot] = deletion.carried
@@ -195,9 +196,9 @@ class World:
     def settle(self, *, limit: int = 10) -> None:
         """Look until nothing changes any more; fails if that does not happen."""
         for _ in range(limit):
-            before = (self.status, dict(self.pods), dict(self.services), self.autoscaler, self.deleted)
+            before = (self.status, dict(self.pods), dict(self.services), dict(self.companions), self.deleted)
             self.step()
-            if before == (self.status, self.pods, self.services, self.autoscaler, self.deleted):
+            if before == (self.status, self.pods, self.services, dict(self.companions), self.deleted):
                 return
         raise AssertionError("the world does not settle")
 
@@ -240,14 +241,17 @@ class World:
                     counters.pop(extension, None)
         self.status = decode_job(KINDS[self.kind], {**self.stored, "status": wire}).status
 
-    def _scale(self, plan: Plan) -> None:
-        if plan.autoscaler is None:
-            return
-        if plan.autoscaler.verb is AutoscalerVerb.DELETE:
-            self.autoscaler = None
-        else:
-            spec = msgspec.json.encode(plan.autoscaler.spec, order="deterministic")
-            self.autoscaler = AutoscalerRecord("ns", "sim", "uid-hpa", "1", Owner(self.kind, "sim", UID), spec)
+    def _accompany(self, plan: Plan) -> None:
+        for change in plan.companions:
+            key = (change.kind, change.name)
+            if change.verb is CompanionVerb.DELETE:
+                del self.companions[key]
+                continue
+            assert change.wanted is not None
+            content = msgspec.json.encode(change.wanted.content, order="deterministic")
+            self.companions[key] = CompanionRecord(
+                change.kind, "ns", change.name, f"uid-{key}", "1", Owner(self.kind, "sim", UID), content
+            )
 
     def _pod(self, body: dict[str, Any], slot: Slot) -> PodRecord:
         annotations = body["metadata"].get("annotations", {})

@@ -169,7 +169,7 @@ def test_every_history_settles_and_then_nothing_is_done(w: World, actions: list[
         plan = w.decide()
         assert plan.status is None
         assert not (plan.delete_pods or plan.create_pods or plan.delete_services or plan.create_services)
-        assert plan.autoscaler is None
+        assert plan.companions == ()
         assert plan.counters == ()
         assert all(event.once in w.announced for event in plan.events)
 

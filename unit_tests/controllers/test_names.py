@@ -7,7 +7,8 @@ from training_controllers.names import job_labels, owner_reference, replica_labe
 
 
 def test_slashes_become_dashes() -> None:
-    assert replica_name("1/2/3/4/5", Slot("WORKER", 1)) == "1-2-3-4-5-worker-1"
+    job = make_job("PyTorchJob", {}, name="1/2/3/4/5")
+    assert replica_name(job, Slot("WORKER", 1)) == "1-2-3-4-5-worker-1"
 
 
 def test_e024_labels_of_a_replica() -> None:

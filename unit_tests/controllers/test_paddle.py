@@ -85,7 +85,7 @@ def test_pd017_pd020_pods(replicas: dict[str, int], roles: list[str | None]) -> 
 @pytest.mark.parametrize("elastic", [{"minReplicas": 2}, {"minReplicas": 1, "maxReplicas": 4, "metrics": []}])
 def test_pd018_pd027_an_elastic_policy_has_no_effect(elastic: dict[str, Any]) -> None:
     job = make_job("PaddleJob", {"Worker": 2}, elasticPolicy=elastic)
-    assert framework_of("PaddleJob").autoscaler_spec(job) is None
+    assert framework_of("PaddleJob").companions(job, {}) == ()
     assert environment(job, Slot("Worker", 0)) == environment(make_job("PaddleJob", {"Worker": 2}), Slot("Worker", 0))
 
 

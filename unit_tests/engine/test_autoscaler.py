@@ -53,8 +53,8 @@ async def test_somebody_elses_is_left_alone_and_holds_nothing_up() -> None:
         hpa = await world.api.get(HPA, "pt")
         assert hpa is not None and hpa["spec"]["scaleTargetRef"]["name"] == "web"
         assert len(await world.pods()) == 2
-        (message,) = await world.events("FailedAutoscaler")
-        assert "already exists" in message
+        (message,) = await world.events("NameTaken")
+        assert message.startswith("NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutosc")
 
 
 async def test_no_right_to_autoscalers_holds_nothing_up_and_is_said_once() -> None:
@@ -69,7 +69,9 @@ async def test_no_right_to_autoscalers_holds_nothing_up_and_is_said_once() -> No
         await asyncio.sleep(300)
         assert len(await world.pods()) == 2
         assert conditions(await world.job("PyTorchJob", "pt"))["Created"] == "True"
-        assert await world.events("FailedAutoscaler") == ["Error on create of HorizontalPodAutoscaler pt: no"]
+        assert await world.events("FailedHorizontalPodAutoscaler") == [
+            "Error on create of HorizontalPodAutoscaler pt: no"
+        ]
         assert len([each for each in process.transport.sent if is_meant(each)]) < 12
         process.transport.refuse = lambda request: None
         await asyncio.sleep(300)

@@ -44,7 +44,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
     assert settings.kube_api_qps is None
     assert settings.pytorch_init_container_image == "alpine:3.10"
     assert settings.pytorch_init_container_max_tries == 100
-    assert settings.kinds == ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
+    assert settings.kinds == ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,6 @@ def test_flags_of_v1_without_effect_are_taken_and_named(served: list[Settings]) 
         "-webhook-service-name=training-operator",
         "--webhook-secret-name=x",
         "--gang-scheduler-name=volcano",
-        "--mpi-kubectl-delivery-image=x",
         "--zap-devel=false",
         "--zap-stacktrace-level=error",
         "--zap-time-encoding=iso8601",
@@ -103,6 +102,8 @@ def test_the_environment_gives_namespaces(served: list[Settings], monkeypatch: p
     settings = settings_of(served, "run")
     assert (settings.namespace, settings.operator_namespace) == ("team", "kubeflow-system")
     assert settings_of(served, "--namespace=other").namespace == "other"
+    monkeypatch.setenv("CUSTOM_CLUSTER_DOMAIN", "cluster.local")
+    assert settings_of(served, "run").cluster_domain == "cluster.local"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,6 @@ def test_the_environment_gives_namespaces(served: list[Settings], monkeypatch: p
         (["-nonsense=1"], "--nonsense"),
         (["--enable-scheme=foojob"], "scheme foojob is not supported yet"),
         (["--enable-scheme=tfjob,jaxjob"], "scheme tfjob,jaxjob is not supported yet"),
-        (["--enable-scheme=mpijob"], "MPIJob is not part of this version"),
         (["--controller-threads=0"], "--controller-threads: "),
         (["--controller-threads=x"], "--controller-threads"),
         (["--kube-api-qps=-1"], "--kube-api-qps: "),

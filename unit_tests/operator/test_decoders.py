@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from training_api.registry import KINDS
+from training_controllers.companions import AUTOSCALER, SERVICE_ACCOUNT
 from training_controllers.records import ContainerState, Owner
 from training_operator.kube import decoders
-from training_operator.kube.resources import AUTOSCALERS, PODS, jobs
+from training_operator.kube.resources import PODS, companions, jobs
 
 OWNER = {
     "apiVersion": "kubeflow.org/v1",
@@ -18,6 +19,7 @@ OWNER = {
     "controller": True,
     "blockOwnerDeletion": True,
 }
+AUTOSCALERS = companions(AUTOSCALER)
 METADATA = {
     "name": "sim-worker-3",
     "namespace": "team",
@@ -150,7 +152,12 @@ def test_the_spec_of_an_autoscaler_is_kept_in_one_form() -> None:
     one = b'{"metadata": {"name": "a"}, "spec": {"minReplicas": 1, "maxReplicas": 3}}'
     two = b'{"metadata": {"name": "a"}, "spec": {"maxReplicas": 3,  "minReplicas": 1}}'
     assert AUTOSCALERS.decode(one) == AUTOSCALERS.decode(two)
-    assert AUTOSCALERS.decode(one).spec == b'{"maxReplicas":3,"minReplicas":1}'
+    assert AUTOSCALERS.decode(one).content == b'{"maxReplicas":3,"minReplicas":1}'
+
+
+def test_of_an_object_that_never_changes_no_content_is_kept() -> None:
+    record = companions(SERVICE_ACCOUNT).decode(b'{"metadata": {"name": "a"}, "secrets": []}')
+    assert (record.kind, record.name, record.content) == ("ServiceAccount", "a", b"null")
 
 
 def test_a_job_is_kept_as_json_without_managed_fields() -> None:

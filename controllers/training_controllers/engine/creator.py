@@ -10,11 +10,12 @@ from typing import Any, Final, Generic, TypeVar
 
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.expectations import Expectations
-from training_controllers.engine.memory import Outcome, Target
-from training_controllers.engine.model import EventType, JobEvent, NewPod, Plan, Slot
+from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
+from training_controllers.engine.model import NewPod, Plan, Slot
 from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
 from training_controllers.engine.slow_start import slow_start
+from training_controllers.engine.trouble import name_taken
 from training_controllers.frameworks.base import Framework
 from training_controllers.names import replica_name
 from training_controllers.pod_spec import CannotBuild
@@ -23,8 +24,6 @@ from training_controllers.records import Owner, PodRecord, ServiceRecord
 
 CREATE: Final = "create"
 """Under this name failed creations wait in the memory of their job."""
-TAKEN_RETRY: Final = 60.0
-"""Seconds until a name that somebody else has is tried again."""
 
 R = TypeVar("R", PodRecord, ServiceRecord)
 
@@ -36,6 +35,8 @@ class _Sort(Generic[R]):
     record: type[R]
     word: str
     dependents: Dependents[R]
+    created_event: Callable[[Slot, str], tuple[str, str]]
+    """Reason and message of the event that tells of the object in a slot, by its name."""
     created: ObjectCounter
     failed: ObjectCounter | None
 
@@ -43,6 +44,11 @@ class _Sort(Generic[R]):
     def noun(self) -> str:
         """The sort as written in sentences."""
         return self.word.lower()
+
+
+def service_created(_slot: Slot, name: str) -> tuple[str, str]:
+    """Reason and message of the event that tells of a new service."""
+    return "SuccessfulCreateService", f"Created service: {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +67,14 @@ class Creator:
         self._framework = framework
         self._expectations = expectations
         self._announcer = announcer
-        self._pods = _Sort(PodRecord, "Pod", world.pods, ObjectCounter.PODS_CREATED, None)
+        self._pods = _Sort(PodRecord, "Pod", world.pods, framework.pod_created, ObjectCounter.PODS_CREATED, None)
         self._services = _Sort(
-            ServiceRecord, "Service", world.services, ObjectCounter.SERVICES_CREATED, ObjectCounter.SERVICES_FAILED
+            ServiceRecord,
+            "Service",
+            world.services,
+            service_created,
+            ObjectCounter.SERVICES_CREATED,
+            ObjectCounter.SERVICES_FAILED,
         )
 
     async def create(self, target: Target, plan: Plan) -> None:
@@ -96,8 +107,8 @@ class Creator:
 
     async def _create(self, target: Target, sort: _Sort[R], what: str, outcome: Outcome, wanted: _Wanted) -> bool:
         """Create one object; whether that went well enough to go on."""
-        name = replica_name(target.job.metadata.name, wanted.slot)
-        if self._is_taken(target, sort, name):
+        name = replica_name(target.job, wanted.slot)
+        if target.memory.is_taken((sort.noun, name), self._world.monotonic()):
             return True
         uid = target.uid
         self._expectations.expect_creation(uid, sort.record, name)
@@ -111,7 +122,7 @@ class Creator:
         except OSError as error:
             self._expectations.doubt_creation(uid, sort.record, name)
             return self._failed(target, sort, what, error, outcome)
-        self._announcer.done(target, f"SuccessfulCreate{sort.word}", f"Created {sort.noun}: {name}")
+        self._announcer.done(target, *sort.created_event(wanted.slot, name))
         self._world.counters.count_object(sort.created)
         self._filled(target, sort, wanted.slot)
         return True
@@ -126,16 +137,6 @@ class Creator:
     def _filled(self, target: Target, sort: _Sort[R], slot: Slot) -> None:
         if sort.record is PodRecord:
             target.memory.carried.pop(slot, None)
-
-    def _is_taken(self, target: Target, sort: _Sort[R], name: str) -> bool:
-        """Whether the name was found to be somebody else's a short while ago."""
-        key = (sort.noun, name)
-        if (again := target.memory.taken.get(key)) is None:
-            return False
-        if again > self._world.monotonic():
-            return True
-        del target.memory.taken[key]
-        return False
 
     async def _already_there(self, target: Target, sort: _Sort[R], slot: Slot, name: str, outcome: Outcome) -> bool:
         """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""
@@ -155,18 +156,9 @@ class Creator:
             outcome.fail()
             return False
         target.memory.taken[(sort.noun, name)] = self._world.monotonic() + TAKEN_RETRY
-        self._announcer.tell(target, _name_taken(sort.noun, name, owner))
+        self._announcer.tell(target, name_taken(sort.noun, name, owner, "the replica is created"))
         return True
 
     def _is_predecessor(self, target: Target, owner: Owner | None) -> bool:
         """Whether the owner is an earlier job of the same kind and name, whose objects are being collected."""
         return owner is not None and (owner.kind, owner.name) == (target.job.info.kind, target.record.name)
-
-
-def _name_taken(noun: str, name: str, owner: Owner | None) -> JobEvent:
-    whose = f"{owner.kind} {owner.name}" if owner is not None else f"a {noun} that no job controls"
-    text = (
-        f"NameTaken by {whose}: {noun} {name} exists already and is not touched; "
-        f"the replica is created once the name is free"
-    )
-    return JobEvent(EventType.WARNING, "NameTaken", text, once=f"taken/{noun}/{name}/{whose}")

@@ -59,5 +59,7 @@ def begin(situation: Situation) -> Draft:
     if not is_finished(draft.status) and not job.spec.run_policy.suspend:
         resume(draft)
         draft.tell(abnormal_states(situation.snapshot.pods))
-        draft.tell(exits(situation.placement.holders.values(), job.info.container))
+        draft.tell(situation.framework.notices(job, situation.placement.holders))
+        if situation.framework.announces_exits:
+            draft.tell(exits(situation.placement.holders.values(), job.info.container))
     return draft

@@ -66,13 +66,13 @@ class Draft:
         self.announce(EventType.NORMAL, "Succeeded", message)
         self.count(Counter.SUCCESSFUL)
 
-    def fail(self, message: str, details: str = "") -> None:
+    def fail(self, message: str, details: str = "", word: str = "") -> None:
         """End the job with failure: completion time, counter and Warning on every path (K-05, K-56, K-60).
 
-        The event says what v1 says; the condition continues with `details`.
+        The event says what v1 says; the condition continues with `details`, and its reason ends in `word` if given.
         """
         self.update(completion_time=self.now)
-        self.condition(ConditionType.FAILED, _sentences(message, details))
+        self.condition(ConditionType.FAILED, _sentences(message, details), reason=word)
         self.announce(EventType.WARNING, "Failed", message)
         self.count(Counter.FAILED)
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from training_api.conditions import find, holds, is_finished
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.engine import timers
-from training_controllers.engine.autoscaler import autoscaler_change
 from training_controllers.engine.cleanup import pods_to_delete, services_to_delete
+from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failures import is_running
 from training_controllers.engine.model import Plan, PodDeletion, Slot
@@ -27,7 +27,7 @@ def settle_finished(situation: Situation, draft: Draft) -> Plan | None:
     expiry = timers.expiry(job, draft.status)
     expired = timers.is_past(expiry, snapshot.now)
     return draft.plan(
-        autoscaler=autoscaler_change(snapshot, None),
+        companions=companion_changes(snapshot, ()),
         delete_pods=tuple(PodDeletion(pod) for pod in doomed),
         delete_services=services_to_delete(snapshot.pods, doomed, snapshot.services),
         delete_job=expired,
@@ -59,7 +59,12 @@ def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict
         }
     gone = {pod.uid for pod in doomed}
     holders = situation.placement.holders.items()
-    kept = [(slot, pod) for slot, pod in holders if is_running(pod) and pod.uid not in gone]
+    idle = situation.idle_types
+    kept = [
+        (slot, pod)
+        for slot, pod in holders
+        if is_running(pod) and pod.uid not in gone and slot.replica_type not in idle
+    ]
     return {name: status.model_copy(update=_still_active(kept, name)) for name, status in last.items()}
 
 

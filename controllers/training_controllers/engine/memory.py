@@ -12,6 +12,8 @@ from training_controllers.records import JobRecord
 
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 300.0
+TAKEN_RETRY: Final = 60.0
+"""Seconds until a name that somebody else has is tried again."""
 MOST_KEYS: Final = 5000
 """Event keys kept per job; beyond, the oldest may be announced again."""
 
@@ -76,6 +78,13 @@ class JobMemory:
             self.retries.setdefault(what, Retry(now)).failed(now, outcome.retry_after)
         else:
             self.retries.pop(what, None)
+
+    def is_taken(self, key: tuple[str, str], now: float) -> bool:
+        """Whether the name was found to be somebody else's a short while ago."""
+        if self.taken.get(key, now) > now:
+            return True
+        self.taken.pop(key, None)
+        return False
 
     def wait(self, now: float) -> float | None:
         """Seconds until something is to be tried again; None if nothing is."""

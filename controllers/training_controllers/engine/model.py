@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
-from training_controllers.records import AutoscalerRecord, PodRecord, ServiceRecord
+from training_controllers.companions import Companion
+from training_controllers.records import CompanionRecord, PodRecord, ServiceRecord
 
 
 class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
@@ -41,8 +41,8 @@ class Snapshot:
     services: Sequence[ServiceRecord]
     """Services controlled by the job's uid."""
     now: datetime
-    autoscaler: AutoscalerRecord | None = None
-    """The autoscaler of the job's name, whoever controls it."""
+    companions: Sequence[CompanionRecord] = ()
+    """Other objects controlled by the job's uid: its autoscaler, for example."""
     carried: Mapping[Slot, Carried] = field(default_factory=dict)
     """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
 
@@ -92,8 +92,8 @@ class PodDeletion:
     carried: Carried | None = None
 
 
-class AutoscalerVerb(StrEnum):
-    """What to do with the autoscaler of an elastic job."""
+class CompanionVerb(StrEnum):
+    """What to do with an object beside pods and services."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -101,12 +101,14 @@ class AutoscalerVerb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AutoscalerChange:
-    """A change of the job's autoscaler; `spec` is what it shall have, `record` what is there."""
+class CompanionChange:
+    """A change of such an object: how it shall be (if it shall be at all), and what is there (if anything is)."""
 
-    verb: AutoscalerVerb
-    spec: Mapping[str, Any] = field(default_factory=dict)
-    record: AutoscalerRecord | None = None
+    verb: CompanionVerb
+    kind: str
+    name: str
+    wanted: Companion | None = None
+    record: CompanionRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Plan:
     """Announced once the status is stored."""
     counters: tuple[Counter, ...] = ()
     """Counted once the status is stored."""
-    autoscaler: AutoscalerChange | None = None
+    companions: tuple[CompanionChange, ...] = ()
     delete_pods: tuple[PodDeletion, ...] = ()
     delete_services: tuple[ServiceRecord, ...] = ()
     create_services: tuple[Slot, ...] = ()

@@ -44,13 +44,13 @@ def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
             yield _warning(pod, pod.condition_reason, f"condition message: {pod.condition_message}", key="condition")
 
 
-def overwritten_restart_policies(job: Job, replica_types: Collection[str]) -> Iterator[JobEvent]:
+def overwritten_restart_policies(job: Job, reason: str, replica_types: Collection[str]) -> Iterator[JobEvent]:
     """One event for each of these types whose pod template has a restart policy of its own (E-030)."""
     for replica_type, spec in job.replicas.items():
         if replica_type in replica_types and (spec.template.get("spec") or {}).get("restartPolicy"):
             yield JobEvent(
                 EventType.WARNING,
-                "SetPodTemplateRestartPolicy",
+                reason,
                 "Restart policy in pod template will be overwritten by restart policy in replica spec",
                 once=f"template-restart-policy/{replica_type}",
             )

@@ -22,7 +22,7 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
     if framework.is_master(job, slot):
         labels[JOB_ROLE_LABEL] = MASTER_ROLE
     metadata = {
-        "name": replica_name(job.metadata.name, slot),
+        "name": replica_name(job, slot),
         "namespace": job.metadata.namespace,
         "labels": labels,
         "ownerReferences": [owner_reference(job)],

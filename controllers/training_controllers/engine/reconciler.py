@@ -90,7 +90,7 @@ class JobReconciler:
             pods=world.pods.of_job(record.uid),
             services=world.services.of_job(record.uid),
             now=world.now(),
-            autoscaler=world.autoscalers.get(record.namespace, record.name),
+            companions=[each for sort in world.companions.values() for each in sort.of_job(record.uid)],
             carried=dict(target.memory.carried),
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from training_controllers.engine import restarts, timers
-from training_controllers.engine.autoscaler import autoscaler_change
+from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
 from training_controllers.engine.pod_events import overwritten_restart_policies
@@ -24,14 +24,16 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
         draft.update(start_time=draft.now)
     draft.set_replicas(situation.statuses)
     if apply_verdicts(situation, draft):
+        draft.set_replicas(situation.last_statuses)
         return draft.plan(again_after=0.0)
 
     new_pods = tuple(_new_pods(situation))
-    draft.tell(overwritten_restart_policies(job, {new.slot.replica_type for new in new_pods}))
+    reason, new_types = situation.framework.overwritten_policy_reason, {new.slot.replica_type for new in new_pods}
+    draft.tell(overwritten_restart_policies(job, reason, new_types))
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
     return draft.plan(
-        autoscaler=autoscaler_change(snapshot, situation.framework.autoscaler_spec(job)),
+        companions=companion_changes(snapshot, situation.framework.companions(job, situation.placement.holders)),
         delete_pods=(*_superfluous_pods(situation), *due),
         delete_services=tuple(superfluous_services),
         create_services=tuple(missing_services),
@@ -41,9 +43,9 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
 
 
 def _new_pods(situation: Situation) -> Iterator[NewPod]:
-    """Pods for the empty slots whose work is not done (K-13)."""
-    job, placement = situation.job, situation.placement
-    for replica_type in job.replicas:
+    """Pods for the empty slots whose work is not done (K-13); those come first that others need."""
+    job, placement, helpers = situation.job, situation.placement, situation.framework.helpers
+    for replica_type in sorted(job.replicas, key=lambda name: name not in helpers):
         done = completed_indexes(job, situation.statuses[replica_type], replica_type)
         empty = [s for s in wanted_slots(job, replica_type) if s not in placement.holders and s.index not in done]
         inherited = restarts.inheritance(situation.snapshot, placement, replica_type, empty)

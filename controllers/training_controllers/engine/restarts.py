@@ -28,7 +28,7 @@ def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
         return False
     replica = snapshot.job.replicas[slot.replica_type]
     wanted = slot.index < (replica.replicas or 0)
-    return wanted and may_restart(pod, replica.restart_policy, snapshot.job.info.container)
+    return wanted and may_restart(pod, replica.restart_policy, snapshot.job.main_container(slot.replica_type))
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:

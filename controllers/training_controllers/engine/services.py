@@ -21,7 +21,7 @@ def build_service(job: Job, slot: Slot) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {
-            "name": replica_name(job.metadata.name, slot),
+            "name": replica_name(job, slot),
             "namespace": job.metadata.namespace,
             "labels": labels,
             "ownerReferences": [owner_reference(job)],

@@ -27,6 +27,27 @@ class Situation:
         """The job in question."""
         return self.snapshot.job
 
+    @property
+    def idle_types(self) -> frozenset[str]:
+        """The types that do not count any more: those that only serve others, once all others have ended."""
+        helpers, job = self.framework.helpers, self.job
+        others = (
+            status.succeeded + status.failed >= (job.replicas[name].replicas or 0)
+            for name, status in self.statuses.items()
+            if name not in helpers
+        )
+        return helpers if helpers and all(others) else frozenset()
+
+    @property
+    def last_statuses(self) -> dict[str, ReplicaStatus]:
+        """What is left to say of the replicas once the job has ended."""
+        idle = self.idle_types
+        return {name: _at_rest(status) if name in idle else status for name, status in self.statuses.items()}
+
+
+def _at_rest(status: ReplicaStatus) -> ReplicaStatus:
+    return ReplicaStatus(selector=status.selector, restarts=status.restarts)
+
 
 def assess(snapshot: Snapshot, framework: Framework) -> Situation:
     """Put the pods into their slots and count them."""

@@ -34,6 +34,8 @@ def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
 def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
     """The slot that the labels of an object speak of; None if they name no type of the job or no index (E-034)."""
     canonical = _spellings(tuple(job.replicas)).get(replica_type)
+    if canonical in job.info.unnumbered_types:
+        index = max(index, 0)
     return Slot(canonical, index) if canonical is not None and index >= 0 else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training_api.conditions import holds
 from training_api.models.common import ConditionStatus, ConditionType
-from training_controllers.engine.autoscaler import autoscaler_change
+from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.model import Carried, EventType, Plan, PodDeletion
 from training_controllers.engine.restarts import seen_by_pod
@@ -26,7 +26,7 @@ def hold_suspended(situation: Situation, draft: Draft) -> Plan | None:
         draft.condition(ConditionType.SUSPENDED, message)
         draft.announce(EventType.NORMAL, "Suspended", message)
     return draft.plan(
-        autoscaler=autoscaler_change(snapshot, None),
+        companions=companion_changes(snapshot, ()),
         delete_pods=tuple(_deletion(situation, pod) for pod in snapshot.pods if not pod.deleting),
         delete_services=tuple(service for service in snapshot.services if not service.deleting),
     )

@@ -32,7 +32,7 @@ def apply_verdicts(situation: Situation, draft: Draft) -> bool:
             case ConditionType.SUCCEEDED:
                 draft.succeed(verdict.message)
             case ConditionType.FAILED:
-                draft.fail(verdict.message, _details(situation, verdict.replica_type))
+                draft.fail(verdict.message, _details(situation, verdict.replica_type), verdict.word)
     return not conditions.isdisjoint((ConditionType.SUCCEEDED, ConditionType.FAILED))
 
 
@@ -48,7 +48,9 @@ def _is_broken(situation: Situation, slot: Slot, pod: PodRecord) -> bool:
     if not has_failed(pod):
         return False
     policy = situation.job.replicas[slot.replica_type].restart_policy
-    return policy == RestartPolicy.EXIT_CODE and not may_restart(pod, policy, situation.job.info.container)
+    return policy == RestartPolicy.EXIT_CODE and not may_restart(
+        pod, policy, situation.job.main_container(slot.replica_type)
+    )
 
 
 def _restart(situation: Situation, draft: Draft, verdict: Verdict, *, others_run: bool) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
-from training_controllers.engine.model import Slot
+from training_controllers.companions import Companion, CompanionSort
+from training_controllers.engine.model import JobEvent, Slot
 from training_controllers.pod_spec import PodSpec
+from training_controllers.records import PodRecord
 
 ReplicaStatuses = Mapping[str, ReplicaStatus]
 """The counted replicas by type, in processing order."""
@@ -23,11 +24,27 @@ class Verdict:
     message: str
     replica_type: str = ""
     """The type whose replicas failed, if that is the reason."""
+    word: str = ""
+    """What follows the kind in the condition's reason, where that is not the condition's type."""
 
 
-def no_autoscaler(_job: Job) -> Mapping[str, Any] | None:
-    """A kind that never has an autoscaler."""
-    return None
+Holders = Mapping[Slot, PodRecord]
+"""The pods of a job by the slots they hold."""
+
+
+def no_companions(_job: Job, _holders: Holders) -> Sequence[Companion]:
+    """Of a kind whose jobs have pods and services only."""
+    return ()
+
+
+def no_notices(_job: Job, _holders: Holders) -> Sequence[JobEvent]:
+    """Of a kind that has no events of its own."""
+    return ()
+
+
+def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
+    """Reason and message of the event that tells of a new pod."""
+    return "SuccessfulCreatePod", f"Created pod: {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +58,20 @@ class Framework:
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
-    autoscaler_spec: Callable[[Job], Mapping[str, Any] | None] = no_autoscaler
-    """The autoscaler that the job should have, or None."""
+    companion_sorts: Sequence[CompanionSort] = ()
+    """The sorts of objects beside pods and services that jobs of this kind may have."""
+    companions: Callable[[Job, Holders], Sequence[Companion]] = no_companions
+    """Those that the job should have while it is active, in the order of their creation."""
+    notices: Callable[[Job, Holders], Sequence[JobEvent]] = no_notices
+    """Events on how the pods of an active job are, beside those of all kinds."""
+    pod_created: Callable[[Slot, str], tuple[str, str]] = pod_created
+    """Reason and message of the event that tells of the new pod in a slot, by its name."""
+    announces_exits: bool = True
+    """Whether an event tells the exit code of every pod that has ended."""
+    helpers: frozenset[str] = frozenset()
+    """Types that only serve the others: created before them, and not counted any more once they have ended."""
+    overwritten_policy_reason: str = "SetPodTemplateRestartPolicy"
+    """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"
     """Reason of the event `Deleted job: NAME` when a job is deleted because its time to live is over (17.2)."""
     job_delete_failed_reason: str = "FailedDeleteJob"

@@ -41,7 +41,7 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     return [
         env("PYTHONUNBUFFERED", 1),
         env("COORDINATOR_PORT", port),
-        env("COORDINATOR_ADDRESS", replica_name(job.metadata.name, Slot(WORKER, 0))),
+        env("COORDINATOR_ADDRESS", replica_name(job, Slot(WORKER, 0))),
         env("NUM_PROCESSES", sum(replica.replicas or 0 for replica in job.replicas.values())),
         env("PROCESS_ID", slot.index),
     ]

@@ -59,7 +59,7 @@ def _endpoint(job: Job, meeting_point: Slot, *, own: bool) -> list[Mapping[str, 
     port = job.info.port if declared is None else declared
     if own:
         return [env_from_field("POD_IP_DUMMY", "status.podIP"), env("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")]
-    return [env("PADDLE_MASTER", f"{replica_name(job.metadata.name, meeting_point)}:{port}")]
+    return [env("PADDLE_MASTER", f"{replica_name(job, meeting_point)}:{port}")]
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:

@@ -12,8 +12,9 @@ from training_api.constants import API_VERSION
 from training_api.kinds import Job
 from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_api.registry import KINDS
+from training_controllers.companions import AUTOSCALER, Companion
 from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
+from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, render_init_containers
 from training_controllers.frameworks.status_rules import (
     failed_replicas,
@@ -57,7 +58,8 @@ def pytorch(options: PyTorchOptions) -> Framework:
         judge=judge,
         configure_pod=partial(configure_pod, options),
         is_master=is_master,
-        autoscaler_spec=autoscaler_spec,
+        companion_sorts=(AUTOSCALER,),
+        companions=companions,
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
     )
@@ -106,7 +108,7 @@ def _master_environment(job: Job, slot: Slot, nproc: str | None) -> list[dict[st
 
 
 def _elastic_environment(job: Job, policy: PyTorchElasticPolicy) -> list[dict[str, str]]:
-    host = policy.rdzv_host or replica_name(job.metadata.name, Slot(WORKER, 0))
+    host = policy.rdzv_host or replica_name(job, Slot(WORKER, 0))
     port = policy.rdzv_port if policy.rdzv_port is not None else _port(job, WORKER)
     variables = [
         env("PET_RDZV_ENDPOINT", f"{host}:{port}"),
@@ -126,17 +128,18 @@ def _elastic_environment(job: Job, policy: PyTorchElasticPolicy) -> list[dict[st
     return variables
 
 
-def autoscaler_spec(job: Job) -> Mapping[str, Any] | None:
+def companions(job: Job, _holders: Holders) -> tuple[Companion, ...]:
     """The autoscaler of an elastic job with metrics, an empty list of them included (frameworks.md 3.7)."""
     policy = _spec(job).elastic_policy
     if policy is None or policy.metrics is None:
-        return None
-    return {
+        return ()
+    spec = {
         "scaleTargetRef": {"apiVersion": API_VERSION, "kind": job.info.kind, "name": job.metadata.name},
         "minReplicas": policy.min_replicas,
         "maxReplicas": policy.max_replicas,
         "metrics": list(policy.metrics),
     }
+    return (Companion(AUTOSCALER, job.metadata.name, {"spec": spec}),)
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
@@ -169,7 +172,7 @@ def _processes_per_pod(nproc: str | None) -> int:
 
 
 def _master_address(job: Job) -> str:
-    return replica_name(job.metadata.name, Slot(MASTER, 0))
+    return replica_name(job, Slot(MASTER, 0))
 
 
 def _port(job: Job, replica_type: str) -> int:

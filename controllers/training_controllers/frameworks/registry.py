@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.jax import jax
+from training_controllers.frameworks.mpi import MPIOptions, mpi
 from training_controllers.frameworks.paddle import paddle
 from training_controllers.frameworks.pytorch import PyTorchOptions, pytorch
 from training_controllers.frameworks.tensorflow import tensorflow
@@ -18,6 +19,7 @@ class FrameworkOptions:
     """Settings of the operator that concern one framework only."""
 
     pytorch: PyTorchOptions = field(default_factory=PyTorchOptions)
+    mpi: MPIOptions = field(default_factory=MPIOptions)
     cluster_domain: str = ""
     """What the names of a TFJob's replicas end in, after `svc`."""
 
@@ -25,5 +27,12 @@ class FrameworkOptions:
 def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:
     """The framework of each kind that has one."""
     chosen = options or FrameworkOptions()
-    known = (pytorch(chosen.pytorch), tensorflow(chosen.cluster_domain), xgboost(), paddle(), jax())
+    known = (
+        pytorch(chosen.pytorch),
+        tensorflow(chosen.cluster_domain),
+        xgboost(),
+        mpi(chosen.mpi),
+        paddle(),
+        jax(),
+    )
     return {framework.info.kind: framework for framework in known}

@@ -1,4 +1,4 @@
-"""The status rules that several frameworks share (frameworks.md 3.8, 4.6, 7.6, 8.6).
+"""The status rules that several frameworks share (frameworks.md 3.8, 4.6, 5.6, 6.10, 7.6, 8.6).
 
 A failed replica only counts while its slot has no other pod, so v1's guard "more replicas than succeeded and active
 ones" always holds here and is not repeated.
@@ -41,6 +41,18 @@ def failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Itera
         yield Verdict(ConditionType.FAILED, f"{subject} is failed {because}", replica_type)
     else:
         yield Verdict(ConditionType.RESTARTING, f"{subject} is restarting {because}", replica_type)
+
+
+def failed_unless_exit_code(job: Job, replica_type: str, status: ReplicaStatus, *, word: str = "") -> Iterator[Verdict]:
+    """Failed replicas of any type fail the job, whatever their restart policy; only with `ExitCode` they restart."""
+    if status.failed == 0:
+        return
+    subject = f"{job.info.kind} {job.metadata.name}"
+    because = f"because {status.failed} {replica_type} replica(s) failed."
+    if job.replicas[replica_type].restart_policy == RestartPolicy.EXIT_CODE:
+        yield Verdict(ConditionType.RESTARTING, f"{subject} is restarting {because}", replica_type)
+    else:
+        yield Verdict(ConditionType.FAILED, f"{subject} is failed {because}", replica_type, word)
 
 
 def until_the_end(verdicts: Iterator[Verdict]) -> tuple[Verdict, ...]:

@@ -79,7 +79,7 @@ def _endpoints(cluster_domain: str, job: Job, replica_type: str) -> list[str]:
 def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
     template = job.replicas[slot.replica_type].template
     declared = port_number(template, job.info.container, job.info.port_name)
-    host = f"{replica_name(job.metadata.name, slot)}.{job.metadata.namespace}.svc"
+    host = f"{replica_name(job, slot)}.{job.metadata.namespace}.svc"
     domain = f".{cluster_domain}" if cluster_domain else ""
     return f"{host}{domain}:{job.info.port if declared is None else declared}"
 

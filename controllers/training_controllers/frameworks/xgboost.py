@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from training_api.kinds import Job
-from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
+from training_api.models.common import ConditionType
 from training_api.registry import KINDS
 from training_controllers.engine.model import Slot
 from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import missing, until_the_end
+from training_controllers.frameworks.status_rules import failed_unless_exit_code, missing, until_the_end
 from training_controllers.names import replica_name
 from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
 
@@ -38,13 +38,13 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     masters = job.replicas[MASTER].replicas or 0 if MASTER in job.replicas else 0
     variables = [
         env("MASTER_PORT", _port(job, MASTER)),
-        env("MASTER_ADDR", replica_name(job.metadata.name, Slot(MASTER, 0))),
+        env("MASTER_ADDR", replica_name(job, Slot(MASTER, 0))),
         env("WORLD_SIZE", size),
         env("RANK", slot.index if slot.replica_type == MASTER else slot.index + masters),
         env("PYTHONUNBUFFERED", 1),
     ]
     if size > 1:
-        workers = (replica_name(job.metadata.name, Slot(WORKER, index)) for index in range(size - 1))
+        workers = (replica_name(job, Slot(WORKER, index)) for index in range(size - 1))
         variables += [env("WORKER_PORT", _port(job, WORKER)), env("WORKER_ADDRS", ",".join(workers))]
     return variables
 
@@ -56,28 +56,18 @@ def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
 
 def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
     # Whatever ends the job sets Running first, so a job that was never seen running has the condition too (XGB-021).
-    running = Verdict(ConditionType.RUNNING, f"{_subject(job)} is running.")
+    subject = f"{job.info.kind} {job.metadata.name}"
+    running = Verdict(ConditionType.RUNNING, f"{subject} is running.")
     for replica_type, status in statuses.items():
         if replica_type == MASTER:
             done = missing(job, replica_type, status) == 0
             if done or status.active > 0:
                 yield running
             if done:
-                yield Verdict(ConditionType.SUCCEEDED, f"{_subject(job)} is successfully completed.")
+                yield Verdict(ConditionType.SUCCEEDED, f"{subject} is successfully completed.")
         if status.failed > 0:
             yield running
-            yield _failed(job, replica_type, status)
-
-
-def _failed(job: Job, replica_type: str, status: ReplicaStatus) -> Verdict:
-    because = f"because {status.failed} {replica_type} replica(s) failed."
-    if job.replicas[replica_type].restart_policy == RestartPolicy.EXIT_CODE:
-        return Verdict(ConditionType.RESTARTING, f"{_subject(job)} is restarting {because}", replica_type)
-    return Verdict(ConditionType.FAILED, f"{_subject(job)} is failed {because}", replica_type)
-
-
-def _subject(job: Job) -> str:
-    return f"{job.info.kind} {job.metadata.name}"
+            yield from failed_unless_exit_code(job, replica_type, status)
 
 
 def _port(job: Job, replica_type: str) -> int:

@@ -16,8 +16,9 @@ from training_api.constants import (
     REPLICA_TYPE_LABEL,
     RESTARTS_ANNOTATION,
 )
+from training_controllers.companions import CompanionSort
 from training_controllers.records import (
-    AutoscalerRecord,
+    CompanionRecord,
     ContainerState,
     JobRecord,
     Owner,
@@ -197,17 +198,19 @@ def service(raw: bytes) -> ServiceRecord:
     )
 
 
-def autoscaler(raw: bytes) -> AutoscalerRecord:
-    """Decode a HorizontalPodAutoscaler."""
-    wire = _decode_with_spec(raw)
-    meta = wire.metadata
-    return AutoscalerRecord(
+def companion(sort: CompanionSort, raw: bytes) -> CompanionRecord:
+    """Decode an object of a sort; of what it says only the part that follows the job is kept."""
+    meta = _decode_metadata(raw).metadata
+    parts = _decode_parts(raw) if sort.content else {}
+    content = msgspec.json.decode(parts[sort.content]) if sort.content in parts else None
+    return CompanionRecord(
+        kind=sort.kind,
         namespace=intern(meta.namespace),
         name=meta.name,
         uid=meta.uid,
         version=meta.resource_version,
         owner=_controller(meta),
-        spec=_encode_sorted(wire.spec),
+        content=_encode_sorted(content),
         deleting=meta.deletion_timestamp is not None,
     )
 

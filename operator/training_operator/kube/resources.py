@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from training_api.constants import GROUP, VERSION
 from training_api.kinds import KindInfo
-from training_controllers.records import JobRecord, Owner
+from training_controllers.companions import CompanionSort
+from training_controllers.records import CompanionRecord, JobRecord, Owner
 from training_operator.kube import decoders
 
 
@@ -71,11 +73,14 @@ class Resource(Generic[R]):
 
 PODS: Final = Resource("", "v1", "pods", "Pod", decoders.pod)
 SERVICES: Final = Resource("", "v1", "services", "Service", decoders.service)
-AUTOSCALERS: Final = Resource(
-    "autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", decoders.autoscaler
-)
 EVENTS: Final = Resource("", "v1", "events", "Event", decoders.event)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
+
+
+def companions(sort: CompanionSort) -> Resource[CompanionRecord]:
+    """Return the resource of a sort of objects beside pods and services."""
+    group, _, version = sort.api_version.rpartition("/")
+    return Resource(group, version, f"{sort.kind.lower()}s", sort.kind, partial(decoders.companion, sort))
 
 
 def jobs(info: KindInfo) -> Resource[JobRecord]:

@@ -1,0 +1,68 @@
+"""The objects beside pods and services: those of an active job are there and as they should be (3.7, 6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from training_api.kinds import Job
+from training_controllers.companions import SORTS, Companion
+from training_controllers.engine.model import CompanionChange, CompanionVerb, Snapshot
+from training_controllers.names import owner_reference
+from training_controllers.records import CompanionRecord
+
+Present = Mapping[tuple[str, str], CompanionRecord]
+"""The job's objects by kind and name."""
+
+
+def companion_changes(snapshot: Snapshot, wanted: Sequence[Companion]) -> tuple[CompanionChange, ...]:
+    """What to do so that the job has the objects `wanted`, and no other temporary ones.
+
+    Objects of these names that the job does not control are never touched (K-34): creating ours then fails visibly.
+    """
+    present = {(record.kind, record.name): record for record in snapshot.companions}
+    return (*_created_or_replaced(present, wanted), *_deleted(present, wanted))
+
+
+def build_companion(job: Job, companion: Companion) -> dict[str, Any]:
+    """The object, ready to be sent."""
+    metadata: dict[str, Any] = {
+        "name": companion.name,
+        "namespace": job.metadata.namespace,
+        "ownerReferences": [owner_reference(job)],
+    }
+    if companion.labels:
+        metadata["labels"] = dict(companion.labels)
+    sort = companion.sort
+    return {"apiVersion": sort.api_version, "kind": sort.kind, "metadata": metadata, **companion.fields}
+
+
+def _created_or_replaced(present: Present, wanted: Sequence[Companion]) -> Iterator[CompanionChange]:
+    for companion in wanted:
+        record = present.get((companion.sort.kind, companion.name))
+        if record is None:
+            yield CompanionChange(CompanionVerb.CREATE, companion.sort.kind, companion.name, companion)
+        elif not record.deleting and not _says(msgspec.json.decode(record.content), companion.content):
+            yield CompanionChange(CompanionVerb.REPLACE, companion.sort.kind, companion.name, companion, record)
+
+
+def _deleted(present: Present, wanted: Sequence[Companion]) -> Iterator[CompanionChange]:
+    kept = {(companion.sort.kind, companion.name) for companion in wanted}
+    for (kind, name), record in present.items():
+        if (kind, name) not in kept and SORTS[kind].temporary and not record.deleting:
+            yield CompanionChange(CompanionVerb.DELETE, kind, name, record=record)
+
+
+def _says(stored: Any, wanted: Any) -> bool:
+    """Whether `stored` has everything that `wanted` asks for; what the API server filled in does not matter."""
+    if isinstance(wanted, Mapping):
+        return isinstance(stored, Mapping) and all(_says(stored.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list | tuple) and wanted:
+        return (
+            isinstance(stored, list)
+            and len(stored) == len(wanted)
+            and all(_says(has, wants) for has, wants in zip(stored, wanted, strict=True))
+        )
+    return bool(stored == wanted) or wanted in ([], (), None)

@@ -1,0 +1,69 @@
+"""Carrying out what a plan says about objects beside pods and services."""
+
+from __future__ import annotations
+
+from training_controllers.companions import SORTS
+from training_controllers.engine.announcer import Announcer
+from training_controllers.engine.companions import build_companion
+from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
+from training_controllers.engine.model import CompanionChange, CompanionVerb
+from training_controllers.engine.trouble import name_taken
+from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, World
+
+
+class Keeper:
+    """Creates, replaces and deletes such objects one after the other; one that fails is tried again later."""
+
+    def __init__(self, world: World, announcer: Announcer) -> None:
+        self._world = world
+        self._announcer = announcer
+
+    async def keep(self, target: Target, changes: tuple[CompanionChange, ...]) -> None:
+        """Have all the changes; one that fails keeps no other from being made."""
+        for change in changes:
+            await self._change(target, change)
+
+    async def _change(self, target: Target, change: CompanionChange) -> None:
+        now, memory, what = self._world.monotonic, target.memory, f"{change.kind} {change.name}"
+        if not memory.may_try(what, now()) or memory.is_taken((change.kind, change.name), now()):
+            return
+        outcome = Outcome()
+        try:
+            await self._send(target, change)
+            self._announcer.well(target, what)
+        except (Conflict, NotFound):
+            # The cache is behind; it will show what is there now.
+            outcome.fail()
+        except (ApiError, OSError) as error:
+            outcome.fail(error)
+            message = f"Error on {change.verb} of {what}: {error}"
+            self._announcer.trouble(target, what, f"Failed{change.kind}", message, error)
+        memory.tried(what, now(), outcome)
+
+    async def _send(self, target: Target, change: CompanionChange) -> None:
+        objects = self._world.companions[change.kind]
+        if change.verb is CompanionVerb.DELETE:
+            assert change.record is not None
+            await objects.delete(change.record, flow=target.uid)
+            return
+        assert change.wanted is not None
+        body = build_companion(target.job, change.wanted)
+        if change.record is not None:
+            await objects.replace(change.record, body, flow=target.uid)
+            return
+        try:
+            await objects.create(target.record.namespace, body, flow=target.uid)
+        except AlreadyExists:
+            await self._already_there(target, change)
+
+    async def _already_there(self, target: Target, change: CompanionChange) -> None:
+        """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""
+        found = await self._world.companions[change.kind].read(target.record.namespace, change.name, flow=target.uid)
+        if found is None or found.deleting:
+            raise NotFound(f"{change.kind} {change.name} is about to go")
+        if found.owner is not None and found.owner.uid == target.uid:
+            return
+        key = (change.kind, change.name)
+        target.memory.taken[key] = self._world.monotonic() + TAKEN_RETRY
+        if not SORTS[change.kind].shared:
+            self._announcer.tell(target, name_taken(change.kind, change.name, found.owner, "the job gets its own"))

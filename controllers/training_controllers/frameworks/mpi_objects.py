@@ -1,0 +1,109 @@
+"""What an MPIJob has beside its pods: scripts and host list in a config map, and the right to enter its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from training_api.kinds import Job
+from training_api.models.mpi import MPIJobSpec
+from training_controllers.companions import CONFIG_MAP, ROLE, ROLE_BINDING, SERVICE_ACCOUNT, Companion
+from training_controllers.engine.failures import is_running
+from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Holders
+from training_controllers.names import replica_name
+
+LAUNCHER: Final = "Launcher"
+WORKER: Final = "Worker"
+HOSTFILE: Final = "hostfile"
+KUBEXEC: Final = "kubexec.sh"
+DISCOVERY: Final = "discover_hosts.sh"
+INTERPRETER: Final = "#!/bin/sh"
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+
+
+def companions(job: Job, holders: Holders) -> tuple[Companion, ...]:
+    """The four objects of frameworks.md 6.4, in v1's order."""
+    name, account, labels = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job), {"app": job.metadata.name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": job.metadata.namespace}
+    role = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name}
+    return (
+        Companion(SERVICE_ACCOUNT, account, labels=labels),
+        Companion(CONFIG_MAP, config_name(job), {"data": files(job, holders)}, labels),
+        Companion(ROLE, name, {"rules": rules(job)}, labels),
+        Companion(ROLE_BINDING, name, {"subjects": [subject], "roleRef": role}, labels),
+    )
+
+
+def config_name(job: Job) -> str:
+    """Name of the config map."""
+    return f"{job.metadata.name}-config"
+
+
+def launcher_account(job: Job) -> str:
+    """Name of the launcher's service account: the user's choice, else that of the launcher."""
+    spec = job.replicas[LAUNCHER].template.get("spec") or {}
+    return spec.get("serviceAccountName") or replica_name(job, Slot(LAUNCHER, 0))
+
+
+def files(job: Job, holders: Holders) -> dict[str, str]:
+    """The content of the config map (frameworks.md 6.5)."""
+    return {HOSTFILE: hostfile(job), KUBEXEC: kubexec(job), DISCOVERY: discover_hosts(job, holders)}
+
+
+def hostfile(job: Job) -> str:
+    """One line per host, whether it runs or not; a launcher with GPUs is the first."""
+    slots = _slots(job)
+    return "".join(f"{host} slots={slots}\n" for host in (*_own_host(job), *_workers(job)))
+
+
+def kubexec(job: Job) -> str:
+    """The agent that mpirun calls with a host and a command: enter the pod of that name and run it there."""
+    container = _spec(job).main_container
+    option = f" --container {container}" if container else ""
+    enter = f'/opt/kube/kubectl exec ${{POD_NAME}}{option} -- /bin/sh -c "$*"'
+    return "\n".join([INTERPRETER, "set -x", "POD_NAME=$1", "shift", enter])
+
+
+def discover_hosts(job: Job, holders: Holders) -> str:
+    """A script that prints the hosts which run now, for elastic Horovod; workers in textual order, as in v1."""
+    slots = _slots(job)
+    running = sorted(pod.name for slot, pod in holders.items() if slot.replica_type == WORKER and is_running(pod))
+    own = "".join(f"\necho {host}:{slots}\n" for host in _own_host(job))
+    return INTERPRETER + own + "".join(f"\necho {name}:{slots}" for name in running)
+
+
+def rules(job: Job) -> list[dict[str, Any]]:
+    """What the launcher may do: see pods, and enter the job's own workers.
+
+    Without workers there is no second rule: one without names would allow entering every pod of the namespace.
+    """
+    see = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+    enter = {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": list(_workers(job)), "verbs": ["create"]}
+    return [see, enter] if enter["resourceNames"] else [see]
+
+
+def has_gpu_launcher(job: Job) -> bool:
+    """Whether a container of the launcher has a limit on GPUs: then ranks run in the launcher, too."""
+    spec: Mapping[str, Any] = job.replicas[LAUNCHER].template.get("spec") or {}
+    limits = (((container.get("resources") or {}).get("limits") or {}) for container in spec.get("containers") or ())
+    return any("gpu" in resource for names in limits for resource in names)
+
+
+def _own_host(job: Job) -> tuple[str, ...]:
+    return (replica_name(job, Slot(LAUNCHER, 0)),) if has_gpu_launcher(job) else ()
+
+
+def _workers(job: Job) -> Iterator[str]:
+    count = (job.replicas[WORKER].replicas or 0) if WORKER in job.replicas else 0
+    return (replica_name(job, Slot(WORKER, index)) for index in range(count))
+
+
+def _slots(job: Job) -> int:
+    slots = _spec(job).slots_per_worker
+    return 1 if slots is None else slots
+
+
+def _spec(job: Job) -> MPIJobSpec:
+    assert isinstance(job.spec, MPIJobSpec)
+    return job.spec

@@ -1,0 +1,391 @@
+"""MPIJob: config map, rights, pods, status rules (frameworks.md section 6)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import (
+    START,
+    World,
+    conditions,
+    framework_of,
+    load,
+    make_job,
+    message,
+    stored_job,
+    texts,
+    world,
+)
+
+from training_api.kinds import Job
+from training_controllers.engine.companions import build_companion
+from training_controllers.engine.model import CompanionVerb, NewPod, Slot
+from training_controllers.engine.pods import build_pod
+from training_controllers.frameworks.mpi import MPIOptions
+from training_controllers.frameworks.mpi_objects import companions, discover_hosts, files, hostfile
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.pod_spec import CannotBuild
+
+BOTH = {"Launcher": 1, "Worker": 2}
+LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)
+
+
+def job_with(
+    replicas: dict[str, int], *, name: str = "sim", launcher: dict[str, Any] | None = None, **spec: Any
+) -> Job:
+    """A job whose launcher's container has the fields `launcher`."""
+    stored = copy.deepcopy(stored_job("MPIJob", replicas, name=name, **spec))
+    stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0] |= launcher or {}
+    return load("MPIJob", stored)
+
+
+def pod_of(job: Job, slot: Slot, options: FrameworkOptions | None = None) -> dict[str, Any]:
+    return build_pod(job, frameworks(options)["MPIJob"], NewPod(slot))
+
+
+def env_of(job: Job) -> list[tuple[str, str]]:
+    return [(each["name"], each.get("value", "")) for each in pod_of(job, LAUNCHER)["spec"]["containers"][0]["env"]]
+
+
+GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+M1_ENV = [
+    ("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh"),
+    ("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"),
+    ("NVIDIA_VISIBLE_DEVICES", ""),
+    ("NVIDIA_DRIVER_CAPABILITIES", ""),
+    ("I_MPI_HYDRA_BOOTSTRAP", "rsh"),
+    ("I_MPI_HYDRA_BOOTSTRAP_EXEC", "/etc/mpi/kubexec.sh"),
+    ("PRTE_MCA_plm_ssh_agent", "/etc/mpi/kubexec.sh"),
+    ("PRTE_MCA_prte_default_hostfile", "/etc/mpi/hostfile"),
+]
+
+
+def running_world(replicas: dict[str, int], *running: str, **spec: Any) -> World:
+    w = world("MPIJob", replicas, **spec)
+    w.settle()
+    if running:
+        w.set_pods("Running", *running)
+    return w
+
+
+def holders_of(w: World) -> dict[Slot, Any]:
+    return {Slot(pod.replica_type.capitalize(), max(pod.index, 0)): pod for pod in w.pods.values()}
+
+
+def test_mpi018_mpi031_mpi032_mpi033_example_m1() -> None:
+    job = job_with(BOTH, name="tensorflow-mnist")
+    assert files(job, {}) == {
+        "hostfile": "tensorflow-mnist-worker-0 slots=1\ntensorflow-mnist-worker-1 slots=1\n",
+        "kubexec.sh": '#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n/opt/kube/kubectl exec ${POD_NAME} -- /bin/sh -c "$*"',
+        "discover_hosts.sh": "#!/bin/sh",
+    }
+    assert env_of(job) == M1_ENV
+
+
+def test_mpi019_mpi020_mpi023_mpi026_example_m2() -> None:
+    user = {"env": [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}], **GPU}
+    job = job_with({"Launcher": 1, "Worker": 3}, launcher=user, slotsPerWorker=4, mainContainer="trainer")
+    w = running_world({"Launcher": 1, "Worker": 3}, "sim-worker-0", "sim-worker-1", "sim-worker-2")
+    assert hostfile(job) == "sim-launcher slots=4\n" + "".join(f"sim-worker-{i} slots=4\n" for i in range(3))
+    assert discover_hosts(job, holders_of(w)) == (
+        "#!/bin/sh\necho sim-launcher:4\n\necho sim-worker-0:4\necho sim-worker-1:4\necho sim-worker-2:4"
+    )
+    assert files(job, {})["kubexec.sh"].splitlines()[-1] == (
+        '/opt/kube/kubectl exec ${POD_NAME} --container trainer -- /bin/sh -c "$*"'
+    )
+    assert [name for name, _ in env_of(job)] == [
+        "I_MPI_HYDRA_BOOTSTRAP",
+        "OMPI_MCA_plm_rsh_agent",
+        "OMPI_MCA_orte_default_hostfile",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+        "PRTE_MCA_plm_ssh_agent",
+        "PRTE_MCA_prte_default_hostfile",
+    ]
+
+
+@pytest.mark.parametrize("name", ["PRTE_MCA_plm_ssh_agent", "PRTE_MCA_prte_default_hostfile"])
+def test_what_the_user_says_to_open_mpi_5_counts(name: str) -> None:
+    job = job_with(BOTH, launcher={"env": [{"name": name, "value": "mine"}]})
+    assert [value for each, value in env_of(job) if each == name] == ["mine"]
+
+
+def test_mpi016_mpi025_example_m3_mended_without_workers_nobody_can_be_entered() -> None:
+    job = job_with({"Launcher": 1})
+    assert files(job, {})["hostfile"] == ""
+    assert files(job, {})["discover_hosts.sh"] == "#!/bin/sh"
+    role = next(each for each in companions(job, {}) if each.sort.kind == "Role")
+    assert [rule["resources"] for rule in role.fields["rules"]] == [["pods"]]
+
+
+@pytest.mark.parametrize(
+    ("resource", "counts"),
+    [
+        ("nvidia.com/gpu", True),
+        ("amd.com/gpu", True),
+        ("vendor-domain/gpu", True),
+        ("vendor-domain/resourcetype", False),
+        ("nvidia.com/mig-1g.5gb", False),
+        ("cpu", False),
+    ],
+)
+@pytest.mark.parametrize("where", ["limits", "requests"])
+def test_mpi020_mpi021_gpus_of_the_launcher(resource: str, counts: bool, where: str) -> None:
+    job = job_with(BOTH, launcher={"resources": {where: {resource: 1}}})
+    assert hostfile(job).startswith("sim-launcher ") is (counts and where == "limits")
+
+
+def test_mpi024_only_running_workers_are_discovered_in_textual_order() -> None:
+    running = [f"sim-worker-{index}" for index in (0, 2, 10)]
+    w = running_world({"Launcher": 1, "Worker": 11}, *running)
+    expected = "#!/bin/sh\necho sim-worker-0:1\necho sim-worker-10:1\necho sim-worker-2:1"
+    assert discover_hosts(job_with({"Launcher": 1, "Worker": 11}), holders_of(w)) == expected
+
+
+def test_mpi011_mpi012_mpi015_the_four_objects() -> None:
+    job = make_job("MPIJob", BOTH)
+    built = [build_companion(job, each) for each in companions(job, {})]
+    assert [(each["kind"], each["metadata"]["name"]) for each in built] == [
+        ("ServiceAccount", "sim-launcher"),
+        ("ConfigMap", "sim-config"),
+        ("Role", "sim-launcher"),
+        ("RoleBinding", "sim-launcher"),
+    ]
+    assert all(each["metadata"]["labels"] == {"app": "sim"} for each in built)
+    assert all(each["metadata"]["ownerReferences"][0]["controller"] for each in built)
+    assert built[2]["rules"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+        {
+            "apiGroups": [""],
+            "resources": ["pods/exec"],
+            "resourceNames": ["sim-worker-0", "sim-worker-1"],
+            "verbs": ["create"],
+        },
+    ]
+    assert built[3]["subjects"] == [{"kind": "ServiceAccount", "name": "sim-launcher", "namespace": "ns"}]
+    assert built[3]["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sim-launcher"}
+
+
+def test_mpi013_the_user_s_service_account() -> None:
+    stored = stored_job("MPIJob", BOTH)
+    template = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = {"spec": {**template, "serviceAccountName": "mine"}}
+    job = load("MPIJob", stored)
+    account, _, _, binding = companions(job, {})
+    assert (account.name, binding.name) == ("mine", "sim-launcher")
+    assert binding.fields["subjects"][0]["name"] == "mine"
+    assert pod_of(job, LAUNCHER)["spec"]["serviceAccountName"] == "mine"
+
+
+def test_mpi011_objects_and_workers_come_before_the_launcher() -> None:
+    w = world("MPIJob", BOTH)
+    plan = w.decide()
+    assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE] * 4
+    assert [new.slot for new in plan.create_pods] == [Slot("Worker", 0), Slot("Worker", 1), LAUNCHER]
+    assert plan.create_services == ()
+    w.settle()
+    assert list(w.pods) == ["sim-worker-0", "sim-worker-1", "sim-launcher"]
+    assert w.decide().companions == ()
+
+
+def test_mpi017_mpi038_scaling_changes_host_list_rights_and_pods() -> None:
+    w = running_world({"Launcher": 1, "Worker": 3}, "sim-launcher")
+    w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
+    changes = {change.kind: change for change in w.decide().companions}
+    assert {kind: change.verb for kind, change in changes.items()} == {
+        "ConfigMap": CompanionVerb.REPLACE,
+        "Role": CompanionVerb.REPLACE,
+    }
+    w.settle()
+    assert list(w.pods) == ["sim-worker-0", "sim-launcher"]
+    stored = msgspec.json.decode(w.companions["ConfigMap", "sim-config"].content)
+    assert stored["hostfile"] == "sim-worker-0 slots=1\n"
+
+
+def test_mpi027_mpi028_mpi034_a_worker_waits_to_be_entered() -> None:
+    stored = stored_job("MPIJob", BOTH)
+    mains = [{"name": "mpi", "image": "i", "args": ["lost"]}, {"name": "side", "image": "i"}]
+    stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": mains}}
+    spec = pod_of(load("MPIJob", stored), WORKER)["spec"]
+    assert spec["containers"] == [
+        {
+            "name": "mpi",
+            "image": "i",
+            "command": ["sleep"],
+            "args": ["365d"],
+            "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}],
+        },
+        {"name": "side", "image": "i"},
+    ]
+    items = [{"key": "kubexec.sh", "path": "kubexec.sh", "mode": 365}]
+    assert spec["volumes"] == [{"name": "mpi-job-config", "configMap": {"name": "sim-config", "items": items}}]
+
+
+def test_mpi027_a_worker_s_own_command_is_kept() -> None:
+    stored = stored_job("MPIJob", BOTH)
+    main = {"name": "mpi", "image": "i", "command": ["sshd"], "args": ["-D"]}
+    stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": [main]}}
+    container = pod_of(load("MPIJob", stored), WORKER)["spec"]["containers"][0]
+    assert (container["command"], container["args"]) == (["sshd"], ["-D"])
+
+
+def test_mpi029_mpi030_mpi036_the_launcher() -> None:
+    options = FrameworkOptions(mpi=MPIOptions("registry.example.com/delivery:2"))
+    pod = pod_of(job_with(BOTH), LAUNCHER, options)
+    assert pod["metadata"]["name"] == "sim-launcher"
+    labels = pod["metadata"]["labels"]
+    assert labels["training.kubeflow.org/job-role"] == "master"
+    assert labels["training.kubeflow.org/replica-type"] == "launcher"
+    assert "training.kubeflow.org/replica-index" not in labels
+    (delivery,) = pod["spec"]["initContainers"]
+    assert (delivery["name"], delivery["image"]) == ("kubectl-delivery", "registry.example.com/delivery:2")
+    assert delivery["env"] == [{"name": "TARGET_DIR", "value": "/opt/kube"}, {"name": "NAMESPACE", "value": "ns"}]
+    assert delivery["resources"]["limits"] == {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
+    config = pod["spec"]["volumes"][-1]["configMap"]
+    assert [(item["key"], item["mode"]) for item in config["items"]] == [
+        ("kubexec.sh", 0o555),
+        ("hostfile", 0o444),
+        ("discover_hosts.sh", 0o555),
+    ]
+
+
+def test_without_containers_there_is_no_pod() -> None:
+    stored = stored_job("MPIJob", BOTH)
+    stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": []}}
+    with pytest.raises(CannotBuild, match="Worker has no container"):
+        pod_of(load("MPIJob", stored), WORKER)
+
+
+def play(phases: dict[str, str], *, code: int = 1, **options: Any) -> World:
+    """A job whose pods have the phases named, all others Running."""
+    w = running_world(BOTH, **options)
+    w.set_pods("Running")
+    for name, phase in phases.items():
+        w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
+    w.step()
+    return w
+
+
+def counters(w: World) -> dict[str, tuple[int, int, int]]:
+    return {name: (each.active, each.succeeded, each.failed) for name, each in w.status.replica_statuses.items()}
+
+
+def test_mpi040_a_running_launcher_is_enough() -> None:
+    w = play({"worker-0": "Pending", "worker-1": "Pending"})
+    assert conditions(w.status) == ["Created=True", "Running=True"]
+    assert message(w.status, "Running") == "MPIJob sim is running."
+    assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (0, 0, 0)}
+
+
+def test_workers_alone_do_not_make_it_run() -> None:
+    w = play({"launcher": "Pending"})
+    assert conditions(w.status) == ["Created=True"]
+    assert counters(w)["Worker"] == (2, 0, 0)
+
+
+def test_mpi041_mpi048_a_succeeded_launcher_ends_the_job_and_workers_count_no_more() -> None:
+    w = play({"launcher": "Succeeded"})
+    assert message(w.status, "Succeeded") == "MPIJob sim is successfully completed."
+    assert w.status.completion_time == START
+    w.settle()
+    assert counters(w) == {"Launcher": (0, 1, 0), "Worker": (0, 0, 0)}
+    assert sorted(w.pods) == ["sim-launcher", "sim-worker-0", "sim-worker-1"]
+    assert "Normal mpijobsSucceeded MPIJob ns/sim successfully completed." in texts(w.events)
+
+
+def test_mpi042_a_failed_launcher() -> None:
+    w = play({"launcher": "Failed"})
+    sentence = "MPIJob sim is failed because 1 Launcher replica(s) failed."
+    failed = w.status.conditions[-1]
+    assert (failed.reason, failed.message.startswith(sentence)) == ("MPIJobMPIJobFailed", True)
+    w.settle()
+    assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (0, 0, 0)}
+    assert f"Warning MPIJobFailed {sentence}" in texts(w.events)
+    assert "Warning MPIJobFailed MPIJob ns/sim has failed" in texts(w.events)
+
+
+@pytest.mark.parametrize("launcher", ["Running", "Succeeded"])
+def test_mpi043_a_failed_worker_fails_the_job_even_if_mpirun_ends_well(launcher: str) -> None:
+    w = play({"worker-0": "Failed", "launcher": launcher})
+    assert message(w.status, "Failed").startswith("MPIJob sim is failed because 1 Worker replica(s) failed.")
+    assert conditions(w.status)[-1] == "Failed=True"
+
+
+def test_mpi043_workers_of_a_job_that_runs_on_still_count() -> None:
+    w = play({"worker-0": "Failed"})
+    w.settle()
+    assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (1, 0, 1)}
+
+
+def test_mpi044_mended_a_launcher_with_a_retryable_exit_code_is_run_again() -> None:
+    w = play({"launcher": "Failed"}, code=137, restart="ExitCode")
+    assert message(w.status, "Restarting") == "job sim is restarting because Launcher replica(s) failed."
+    assert "sim-launcher" not in w.pods
+    w.settle()
+    assert "sim-launcher" in w.pods
+
+
+def test_mended_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
+    stored = stored_job("MPIJob", BOTH, restart="ExitCode")
+    for spec in stored["spec"]["mpiReplicaSpecs"].values():
+        spec["template"] = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+    w = World(stored, "MPIJob")
+    w.settle()
+    failed = w.pods["sim-launcher"]
+    w.set_pods("Failed", "sim-launcher", exit_code=2)
+    (state,) = w.pods["sim-launcher"].containers
+    main = msgspec.structs.replace(state, name="main")
+    w.pods["sim-launcher"] = msgspec.structs.replace(failed, phase="Failed", containers=(main,))
+    w.step()
+    assert conditions(w.status)[-1] == "Failed=True"
+
+
+def test_mpi045_mpi046_suspending_keeps_what_is_not_a_pod() -> None:
+    w = world("MPIJob", BOTH, run_policy={"suspend": True})
+    w.settle()
+    assert (w.pods, w.companions, w.status.start_time) == ({}, {}, None)
+    w.patch(runPolicy={"suspend": False})
+    w.settle()
+    assert len(w.companions) == 4
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    assert (w.pods, len(w.companions)) == ({}, 4)
+
+
+@pytest.mark.parametrize(
+    ("spec", "left"),
+    [
+        pytest.param({"run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="MPI-047"),
+        pytest.param({"cleanPodPolicy": "All"}, [], id="MPI-009 old place"),
+        pytest.param(
+            {"cleanPodPolicy": "All", "run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="both"
+        ),
+    ],
+)
+def test_mpi009_cleaning_up(spec: dict[str, Any], left: list[str]) -> None:
+    w = play({"launcher": "Succeeded"}, **spec)
+    w.settle()
+    assert list(w.pods) == left
+    assert len(w.companions) == 4
+
+
+def test_events_of_new_pods_are_v1_s() -> None:
+    framework = framework_of("MPIJob")
+    assert framework.pod_created(LAUNCHER, "a") == ("MPIJobRunning", "launcher pod created success: a")
+    assert framework.pod_created(WORKER, "b") == ("SuccessfulCreatePod", "Created worker pod: b")
+
+
+def test_evicted_workers_are_counted_in_an_event() -> None:
+    w = running_world(BOTH, "sim-launcher")
+    evicted = w.pods["sim-worker-1"]
+    w.pods["sim-worker-1"] = msgspec.structs.replace(evicted, phase="Failed", reason="Evicted")
+    w.step()
+    assert "Warning MPIJobEvicted 1/2 workers are evicted" in texts(w.events)
+
+
+def test_all_pods_running_is_told_once() -> None:
+    w = play({})
+    w.settle()
+    assert texts(w.events).count("Normal MPIJobRunning MPIJob ns/sim is running") == 1
