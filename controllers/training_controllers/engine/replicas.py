@@ -23,9 +23,10 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     if draft.status.start_time is None:
         draft.update(start_time=draft.now)
     draft.set_replicas(situation.statuses)
+    companions = companion_changes(snapshot, situation.framework.companions(job, situation.placement.holders))
     if apply_verdicts(situation, draft):
         draft.set_replicas(situation.last_statuses)
-        return draft.plan(again_after=0.0)
+        return draft.plan(companions=companions, again_after=0.0)
 
     new_pods = tuple(_new_pods(situation))
     reason, new_types = situation.framework.overwritten_policy_reason, {new.slot.replica_type for new in new_pods}
@@ -33,7 +34,7 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
     return draft.plan(
-        companions=companion_changes(snapshot, situation.framework.companions(job, situation.placement.holders)),
+        companions=companions,
         delete_pods=(*_superfluous_pods(situation), *due),
         delete_services=tuple(superfluous_services),
         create_services=tuple(missing_services),
