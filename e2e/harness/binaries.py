@@ -76,9 +76,7 @@ KUBERNETES = Module(
     {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
     _STAMPS,
 )
-OLDEST_KUBECTL = Module(
-    "kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS
-)
+OLDEST_KUBECTL = Module("kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
 
 
 def cache_folder() -> Path:
@@ -89,7 +87,7 @@ def cache_folder() -> Path:
 
 
 def programs() -> dict[str, Path]:
-    """Every program of the control plane, and the oldest kubectl that must work, by name; builds what the cache lacks and says so on stderr."""
+    """The control plane's programs and the oldest kubectl; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
     for module in (ETCD, KUBERNETES, OLDEST_KUBECTL):
         folder = cache_folder() / "bin" / module.stamp

@@ -52,7 +52,8 @@ class Handlers:
         place = target.subresource or (OBJECT if target.name else COLLECTION)
         handler = self._handlers.get((request.method, place))
         across = place == COLLECTION and target.type.namespaced and not target.namespace
-        if handler is None or (across and request.method != "GET"):
+        reviewed = target.type.review is not None and (request.method, place) != ("POST", COLLECTION)
+        if handler is None or reviewed or (across and request.method != "GET"):
             raise _unsupported(target, request.method)
         return handler(target, request)
 
@@ -72,6 +73,8 @@ class Handlers:
     def _create(self, target: Target, request: Request) -> Response:
         options = WriteOptions.of(request.query, "CreateOptions")
         obj = read_object(request, target.type)
+        if target.type.review is not None:
+            return json_answer(201, target.type.review(obj))
         return self._written(target, request, verbs.create(self._state, target, obj, options))
 
     def _update(self, target: Target, request: Request) -> Response:

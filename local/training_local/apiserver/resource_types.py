@@ -144,6 +144,8 @@ class ResourceType:
     """Needed where several served types share one store; `None`: stored as served."""
     stored_as: tuple[str, str] | None = None
     """(group, plural) of the store where it is not the type's own (events of two groups share one)."""
+    review: Callable[[Json], Json] | None = None
+    """Object -> answer, of what can only be created and is answered instead of stored."""
     custom: bool = False
     """Whether a CustomResourceDefinition declares the type."""
 
