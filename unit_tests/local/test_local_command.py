@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from training_local.registry import STATE_VARIABLE
+
 PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
 
 
@@ -35,11 +37,12 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     yield folder
     assert list(folder.iterdir()) == []
+    assert list(tmp_path.glob("state/clusters/[!.]*")) == []
 
 
 def command(arguments: Sequence[str], scratch: Path) -> subprocess.Popen[str]:
     program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
-    environment = {**os.environ, "TMPDIR": str(scratch)}
+    environment = {**os.environ, "TMPDIR": str(scratch), STATE_VARIABLE: str(scratch.with_name("state"))}
     return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 

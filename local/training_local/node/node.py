@@ -36,6 +36,8 @@ from training_local.node.volumes import VolumeError, safe_name
 _log = structlog.get_logger(__name__)
 
 _MOST_PODS = 1000
+SHUTDOWN_SECONDS = 3.0
+"""How long processes may take to end with the node, if their grace period is not shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class NodeConfig:
     """What may be chosen about a node."""
 
     state: Path
-    """Folder for logs and everything else; made with mode 0700."""
+    """Folder for everything; made with mode 0700."""
     mode: str
     """`netns` or `host`, as `sandbox.doctor.choose` finds it."""
     name: str = "local"
@@ -55,6 +57,12 @@ class NodeConfig:
     """Image -> command, for containers that rely on their image's."""
     backoff: Backoff = field(default_factory=Backoff)
     log_limits: LogLimits = field(default_factory=LogLimits)
+    logs: Path | None = None
+    """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
+    hidden: Path | None = None
+    """Folder around `state` of which pods see nothing; None for `state` itself."""
+    cluster: str = ""
+    """Marks the node's processes, so that they are found after it has been killed."""
 
 
 class Node:
@@ -72,10 +80,14 @@ class Node:
         config, state = self._config, self._config.state
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         state.chmod(0o700)
+        logs = config.logs or state / "pods"
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs.chmod(0o700)
         for leftover in ("work", "root"):  # of a node that was killed
             shutil.rmtree(state / leftover, ignore_errors=True)
         (state / "root").mkdir()
-        setup = Setup(config.mode, str(state / "root"), str(state), resolver_files(state / "etc"))
+        hidden = str(config.hidden or state)
+        setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup)
         self._around = Surroundings(
             api=self._api,
@@ -83,6 +95,7 @@ class Node:
             node_name=config.name,
             mode=config.mode,
             state=state,
+            log_folder=logs,
             search_path=tools.install(state / "bin", config.python),
             working_directory=config.working_directory,
             capacity=_capacity(),
@@ -100,6 +113,10 @@ class Node:
         finally:
             await self._network.close()
             shutil.rmtree(state / "work", ignore_errors=True)
+
+    async def shut_down(self) -> None:
+        """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""
+        await asyncio.gather(*(worker.shut_down(SHUTDOWN_SECONDS) for worker in self._workers.values()))
 
     def lines(self, pod: Wire, options: LogOptions) -> AsyncIterator[list[bytes]]:
         """Return batches of lines of a container's log; raises `ApiError` (implements the API server's `LogSource`)."""

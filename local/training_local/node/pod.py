@@ -40,6 +40,7 @@ class Surroundings:
     node_name: str
     mode: str
     state: Path
+    log_folder: Path
     search_path: str
     working_directory: Path
     capacity: Mapping[str, Fraction]
@@ -51,7 +52,7 @@ class Surroundings:
     def logs(self, pod: Pod) -> Path:
         """The folder of a pod's logs."""
         metadata = pod.metadata
-        return self.state / "pods" / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+        return self.log_folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
 
     def work(self, pod: Pod) -> Path:
         """The folder of everything else of a pod."""
@@ -106,6 +107,11 @@ class PodWorker:
         """Take note that the object has been removed without waiting for us."""
         self._abandoned = True
         self._deleted.set()
+
+    async def shut_down(self, most: float) -> None:
+        """End the containers within `most` seconds because the node ends; the stored status stays as it is."""
+        self._publisher.mute()
+        await self._stop_containers(min(self._grace, most))
 
     def waiting_reason(self, container: str) -> str:
         """Why a container has not been started yet; empty if it has been."""
@@ -264,10 +270,13 @@ class PodWorker:
         for container in self.pod.containers:
             if container.name in self.writers:
                 self.event("Normal", "Killing", f"Stopping container {container.name}")
+        await self._stop_containers(self._grace)
+
+    async def _stop_containers(self, grace: float) -> None:
         sidecars = [c.name for c in self.pod.spec.init_containers if status.restartable(self.pod, c)]
         mains = [life for name, life in self._lives.items() if name not in sidecars]
-        await asyncio.gather(*(life.stop(self._grace) for life in mains))
-        await asyncio.gather(*(self._lives[name].stop(self._grace) for name in sidecars))
+        await asyncio.gather(*(life.stop(grace) for life in mains))
+        await asyncio.gather(*(self._lives[name].stop(grace) for name in sidecars))
 
     @property
     def _grace(self) -> float:
