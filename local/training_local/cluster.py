@@ -27,6 +27,7 @@ from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.apply import BadInput
+from training_local.interpreter import interpreter
 from training_local.kubeconfig_file import check_ours, placed
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
@@ -54,7 +55,7 @@ class ClusterOptions:
     """What may be chosen about a local cluster."""
 
     python: Path | None = None
-    """What pods find as `python`; None for the one that runs this."""
+    """What pods find as `python`: an interpreter or a virtual environment; None for the one that runs this."""
     sandbox: SandboxMode = SandboxMode.AUTO
     name: str = ""
     """What the cluster is called among those of this user; empty for `run-` and something random."""
@@ -71,6 +72,7 @@ class LocalCluster:
 
     def __init__(self, options: ClusterOptions) -> None:
         self._options = options
+        self._python = interpreter(options.python) if options.python else Path(sys.executable)
         self._stack = AsyncExitStack()
         self.transport: Transport
         self.record: ClusterRecord
@@ -131,7 +133,7 @@ class LocalCluster:
             claim.folder / "node",
             mode,
             NODE,
-            self._options.python or Path(sys.executable),
+            self._python,
             logs=data.absolute() / "logs" if data else None,
             hidden=state_folder(),
             cluster=claim.id,
