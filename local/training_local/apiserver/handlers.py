@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from multidict import MultiDict, MultiMapping
+
 from training_local.apiserver import lists, pods, scale, verbs
 from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success
 from training_local.apiserver.bodies import read_object, read_patch
-from training_local.apiserver.errors import ApiError, method_not_allowed, verb_not_supported
+from training_local.apiserver.errors import ApiError, bad_request, method_not_allowed, verb_not_supported
+from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, WriteOptions
 from training_local.apiserver.state import State, served
@@ -27,6 +30,7 @@ class Handlers:
     def __init__(self, state: State) -> None:
         self._state = state
         self.logs: pods.LogSource = pods.NoLogs()
+        self.programs: ExecSource | None = None
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", COLLECTION): self._list_or_watch,
             ("POST", COLLECTION): self._create,
@@ -42,6 +46,8 @@ class Handlers:
             ("PUT", "scale"): self._update_scale,
             ("PATCH", "scale"): self._patch_scale,
             ("GET", "log"): self._log,
+            ("GET", "exec"): self._exec,
+            ("POST", "exec"): self._exec,
             ("POST", "eviction"): self._evict,
             ("POST", "binding"): self._bind,
             ("PUT", "finalize"): self._finalize,
@@ -113,6 +119,14 @@ class Handlers:
 
     def _log(self, target: Target, request: Request) -> Response | Live:
         return pods.log(self._state, target, request.query, self.logs) or Response(204)
+
+    def _exec(self, target: Target, request: Request) -> Response:
+        exec_request(self._state, target, MultiDict(request.query), self.programs)
+        raise bad_request(UPGRADE_REQUIRED)
+
+    def execution(self, target: Target, query: MultiMapping[str]) -> ExecRequest:
+        """Read a request to execute a program, for a connection that can be upgraded; raises `ApiError`."""
+        return exec_request(self._state, target, query, self.programs)
 
     def _evict(self, target: Target, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

@@ -16,7 +16,8 @@ from typing import Any
 
 import structlog
 
-from training_local.apiserver.errors import bad_request
+from training_local.apiserver.errors import bad_request, internal
+from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.node import status, tools, usage
@@ -27,8 +28,10 @@ from training_local.node.network import Network
 from training_local.node.pod import HOST_IP, PodWorker, Surroundings
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import Change, NodeApi
+from training_local.node.programs import converse
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
+from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
 from training_local.node.volumes import VolumeError, safe_name
@@ -136,6 +139,23 @@ class Node:
     def usage(self) -> Measurement:
         """Measure what runs (implements the API server's `UsageSource`)."""
         return self._meter.measure()
+
+    def execution(self, pod: Wire, options: ExecOptions) -> Execution:
+        """Return how to execute a program; raises `ApiError` at once (implements the API server's `ExecSource`)."""
+        worker = self._workers.get(pod["metadata"]["uid"])
+        if worker is None or options.container not in worker.running:
+            raise internal(f'unable to upgrade connection: container not found ("{options.container}")')
+
+        async def execute(streams: ExecStreams) -> int:
+            try:
+                program = await worker.launch(
+                    options.container, options.command, stdin=options.stdin, terminal=options.tty
+                )
+            except SandboxError as error:
+                raise internal(f"error executing command in container: {error}") from error
+            return await converse(program, options, streams)
+
+        return execute
 
     async def _follow_services(self) -> None:
         async for change in self._api.follow("services"):
