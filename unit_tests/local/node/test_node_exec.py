@@ -138,7 +138,7 @@ async def test_a_terminal(cluster: Cluster) -> None:
         await connection.until(b"\n/dev/pts/")
         assert b"40 101\r\n" in connection.received[STDOUT]
         await connection.send(STDIN, b"echo $TERM; trap 'echo caught; exit 6' INT; cat\n")
-        await connection.until(b"\nxterm\r\n")
+        await connection.until(b"xterm\r\n")
         await connection.send(STDIN, b"ping\n")
         await connection.until(b"ping\r\nping\r\n")  # the terminal's echo, and what cat prints
         await connection.send(STDIN, b"\x03")
