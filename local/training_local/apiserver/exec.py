@@ -6,10 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from multidict import MultiMapping
-
 from training_local.apiserver.errors import Json, bad_request
-from training_local.apiserver.options import flag
+from training_local.apiserver.options import Query, flag
 from training_local.apiserver.pods import chosen_container
 from training_local.apiserver.state import State
 from training_local.apiserver.target import Target
@@ -77,8 +75,13 @@ class ExecRequest:
     source: ExecSource
 
 
-def exec_request(state: State, target: Target, query: MultiMapping[str], source: ExecSource | None) -> ExecRequest:
-    """Read a request; raises `ApiError` for a pod without node, an unknown container, or nothing to execute."""
+def exec_request(
+    state: State, target: Target, query: Query, command: Sequence[str], source: ExecSource | None
+) -> ExecRequest:
+    """Read a request; raises `ApiError` for a pod without node, an unknown container, or nothing to execute.
+
+    `command` is every value of the query parameter of this name.
+    """
     pod = state.require(target.type, target.namespace, target.name).object()
     container = chosen_container(query, target.name, pod)
     if not pod["spec"].get("nodeName") or source is None:
@@ -86,7 +89,7 @@ def exec_request(state: State, target: Target, query: MultiMapping[str], source:
     tty = flag(query, "tty")
     options = ExecOptions(
         container=container,
-        command=tuple(query.getall("command", ())),
+        command=tuple(command),
         stdin=flag(query, "stdin"),
         stdout=flag(query, "stdout"),
         stderr=flag(query, "stderr") and not tty,  # a terminal has one output

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from multidict import MultiDict, MultiMapping
+from collections.abc import Callable, Mapping, Sequence
 
 from training_local.apiserver import lists, pods, scale, verbs
 from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success
@@ -12,7 +10,7 @@ from training_local.apiserver.bodies import read_object, read_patch
 from training_local.apiserver.errors import ApiError, bad_request, method_not_allowed, verb_not_supported
 from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
-from training_local.apiserver.options import DeleteOptions, ListOptions, WriteOptions
+from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
 from training_local.apiserver.state import State, served
 from training_local.apiserver.target import Target
 from training_local.apiserver.verbs import Written
@@ -121,12 +119,12 @@ class Handlers:
         return pods.log(self._state, target, request.query, self.logs) or Response(204)
 
     def _exec(self, target: Target, request: Request) -> Response:
-        exec_request(self._state, target, MultiDict(request.query), self.programs)
+        self.execution(target, request.query, [request.query["command"]] if "command" in request.query else [])
         raise bad_request(UPGRADE_REQUIRED)
 
-    def execution(self, target: Target, query: MultiMapping[str]) -> ExecRequest:
-        """Read a request to execute a program, for a connection that can be upgraded; raises `ApiError`."""
-        return exec_request(self._state, target, query, self.programs)
+    def execution(self, target: Target, query: Query, command: Sequence[str]) -> ExecRequest:
+        """Read a request to execute `command`, for a connection that can be upgraded; raises `ApiError`."""
+        return exec_request(self._state, target, query, command, self.programs)
 
     def _evict(self, target: Target, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

@@ -38,8 +38,10 @@ class HttpsFront:
         """Answer one request; a watch or log lasts until one side ends it."""
         try:
             self._require_token(http)
-            if "Upgrade" in http.headers and (request := self._server.execution(http.path, http.query)):
-                return await self._execute(http, request)
+            if "Upgrade" in http.headers:
+                command = http.query.getall("command", [])
+                if request := self._server.execution(http.path, dict(http.query), command):
+                    return await self._execute(http, request)
             answer = self._server.handle(await _read(http))
         except ApiError as error:
             answer = refusal(error)

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Protocol
 
-from multidict import MultiMapping
-
 from training_local.apiserver import discovery, metrics_api, openapi, pods
 from training_local.apiserver.answers import refusal, text_answer
 from training_local.apiserver.background import Background
@@ -23,6 +21,7 @@ from training_local.apiserver.gc import GarbageCollector
 from training_local.apiserver.handlers import Handlers
 from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
+from training_local.apiserver.options import Query
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
@@ -102,10 +101,10 @@ class ApiServer:
         except ApiError as error:
             return refusal(error)
 
-    def execution(self, path: str, query: MultiMapping[str]) -> ExecRequest | None:
+    def execution(self, path: str, query: Query, command: Sequence[str]) -> ExecRequest | None:
         """Read a request to execute a program in a pod; None if the path is about something else."""
         target = route(path, self.state.catalog)
-        return self._handlers.execution(target, query) if target and target.subresource == "exec" else None
+        return self._handlers.execution(target, query, command) if target and target.subresource == "exec" else None
 
     def _answer(self, request: Request) -> Response | Live:
         if len(request.body or b"") > BODY_LIMIT:
