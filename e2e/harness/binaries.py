@@ -92,7 +92,7 @@ def programs() -> dict[str, Path]:
     for module in (ETCD, KUBERNETES, OLDEST_KUBECTL):
         folder = cache_folder() / "bin" / module.stamp
         if not folder.is_dir():
-            with _locked(folder.with_name(f"{folder.name}.lock")):
+            with locked(folder.with_name(f"{folder.name}.lock")):
                 if not folder.is_dir():  # else another process has built it while this one waited
                     _build(module, folder)
         found |= {name: folder / name for name in module.programs}
@@ -119,7 +119,8 @@ def _build(module: Module, target: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out while the context lasts; `path` is the lock's file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
