@@ -80,7 +80,6 @@ async def _read(http: web.BaseRequest) -> Request:
         body=bytes(body) or None,
         content_type=http.headers.get("Content-Type", JSON),
         accept=http.headers.get("Accept", JSON),
-        user_agent=http.headers.get("User-Agent", ""),
     )
 
 
