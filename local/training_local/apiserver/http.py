@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import ssl
@@ -14,8 +15,10 @@ from aiohttp import web
 from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, too_large, unauthorized
+from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.watch import Live
+from training_local.apiserver.websocket import execute
 from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
@@ -28,11 +31,16 @@ class HttpsFront:
         self._server = server
         self._authorization = f"Bearer {token}".encode()
         self._open: set[Live] = set()
+        self._executing: set[asyncio.Task[object]] = set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a watch or log lasts until one side ends it."""
         try:
             self._require_token(http)
+            if "Upgrade" in http.headers:
+                command = http.query.getall("command", [])
+                if request := self._server.execution(http.path, dict(http.query), command):
+                    return await self._execute(http, request)
             answer = self._server.handle(await _read(http))
         except ApiError as error:
             answer = refusal(error)
@@ -40,8 +48,19 @@ class HttpsFront:
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
 
+    async def _execute(self, http: web.BaseRequest, request: ExecRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._executing.add(task)
+        try:
+            return await execute(http, request)
+        finally:
+            self._executing.discard(task)
+
     def close(self) -> None:
-        """End all streams, so that connections can be closed."""
+        """End all streams and executions, so that connections can be closed."""
+        for task in self._executing:
+            task.cancel()
         for answer in tuple(self._open):
             answer.close()
 
@@ -80,6 +99,7 @@ async def _read(http: web.BaseRequest) -> Request:
         body=bytes(body) or None,
         content_type=http.headers.get("Content-Type", JSON),
         accept=http.headers.get("Accept", JSON),
+        user_agent=http.headers.get("User-Agent", ""),
     )
 
 
