@@ -65,6 +65,7 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group build pyproject.toml --output-file constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra demo pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-demo.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command 'make constraints'
 

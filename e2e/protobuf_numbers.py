@@ -24,6 +24,8 @@ KINDS = {
         "Pod Service Namespace ConfigMap Secret ServiceAccount Event Node PersistentVolumeClaim ResourceQuota "
         "LimitRange Binding"
     ),
+    "api/authentication/v1": "SelfSubjectReview",
+    "api/authorization/v1": "SelfSubjectAccessReview SelfSubjectRulesReview",
     "api/autoscaling/v1": "Scale",
     "api/autoscaling/v2": "HorizontalPodAutoscaler",
     "api/coordination/v1": "Lease",

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from e2e.fidelity import sessions
+from e2e.fidelity.commands import SESSIONS
 from e2e.fidelity.player import session_of
 from e2e.fidelity.suite import all_cases, play, prepare, recorded, write_recorded
 from e2e.harness.providers import provide
@@ -34,12 +35,12 @@ async def record_sessions(kubeconfig: Path, wanted: Sequence[str]) -> None:
     """Run the sessions with every kubectl there is, and keep what it prints."""
     for minor, kubectl in sessions.kubectls().items():
         known = sessions.recorded(minor)
-        for name in sessions.SESSIONS:
+        for name in SESSIONS:
             if not wanted or name in wanted or "sessions" in wanted:
                 with TemporaryDirectory() as cache:
                     known[name] = await sessions.play_session(kubectl, kubeconfig, name, Path(cache))
                 print(f"kubectl 1.{minor} {name}: {len(known[name])} commands")
-        sessions.write_recorded(minor, {name: steps for name, steps in known.items() if name in sessions.SESSIONS})
+        sessions.write_recorded(minor, {name: steps for name, steps in known.items() if name in SESSIONS})
 
 
 async def record_all(kubeconfig: Path, wanted: Sequence[str]) -> None:

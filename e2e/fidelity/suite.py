@@ -52,18 +52,21 @@ async def prepare(session: aiohttp.ClientSession, server: str) -> None:
     await player.until("widgets", lambda answer: answer.status == 200)
 
 
-async def play(case: Case, session: aiohttp.ClientSession, server: str) -> list[Any]:
-    """Play a case in a fresh namespace and return its transcript."""
-    namespace = f"fidelity-{secrets.token_hex(4)}"
-    player = Player(session, server, namespace)
-    await player.quietly("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    # The namespace is complete when its controllers have been there.
+async def new_namespace(player: Player) -> None:
+    """Create the player's namespace and wait until its controllers have been there."""
+    await player.quietly("POST", "/api/v1/namespaces", {"metadata": {"name": player.namespace}})
     await player.until("serviceaccounts/default", lambda answer: answer.status == 200)
     await player.until("configmaps/kube-root-ca.crt", lambda answer: answer.status == 200)
+
+
+async def play(case: Case, session: aiohttp.ClientSession, server: str) -> list[Any]:
+    """Play a case in a fresh namespace and return its transcript."""
+    player = Player(session, server, f"fidelity-{secrets.token_hex(4)}")
+    await new_namespace(player)
     try:
         await case(player)
     finally:
-        await player.quietly("DELETE", f"/api/v1/namespaces/{namespace}")
+        await player.quietly("DELETE", f"/api/v1/namespaces/{player.namespace}")
         await player.quietly("DELETE", "pods", {"gracePeriodSeconds": 0})
     # As JSON has it: tuples become lists, keys strings.
     transcript: list[Any] = json.loads(json.dumps(player.transcript))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from e2e.fidelity.commands import SESSIONS
 from e2e.fidelity.player import session_of
-from e2e.fidelity.sessions import SESSIONS, kubectls, play_session
+from e2e.fidelity.sessions import kubectls, play_session
 from e2e.fidelity.sessions import recorded as recorded_sessions
 from e2e.fidelity.suite import Case, all_cases, play, prepare, recorded
 from e2e.harness.cluster import Cluster
@@ -31,6 +32,4 @@ def test_every_recording_has_its_case() -> None:
 @pytest.mark.parametrize("minor", KUBECTLS)
 @pytest.mark.parametrize("name", SESSIONS)
 async def test_session_is_current(minor: str, name: str, cluster: Cluster, tmp_path: Path) -> None:
-    async with session_of(cluster.kubeconfig) as (session, server):
-        await prepare(session, server)
     assert await play_session(KUBECTLS[minor], cluster.kubeconfig, name, tmp_path) == recorded_sessions(minor)[name]

@@ -76,9 +76,7 @@ KUBERNETES = Module(
     {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
     _STAMPS,
 )
-OLDEST_KUBECTL = Module(
-    "kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS
-)
+OLDEST_KUBECTL = Module("kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
 
 
 def cache_folder() -> Path:
@@ -89,12 +87,12 @@ def cache_folder() -> Path:
 
 
 def programs() -> dict[str, Path]:
-    """Every program of the control plane, and the oldest kubectl that must work, by name; builds what the cache lacks and says so on stderr."""
+    """The control plane's programs and the oldest kubectl; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
     for module in (ETCD, KUBERNETES, OLDEST_KUBECTL):
         folder = cache_folder() / "bin" / module.stamp
         if not folder.is_dir():
-            with _locked(folder.with_name(f"{folder.name}.lock")):
+            with locked(folder.with_name(f"{folder.name}.lock")):
                 if not folder.is_dir():  # else another process has built it while this one waited
                     _build(module, folder)
         found |= {name: folder / name for name in module.programs}
@@ -121,7 +119,8 @@ def _build(module: Module, target: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out while the context lasts; `path` is the lock's file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

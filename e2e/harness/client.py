@@ -71,9 +71,9 @@ class Api:
             if error.status != 404:
                 raise
 
-    async def watch(self, path: str) -> AsyncIterator[Object]:
-        """Events of a collection, first one for each object there is, until the server ends the watch."""
-        async with self._answer("GET", f"{path}?watch=1", None) as answer:
+    async def watch(self, path: str, version: str = "") -> AsyncIterator[Object]:
+        """Events of a collection after `version`, or first one for each object there is, until the server ends it."""
+        async with self._answer("GET", f"{path}?watch=1&resourceVersion={version}", None) as answer:
             async for line in answer.content:
                 yield json.loads(line)
 

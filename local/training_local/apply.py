@@ -3,101 +3,165 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from training_api.constants import API_VERSION
 from training_api.registry import KINDS
-from training_local.follow import JobRef
+from training_local.progress import JobRef
 from training_operator.kube.transport import Request, Transport
+
+STANDARD_INPUT: Final = "-"
+DEFAULT_NAMESPACE: Final = "default"
 
 
 class BadInput(Exception):
     """What the user gave cannot be used; the message is one sentence for the user."""
 
 
-def load_objects(files: Iterable[Path]) -> list[dict[str, Any]]:
-    """Read all documents of `files`, unfolding lists; raises `BadInput` naming file and document."""
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What the API server made of the files: the one job, and its warnings."""
+
+    job: JobRef
+    warnings: tuple[str, ...]
+
+
+def load_objects(files: Iterable[Path], namespace: str | None = None) -> list[dict[str, Any]]:
+    """Read all documents of `files` (`-` is standard input), unfolding lists.
+
+    Objects without a namespace get `namespace`. Raises `BadInput` that names the file and the document.
+    """
     objects: list[dict[str, Any]] = []
     for file in files:
-        try:
-            documents = list(yaml.safe_load_all(file.read_text()))
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-        except yaml.YAMLError as error:
-            raise BadInput(f"{file}: is not YAML: {' '.join(str(error).split())}") from None
-        for number, document in enumerate(documents, 1):
+        name = "standard input" if str(file) == STANDARD_INPUT else str(file)
+        for number, document in enumerate(_documents(file, name), 1):
             if document is None:
                 continue
-            if not isinstance(document, dict):
-                raise BadInput(f"{file}: document {number} is not an object with apiVersion and kind")
-            items = document["items"] if document.get("kind") == "List" else [document]
-            for item in items:
-                _check(item, f"{file}: document {number}")
+            where = f"{name}: document {number}"
+            for item in _unfolded(document, where):
+                _check(item, where, namespace)
                 objects.append(item)
+    if not objects:
+        raise BadInput(f"{', '.join(map(str, files)) or 'no file'}: there is no object in it")
     return objects
 
 
-def _check(item: Any, where: str) -> None:
+def _documents(file: Path, name: str) -> list[Any]:
+    try:
+        text = sys.stdin.read() if str(file) == STANDARD_INPUT else file.read_text(encoding="utf-8")
+        return list(yaml.safe_load_all(text))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none is a ValueError
+        raise BadInput(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _unfolded(document: Any, where: str) -> list[Any]:
+    if not isinstance(document, dict):
+        raise BadInput(f"{where} is not an object with apiVersion and kind")
+    if document.get("kind") != "List":
+        return [document]
+    items = document.get("items")
+    if not isinstance(items, list):
+        raise BadInput(f"{where}: items of a List must be a list")
+    return items
+
+
+def _check(item: Any, where: str, namespace: str | None) -> None:
+    """Make sure that it is an object with a name, and give it its namespace if it has none."""
     if not isinstance(item, dict):
         raise BadInput(f"{where}: is not an object with apiVersion and kind")
     for field in ("apiVersion", "kind"):
         if not isinstance(item.get(field), str):
             raise BadInput(f"{where}: {field} is missing")
     metadata = item.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+    if not isinstance(metadata, dict) or not (_named(metadata, "name") or _named(metadata, "generateName")):
         raise BadInput(f"{where}: metadata.name is missing")
+    own = metadata.get("namespace")
+    if own is not None and not isinstance(own, str):
+        raise BadInput(f"{where}: metadata.namespace must be a text")
+    if own and namespace and own != namespace:
+        raise BadInput(f"{where}: metadata.namespace is {own}, but --namespace says {namespace}")
+    metadata["namespace"] = own or namespace or DEFAULT_NAMESPACE
 
 
-def only_job(objects: Sequence[dict[str, Any]]) -> JobRef:
+def _named(metadata: dict[str, Any], field: str) -> bool:
+    return isinstance(metadata.get(field), str) and metadata[field] != ""
+
+
+def job_of(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the one training job among `objects`; raises `BadInput` if there is none or more than one."""
-    jobs = [o for o in objects if o["apiVersion"] == API_VERSION and o["kind"] in KINDS]
+    jobs = [o for o in objects if _is_job(o)]
     if len(jobs) != 1:
-        found = ", ".join(f"{j['kind']} {j['metadata']['name']}" for j in jobs) or "none"
+        found = ", ".join(_title(job) for job in jobs) or "none"
         raise BadInput(f"expected one training job ({', '.join(KINDS)}) in the files, found {found}")
-    metadata = jobs[0]["metadata"]
-    return JobRef(KINDS[jobs[0]["kind"]], metadata.get("namespace", "default"), metadata["name"])
+    return jobs[0]
 
 
-async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]) -> list[str]:
-    """Create `objects` in order, their namespaces first, and return the server's warnings.
+def _is_job(item: dict[str, Any]) -> bool:
+    return item["apiVersion"] == API_VERSION and item["kind"] in KINDS
 
-    Raises `BadInput` with the server's words for the first one that is refused.
+
+def _title(item: dict[str, Any]) -> str:
+    metadata = item["metadata"]
+    return f"{item['kind']} {metadata.get('name') or metadata['generateName']}"
+
+
+async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]) -> Created:
+    """Create `objects`: namespaces first, the one job last, so that all that its pods need is there.
+
+    Namespaces that the files do not have are created. Raises `BadInput` with the server's words for the first object
+    that is refused.
     """
     warnings: list[str] = []
-    known = {"default"}
-    for item in objects:
-        namespace = item["metadata"].get("namespace", "default")
-        if namespace not in known and item["kind"] != "Namespace":
-            known.add(namespace)
-            name = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            await transport.request(Request("POST", "/api/v1/namespaces", body=json.dumps(name).encode()))
-        path = await _collection(transport, item, namespace)
-        query = {"fieldValidation": "Warn"}
-        response = await transport.request(Request("POST", path, query, json.dumps(item).encode()))
+    job_of(objects)
+    await _create_namespaces(transport, objects)
+    stored: dict[str, Any] = {}
+    for item in sorted(objects, key=_turn):
+        path = await _collection(transport, item)
+        response = await transport.request(
+            Request("POST", path, {"fieldValidation": "Warn"}, json.dumps(item, default=str).encode())
+        )
         if response.status >= 400:
             reason = json.loads(response.body).get("message", response.body.decode(errors="replace"))
-            raise BadInput(f"{item['kind']} {item['metadata']['name']} was refused: {reason}")
+            raise BadInput(f"{_title(item)} was refused: {reason}")
         if warning := response.headers.get("warning"):
-            warnings.append(f"{item['kind']} {item['metadata']['name']}: {warning}")
-    return warnings
+            warnings.append(f"{_title(item)}: {warning}")
+        stored = json.loads(response.body)
+    metadata = stored["metadata"]
+    return Created(JobRef(KINDS[stored["kind"]], metadata["namespace"], metadata["name"]), tuple(warnings))
 
 
-async def _collection(transport: Transport, item: dict[str, Any], namespace: str) -> str:
+def _turn(item: dict[str, Any]) -> int:
+    return 2 if _is_job(item) else 0 if item["kind"] == "Namespace" else 1
+
+
+async def _create_namespaces(transport: Transport, objects: Sequence[dict[str, Any]]) -> None:
+    given = {item["metadata"].get("name") for item in objects if item["kind"] == "Namespace"}
+    wanted = {item["metadata"]["namespace"] for item in objects} - given - {DEFAULT_NAMESPACE}
+    for name in sorted(wanted):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        response = await transport.request(Request("POST", "/api/v1/namespaces", body=json.dumps(body).encode()))
+        if response.status >= 400 and response.status != 409:
+            reason = json.loads(response.body).get("message", "")
+            raise BadInput(f"namespace {name} was refused: {reason}")
+
+
+async def _collection(transport: Transport, item: dict[str, Any]) -> str:
     version = item["apiVersion"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     response = await transport.request(Request("GET", root))
     resources = json.loads(response.body).get("resources", ()) if response.status == 200 else ()
     for resource in resources:
         if resource["kind"] == item["kind"] and "/" not in resource["name"]:
-            return (
-                f"{root}/namespaces/{namespace}/{resource['name']}"
-                if resource["namespaced"]
-                else (f"{root}/{resource['name']}")
-            )
-    raise BadInput(
-        f"{item['kind']} {item['metadata']['name']}: the local cluster does not know {version} {item['kind']}"
-    )
+            if resource["namespaced"]:
+                return f"{root}/namespaces/{item['metadata']['namespace']}/{resource['name']}"
+            item["metadata"].pop("namespace")
+            return f"{root}/{resource['name']}"
+    raise BadInput(f"{_title(item)}: the local cluster does not know {version} {item['kind']}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import cloup
 
 from training_local.commands.demo import demo
+from training_local.commands.down import down
 from training_local.commands.run import run
+from training_local.commands.status import status
 from training_local.commands.up import up
 
 
@@ -14,5 +16,5 @@ def local() -> None:
     """Run training jobs in a Kubernetes of this process: no cluster, no container engine, no privileges."""
 
 
-for _command in (up, run, demo):
+for _command in (up, status, down, run, demo):
     local.add_command(_command)

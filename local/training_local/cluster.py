@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -21,16 +21,20 @@ from training_api.registry import KINDS
 from training_local.apiserver.certificates import ServerIdentity, server_identity
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
+from training_local.apiserver.journal import Journal, JournalError
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.apply import BadInput
+from training_local.interpreter import interpreter
+from training_local.kubeconfig_file import check_ours, placed
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import HOST_MODE, examine
+from training_local.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_operator.app import App
-from training_operator.kube.transport import Request, Transport
+from training_operator.kube.transport import MERGE_PATCH, Request, Transport
 from training_operator.settings import Settings
 
 NODE: Final = "local"
@@ -51,13 +55,16 @@ class ClusterOptions:
     """What may be chosen about a local cluster."""
 
     python: Path | None = None
-    """What pods find as `python`; None for the one that runs this."""
+    """What pods find as `python`: an interpreter or a virtual environment; None for the one that runs this."""
     sandbox: SandboxMode = SandboxMode.AUTO
-    serve: bool = False
-    """Whether to serve the API over HTTPS, for kubectl; inside the process it needs no network."""
+    name: str = ""
+    """What the cluster is called among those of this user; empty for `run-` and something random."""
     port: int = 0
+    """Of the HTTPS server, on the loopback interface; 0 for any free one."""
     kubeconfig: Path | None = None
-    """Where to write the kubeconfig; None for the cluster's own folder."""
+    """Where to write a further kubeconfig; there is always one in the cluster's own folder."""
+    data: Path | None = None
+    """Folder for objects and logs that outlive the cluster."""
 
 
 class LocalCluster:
@@ -65,13 +72,23 @@ class LocalCluster:
 
     def __init__(self, options: ClusterOptions) -> None:
         self._options = options
+        self._python = interpreter(options.python) if options.python else Path(sys.executable)
         self._stack = AsyncExitStack()
         self.transport: Transport
+        self.record: ClusterRecord
+        """What others find in the registry, once the cluster is up."""
+        self.folder: Path
+        """The cluster's own, which ends with it."""
         self.sandbox_notes: list[str] = []
         """Sentences on how pods are kept apart."""
         self.started_in = 0.0
         """Seconds that the start took."""
-        self.kubeconfig: Path | None = None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig to use: the one asked for, else that in the cluster's folder."""
+        asked = self._options.kubeconfig
+        return asked.absolute() if asked else self.record.kubeconfig
 
     async def __aenter__(self) -> Self:
         """Start everything; raises `BadInput` for options that this machine cannot follow."""
@@ -90,36 +107,60 @@ class LocalCluster:
         await self._stack.__aexit__(kind, error, trace)
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        state = Path(tempfile.mkdtemp(prefix="training-operator-"))
-        stack.callback(shutil.rmtree, state, ignore_errors=True)
+        if asked := self._options.kubeconfig:
+            check_ours(asked.absolute())
+        claim = stack.enter_context(claimed(self._options.name or random_name("run")))
+        self.folder = claim.folder
         mode = await self._choose_mode()
-        identity = server_identity([LOOPBACK, "localhost"]) if self._options.serve else None
-        api = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode() if identity else "")
+        journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
+        identity = server_identity([LOOPBACK, "localhost"])
+        api = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode(), journal=journal)
         await stack.enter_async_context(api.running())
         self.transport = InMemoryTransport(api)
-        await self._create_definitions()
-        config = NodeConfig(state / "node", mode, NODE, self._options.python or Path(sys.executable))
-        node = Node(TransportApi(self.transport, NODE), config)
+        await self._put_definitions()
+        node = Node(TransportApi(self.transport, NODE), self._node_config(claim, mode))
         api.attach_node(node)
         await stack.enter_async_context(_running(node.run()))
+        stack.push_async_callback(node.shut_down)
         app = App(Settings(metrics_bind_address="0", health_probe_bind_address="0"), self.transport)
         await stack.enter_async_context(app.running())
         await app.wait_synced()
-        if identity is not None:
-            await self._serve(stack, api, identity, state)
+        await self._serve(stack, api, identity, claim, mode)
 
-    async def _serve(self, stack: AsyncExitStack, api: ApiServer, identity: ServerIdentity, state: Path) -> None:
+    def _node_config(self, claim: Claim, mode: str) -> NodeConfig:
+        data = self._options.data
+        return NodeConfig(
+            claim.folder / "node",
+            mode,
+            NODE,
+            self._python,
+            logs=data.absolute() / "logs" if data else None,
+            hidden=state_folder(),
+            cluster=claim.id,
+        )
+
+    async def _serve(
+        self, stack: AsyncExitStack, api: ApiServer, identity: ServerIdentity, claim: Claim, mode: str
+    ) -> None:
         token = secrets.token_urlsafe(32)
         try:
             url = await stack.enter_async_context(serving(api, identity, token, port=self._options.port))
         except OSError as error:
             raise BadInput(f"--port {self._options.port}: cannot listen on it: {error.strerror or error}") from None
-        self.kubeconfig = self._options.kubeconfig or state / "kubeconfig"
-        stack.callback(self.kubeconfig.unlink, missing_ok=True)
+        own = claim.folder / "kubeconfig"
+        write_kubeconfig(own, url, identity.authority, token)
+        if asked := self._options.kubeconfig:
+            stack.enter_context(placed(own, asked.absolute()))
+        data = self._options.data and self._options.data.absolute()
+        self.record = ClusterRecord(claim.name, os.getpid(), url, own, datetime.now(UTC), mode, data)
+        claim.announce(self.record)
+
+    @staticmethod
+    def _open_journal(folder: Path) -> Journal:
         try:
-            write_kubeconfig(self.kubeconfig, url, identity.authority, token)
-        except OSError as error:
-            raise BadInput(f"--kubeconfig {self.kubeconfig}: cannot be written: {error.strerror}") from None
+            return Journal.open(folder)
+        except JournalError as error:
+            raise BadInput(f"--data {error}") from None
 
     async def _choose_mode(self) -> str:
         wanted = self._options.sandbox
@@ -132,10 +173,15 @@ class LocalCluster:
         self.sandbox_notes = diagnosis.sentences()
         return diagnosis.mode
 
-    async def _create_definitions(self) -> None:
+    async def _put_definitions(self) -> None:
+        """Create the definitions of all kinds, or bring those that are kept up to date."""
         for info in KINDS.values():
-            body = json.dumps(build(info)).encode()
+            definition = build(info)
+            body = json.dumps(definition).encode()
             answer = await self.transport.request(Request("POST", DEFINITIONS, body=body))
+            if answer.status == 409:
+                path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+                answer = await self.transport.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
             if answer.status >= 300:
                 raise RuntimeError(f"the definition of {info.kind} was refused: {answer.body.decode()}")
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from training_local.apply import BadInput
+from training_local.interpreter import interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def example(demo: Demo) -> Path:
 
 def python_for(demo: Demo, chosen: Path | None) -> Path:
     """Return the first Python that has the demo's module; raises `BadInput` saying how to get it."""
-    candidates = [chosen] if chosen else [Path(sys.executable), Path("/usr/bin/python3")]
+    candidates = [interpreter(chosen)] if chosen else [Path(sys.executable), Path("/usr/bin/python3")]
     for python in candidates:
         if _can_import(python, demo.module):
             return python

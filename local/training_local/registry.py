@@ -10,10 +10,12 @@ The kernel releases a lock with the process that held it, so no process id is ev
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import re
 import secrets
+import signal
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +32,7 @@ from training_local.sweep import remove_remains, remove_tree
 STATE_VARIABLE: Final = "TRAINING_OPERATOR_STATE"
 DEFAULT_NAME: Final = "default"
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PAUSE_SECONDS: Final = 0.05
 _LOCK: Final = "lock"
 _RECORD: Final = "cluster.json"
 _HINT: Final = f"set {STATE_VARIABLE} to a folder of your own"
@@ -101,6 +104,20 @@ def running() -> list[ClusterRecord]:
     with _locked(folder):
         live = [each for each in sorted(folder.iterdir()) if _alive(each)]
         return [record for each in live if (record := _read(each / _RECORD))]
+
+
+async def end(record: ClusterRecord, patience: float) -> bool:
+    """Ask a cluster to end and wait until it has; False if it takes more than `patience` seconds."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + patience
+    with suppress(ProcessLookupError):
+        if record in running():
+            os.kill(record.pid, signal.SIGTERM)
+    while record in running():
+        if clock() > deadline:
+            return False
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return True
 
 
 @contextmanager

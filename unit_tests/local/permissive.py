@@ -12,7 +12,7 @@ Json = dict[str, Any]
 class Anything:
     """Rules that accept every content and keep spec and status apart."""
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         return Decoded(obj)
 
     def for_create(self, obj: Json, context: Context) -> Admitted:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from training_local.registry import STATE_VARIABLE
+
 PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
 
 
@@ -35,11 +37,12 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     yield folder
     assert list(folder.iterdir()) == []
+    assert list(tmp_path.glob("state/clusters/[!.]*")) == []
 
 
 def command(arguments: Sequence[str], scratch: Path) -> subprocess.Popen[str]:
     program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
-    environment = {**os.environ, "TMPDIR": str(scratch)}
+    environment = {**os.environ, "TMPDIR": str(scratch), STATE_VARIABLE: str(scratch.with_name("state"))}
     return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
@@ -59,16 +62,18 @@ def write(folder: Path, job: dict[str, Any]) -> str:
 def test_a_job_runs_to_its_end(tmp_path: Path, scratch: Path, sandbox: str) -> None:
     status, out, err = finished(["run", "--sandbox", sandbox, write(tmp_path, jax_job(PRINT_RANK))], scratch)
     assert (status, err) == (0, "")
-    assert "little-worker-0 | rank 0 of 2\n" in out
-    assert "little-worker-1 | rank 1 of 2\n" in out
+    assert "worker-0 | rank 0 of 2\n" in out
+    assert "worker-1 | rank 1 of 2\n" in out
     assert "  Succeeded  True  JAXJob default/little successfully completed.\n" in out
 
 
 def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, scratch: Path) -> None:
     job = jax_job("import os, sys; sys.exit(3 * int(os.environ['PROCESS_ID']))")
     status, out, _ = finished(["run", "--json", write(tmp_path, job)], scratch)
-    last = [json.loads(line) for line in out.splitlines()][-1]["progress"]
+    *lines, end = map(json.loads, out.splitlines())
+    last = [line["progress"] for line in lines if "progress" in line][-1]
     assert status == 1
+    assert end["firstCause"]["end"]["exitCode"] == 3
     assert last["state"] == "Failed"
     assert "little-worker-1: container jax exited with code 3" in last["conditions"][-1]["message"]
 
@@ -82,14 +87,14 @@ def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, s
     job = jax_job(script, workers=1, restart="OnFailure")
     status, out, _ = finished(["run", write(tmp_path, job)], scratch)
     assert status == 0
-    assert "little-worker-0 | second try\n" in out
-    assert "1 restarts" in out
+    assert "worker-0 | second try\n" in out
+    assert "1 restart, " in out
 
 
 def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, scratch: Path) -> None:
     job = jax_job("import signal; signal.pause()")
     status, _, err = finished(["run", "--timeout", "2", write(tmp_path, job)], scratch)
-    assert (status, err) == (124, "JAXJob default/little did not end within 2 s\n")
+    assert (status, err) == (124, "JAXJob default/little did not end within 2 s: it is Running: 2 Running\n")
 
 
 def test_an_interrupt_ends_everything(tmp_path: Path, scratch: Path) -> None:

@@ -63,6 +63,14 @@ def list_answer(type: ResourceType, listing: Listing, shown: View | None) -> Res
     return raw_answer(200, head[:-1] + b',"items":[' + items + b"]}")
 
 
+def with_owners(type: ResourceType, entry: Entry, owners: bytes) -> bytes:
+    """Return an object's JSON with `metadata.managedFields`, which is JSON already; `Entry.of` puts metadata third."""
+    head = f'{{"kind":"{type.kind}","apiVersion":"{type.api_version}","metadata":{{'.encode()
+    if not owners or not entry.raw.startswith(head):
+        return entry.raw
+    return b'%b"managedFields":%b,%b' % (head, owners, entry.raw[len(head) :])
+
+
 def _item(type: ResourceType, entry: Entry) -> bytes:
     """Return an object as it stands in a list: builtin types leave out kind and version there."""
     raw = entry.raw if type.conversion is None else encode(served(type, entry))

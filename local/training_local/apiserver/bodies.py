@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from training_local.apiserver.errors import ApiError, Json, bad_request, json_kind, unsupported_media_type
+from training_local.apiserver.ownership.apply import APPLY_PATCH
 from training_local.apiserver.patch import apply_patch, require_patch_type
 from training_local.apiserver.protobuf import PROTOBUF, BadProtobuf, decode_object
 from training_local.apiserver.resource_types import ResourceType
@@ -47,6 +48,11 @@ def _read_protobuf(body: bytes, type: ResourceType | None) -> Json:
         return decode_object(body)
     except BadProtobuf as error:
         raise _unrecognized(type, str(error)) from error
+
+
+def is_apply(request: Request) -> bool:
+    """Tell whether a patch is a configuration to apply."""
+    return _media(request) == APPLY_PATCH
 
 
 def read_patch(request: Request, type: ResourceType) -> Callable[[Json], Json]:

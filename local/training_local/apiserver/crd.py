@@ -50,9 +50,10 @@ class CustomRules:
     has_status: bool
     scale: ScalePaths | None
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         """See `Rules.decode`."""
-        return Decoded(obj, tuple(f'unknown field "{path}"' for path in shape(self.structural, obj)))
+        dropped = shape(self.structural, obj, keep_nulls=keep_nulls)
+        return Decoded(obj, tuple(f'unknown field "{path}"' for path in dropped))
 
     def for_create(self, obj: Json, context: Context) -> Admitted:
         """See `Rules.for_create`."""

@@ -28,6 +28,8 @@ class _Subresource:
     version: str = "v1"
 
 
+_CUSTOM_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""The order in which the real server tells the verbs of custom resources; those of others stand by name."""
 _CHANGED = ("get", "patch", "update")
 _SUBRESOURCES: Mapping[str, _Subresource] = {
     "binding": _Subresource("Binding", ("create",)),
@@ -138,13 +140,17 @@ def _resources(group: str, version: str, types: Sequence[ResourceType]) -> tuple
     return {**told, "groupVersion": found[0].api_version, "resources": listed}, JSON
 
 
+def _verbs(type: ResourceType) -> list[str]:
+    return [verb for verb in _CUSTOM_ORDER if verb in type.verbs] if type.custom else sorted(type.verbs)
+
+
 def _entries(type: ResourceType) -> Iterator[Json]:
     entry: Json = {
         "name": type.plural,
         "singularName": type.singular,
         "namespaced": type.namespaced,
         "kind": type.kind,
-        "verbs": sorted(type.verbs),
+        "verbs": _verbs(type),
     }
     if type.short_names:
         entry["shortNames"] = list(type.short_names)
@@ -187,7 +193,7 @@ def _aggregated_resource(type: ResourceType) -> Json:
         "responseKind": _response_kind(type),
         "scope": "Namespaced" if type.namespaced else "Cluster",
         "singularResource": type.singular,
-        "verbs": sorted(type.verbs),
+        "verbs": _verbs(type),
     }
     if type.short_names:
         told["shortNames"] = list(type.short_names)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Raw
 
 from training_local.apiserver import lists, pods, scale, verbs
-from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success
-from training_local.apiserver.bodies import read_object, read_patch
-from training_local.apiserver.errors import ApiError, method_not_allowed, verb_not_supported
+from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success, with_owners
+from training_local.apiserver.bodies import is_apply, read_object, read_patch
+from training_local.apiserver.errors import ApiError, bad_request, method_not_allowed, verb_not_supported
+from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
-from training_local.apiserver.options import DeleteOptions, ListOptions, WriteOptions
+from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
 from training_local.apiserver.state import State, served
 from training_local.apiserver.target import Target
 from training_local.apiserver.verbs import Written
@@ -27,6 +30,7 @@ class Handlers:
     def __init__(self, state: State) -> None:
         self._state = state
         self.logs: pods.LogSource = pods.NoLogs()
+        self.programs: ExecSource | None = None
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", COLLECTION): self._list_or_watch,
             ("POST", COLLECTION): self._create,
@@ -42,6 +46,8 @@ class Handlers:
             ("PUT", "scale"): self._update_scale,
             ("PATCH", "scale"): self._patch_scale,
             ("GET", "log"): self._log,
+            ("GET", "exec"): self._exec,
+            ("POST", "exec"): self._exec,
             ("POST", "eviction"): self._evict,
             ("POST", "binding"): self._bind,
             ("PUT", "finalize"): self._finalize,
@@ -52,7 +58,8 @@ class Handlers:
         place = target.subresource or (OBJECT if target.name else COLLECTION)
         handler = self._handlers.get((request.method, place))
         across = place == COLLECTION and target.type.namespaced and not target.namespace
-        if handler is None or (across and request.method != "GET"):
+        reviewed = target.type.review is not None and (request.method, place) != ("POST", COLLECTION)
+        if handler is None or reviewed or (across and request.method != "GET"):
             raise _unsupported(target, request.method)
         return handler(target, request)
 
@@ -64,25 +71,34 @@ class Handlers:
 
     def _get(self, target: Target, request: Request) -> Response:
         entry, shown = self._state.require(target.type, target.namespace, target.name), self._view(target, request)
+        owners = self._state.ledger.shown(entry.uid)
         if shown is None and target.type.conversion is None:
-            return raw_answer(200, entry.raw)
+            return raw_answer(200, with_owners(target.type, entry, owners))
         obj = served(target.type, entry)
+        if owners:
+            obj["metadata"]["managedFields"] = Raw(owners)
         return json_answer(200, shown.one(obj) if shown else obj)
 
     def _create(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "CreateOptions")
+        options = WriteOptions.of(request.query, "CreateOptions", user_agent=request.user_agent)
         obj = read_object(request, target.type)
+        if target.type.review is not None:
+            return json_answer(201, target.type.review(obj))
         return self._written(target, request, verbs.create(self._state, target, obj, options))
 
     def _update(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "UpdateOptions")
+        options = WriteOptions.of(request.query, "UpdateOptions", user_agent=request.user_agent)
         obj = read_object(request, target.type)
         return self._written(target, request, verbs.update(self._state, target, obj, options))
 
     def _patch(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "PatchOptions")
-        change = read_patch(request, target.type)
-        return self._written(target, request, verbs.patch(self._state, target, change, options))
+        apply = is_apply(request)
+        options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent, apply=apply)
+        body = request.body or b""
+        if apply:
+            return self._written(target, request, verbs.apply(self._state, target, body, options))
+        change, owners = read_patch(request, target.type), b"managedFields" in body
+        return self._written(target, request, verbs.patch(self._state, target, change, options, show_owners=owners))
 
     def _delete(self, target: Target, request: Request) -> Response:
         deleted = verbs.remove(self._state, target, _delete_options(request))
@@ -99,17 +115,25 @@ class Handlers:
         return json_answer(200, scale.read(self._state, target))
 
     def _update_scale(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "UpdateOptions")
+        options = WriteOptions.of(request.query, "UpdateOptions", user_agent=request.user_agent)
         written = scale.replace(self._state, target, read_object(request), options)
         return json_answer(200, written.obj, written.warnings)
 
     def _patch_scale(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "PatchOptions")
+        options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent)
         written = scale.patch(self._state, target, read_patch(request, target.type), options)
         return json_answer(200, written.obj, written.warnings)
 
     def _log(self, target: Target, request: Request) -> Response | Live:
         return pods.log(self._state, target, request.query, self.logs) or Response(204)
+
+    def _exec(self, target: Target, request: Request) -> Response:
+        self.execution(target, request.query, [request.query["command"]] if "command" in request.query else [])
+        raise bad_request(UPGRADE_REQUIRED)
+
+    def execution(self, target: Target, query: Query, command: Sequence[str]) -> ExecRequest:
+        """Read a request to execute `command`, for a connection that can be upgraded; raises `ApiError`."""
+        return exec_request(self._state, target, query, command, self.programs)
 
     def _evict(self, target: Target, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

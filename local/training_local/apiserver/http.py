@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import ssl
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from aiohttp import web
 
 from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, too_large, unauthorized
+from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.watch import Live
+from training_local.apiserver.websocket import execute
 from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
@@ -29,11 +31,16 @@ class HttpsFront:
         self._server = server
         self._authorization = f"Bearer {token}".encode()
         self._open: set[Live] = set()
+        self._executing: set[asyncio.Task[object]] = set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a watch or log lasts until one side ends it."""
         try:
             self._require_token(http)
+            if "Upgrade" in http.headers:
+                command = http.query.getall("command", [])
+                if request := self._server.execution(http.path, dict(http.query), command):
+                    return await self._execute(http, request)
             answer = self._server.handle(await _read(http))
         except ApiError as error:
             answer = refusal(error)
@@ -41,8 +48,19 @@ class HttpsFront:
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
 
+    async def _execute(self, http: web.BaseRequest, request: ExecRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._executing.add(task)
+        try:
+            return await execute(http, request)
+        finally:
+            self._executing.discard(task)
+
     def close(self) -> None:
-        """End all streams, so that connections can be closed."""
+        """End all streams and executions, so that connections can be closed."""
+        for task in self._executing:
+            task.cancel()
         for answer in tuple(self._open):
             answer.close()
 
@@ -81,6 +99,7 @@ async def _read(http: web.BaseRequest) -> Request:
         body=bytes(body) or None,
         content_type=http.headers.get("Content-Type", JSON),
         accept=http.headers.get("Accept", JSON),
+        user_agent=http.headers.get("User-Agent", ""),
     )
 
 
@@ -118,8 +137,10 @@ async def serving(
 
 def _tls(identity: ServerIdentity) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # The standard library reads keys from files only; this one is private and gone at once.
-    with tempfile.NamedTemporaryFile(prefix="training-local-") as file:
-        Path(file.name).write_bytes(identity.certificate + identity.key)
-        context.load_cert_chain(file.name)
+    # The standard library reads keys from files only; these have no name that a killed process could leave behind.
+    with tempfile.TemporaryFile() as certificate, tempfile.TemporaryFile() as key:
+        for file, content in ((certificate, identity.certificate), (key, identity.key)):
+            file.write(content)
+            file.seek(0)
+        context.load_cert_chain(*(f"/dev/fd/{file.fileno()}" for file in (certificate, key)))
     return context

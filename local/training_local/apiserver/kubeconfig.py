@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import os
 from pathlib import Path
+from typing import Final
 
 import yaml
+
+FIRST_LINE: Final = "# Written by training-operator local, which replaces and removes it.\n"
 
 
 def write_kubeconfig(path: Path, server: str, authority: bytes, token: str, name: str = "training-local") -> None:
@@ -26,5 +29,6 @@ def write_kubeconfig(path: Path, server: str, authority: bytes, token: str, name
     }
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(FIRST_LINE)
         yaml.safe_dump(content, file, sort_keys=False)
     unfinished.replace(path)

@@ -22,7 +22,8 @@ from training_local.apiserver.state import State
 ANNOTATION_LIMIT = 256 * 1024
 STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
-_NOT_KEPT = ("managedFields", "selfLink")
+_KEPT_WHEN_EMPTY = ("deletionGracePeriodSeconds", "managedFields")
+"""No seconds of grace are something, and no managed fields are to be forgotten."""
 _OWNER_FIELDS = {
     "apiVersion": str,
     "kind": str,
@@ -72,11 +73,9 @@ def decoded(obj: Json, type: ResourceType) -> list[str]:
         for name, value in owner.items():
             if name in _OWNER_FIELDS and value is not None:
                 fits.check(f"metadata.ownerReferences.{name}", value, _OWNER_FIELDS[name])
-    # As Go leaves out what is empty; zero seconds of grace are something.
+    # As Go leaves out what is empty.
     obj["metadata"] = {
-        name: value
-        for name, value in kept.items()
-        if (value or name == "deletionGracePeriodSeconds") and name not in _NOT_KEPT
+        name: value for name, value in kept.items() if (value or name in _KEPT_WHEN_EMPTY) and name != "selfLink"
     }
     return problems
 

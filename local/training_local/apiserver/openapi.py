@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from training_local.apiserver import openapi_v2
 from training_local.apiserver.builtin.schemas import component_schemas, kubernetes_version
 from training_local.apiserver.errors import Json
 from training_local.apiserver.resource_types import ResourceType
@@ -33,7 +34,7 @@ def document(path: str, accept: str, types: Sequence[ResourceType]) -> tuple[byt
     """Return the answer to a request below /openapi, with its content type; `None` if there is no such document."""
     match path.strip("/").split("/"):
         case ["openapi", "v2"]:
-            return msgspec.json.encode(_version_2(types)), JSON
+            return _document_2(accept, _version_2(types))
         case ["openapi", "v3"]:
             return msgspec.json.encode(_index(types)), JSON
         case ["openapi", "v3", "api", version]:
@@ -73,6 +74,17 @@ def _version_2(types: Sequence[ResourceType]) -> Json:
         "paths": {path: item for each in types for path, item in _paths(each, _parameter_2)},
         "definitions": _schemas(types, V2_PREFIX),
     }
+
+
+def _document_2(accept: str, told: Json) -> tuple[bytes, str]:
+    """Write version 2 in the first form that the client accepts: protobuf, which old clients need, or JSON."""
+    for offered in accept.split(","):
+        media = offered.partition(";")[0].strip()
+        if media in openapi_v2.ACCEPTED:
+            return openapi_v2.to_protobuf(told), openapi_v2.PROTOBUF
+        if media in (JSON, "application/*", "*/*", ""):
+            break
+    return msgspec.json.encode(told), JSON
 
 
 def _parameter_3(name: str, place: str) -> Json:
@@ -127,7 +139,8 @@ def _schemas(types: Sequence[ResourceType], prefix: str) -> Json:
         if name in schemas:
             continue
         named: list[str] = []
-        schemas[name] = _linked(schema, prefix, named)
+        written = openapi_v2.simplified(schema) if prefix == V2_PREFIX else schema
+        schemas[name] = _linked(written, prefix, named)
         todo += [(each, known[each]) for each in named]
     return schemas
 
@@ -160,9 +173,8 @@ def _linked(schema: Json, prefix: str, named: list[str]) -> Json:
     for key, value in schema.items():
         if key == "$ref" and isinstance(value, str):
             named.append(value)
-            linked["allOf" if len(schema) > 1 else key] = (
-                [{"$ref": prefix + value}] if len(schema) > 1 else prefix + value
-            )
+            wrapped = len(schema) > 1 and prefix == V3_PREFIX
+            linked["allOf" if wrapped else key] = [{"$ref": prefix + value}] if wrapped else prefix + value
         elif key == "properties":
             linked[key] = {name: _linked(inner, prefix, named) for name, inner in value.items()}
         elif key in ("items", "additionalProperties", "not") and isinstance(value, dict):

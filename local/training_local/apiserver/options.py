@@ -19,6 +19,7 @@ from training_local.apiserver.errors import (
     invalid_object,
     json_kind,
     not_supported,
+    required,
 )
 
 _SYNTAX = 'strconv.{}: parsing "{}": invalid syntax'
@@ -32,6 +33,7 @@ _DELETE_FIELDS: Mapping[str, tuple[type, str]] = {
     "dryRun": (list, "[]string"),
     "preconditions": (dict, "v1.Preconditions"),
 }
+_MANAGER_LIMIT = 128
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -41,17 +43,50 @@ class WriteOptions:
 
     dry_run: bool = False
     field_validation: str = "Warn"
+    manager: str = ""
+    """Who comes to own what the write changes."""
+    force: bool = False
+    """Whether an apply takes over fields that others own."""
 
     @classmethod
-    def of(cls, query: Query, kind: str) -> WriteOptions:
+    def of(cls, query: Query, kind: str, *, user_agent: str = "", apply: bool = False) -> WriteOptions:
         """Read the options of a write; `kind` is the options' own kind, for messages."""
         validation = query.get("fieldValidation", "") or "Warn"
-        causes = _dry_run_causes([query["dryRun"]] if query.get("dryRun") else [])
+        causes = _manager_causes(query, apply, kind == "PatchOptions")
+        causes += _dry_run_causes([query["dryRun"]] if query.get("dryRun") else [])
         if validation not in ("Strict", "Warn", "Ignore"):
             causes.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
         if causes:
             raise invalid_object("meta.k8s.io", kind, "", causes)
-        return cls(dry_run=bool(query.get("dryRun")), field_validation=validation)
+        return cls(
+            dry_run=bool(query.get("dryRun")),
+            field_validation=validation,
+            manager=query.get("fieldManager", "") or _agent_name(user_agent),
+            force=flag(query, "force"),
+        )
+
+
+def _agent_name(user_agent: str) -> str:
+    """Return the name of a client that does not say under which name it writes."""
+    name = user_agent.partition("/")[0]
+    return (name if name.isprintable() else "".join(filter(str.isprintable, name)))[:_MANAGER_LIMIT]
+
+
+def _manager_causes(query: Query, apply: bool, patch: bool) -> list[Cause]:
+    manager, causes = query.get("fieldManager", ""), list[Cause]()
+    if apply and not manager:
+        causes.append(required("fieldManager", "is required for apply patch"))
+    if patch and not apply and "force" in query:
+        causes.append(forbidden_value("force", "may not be specified for non-apply patch"))
+    if len(manager) > _MANAGER_LIMIT:
+        said = f"Too long: may not be more than {_MANAGER_LIMIT} bytes"
+        causes.append(Cause("FieldValueTooLong", said, "fieldManager"))
+    causes += [
+        invalid("fieldManager", manager, f"invalid character U+{ord(letter):04X} (at position {position})")
+        for position, letter in enumerate(manager)
+        if not letter.isprintable()
+    ]
+    return causes
 
 
 def _dry_run_causes(values: list[str]) -> list[Cause]:

@@ -11,6 +11,7 @@ import msgspec
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.apiserver.errors import ApiError, Json, bad_request, unsupported_media_type
 from training_local.apiserver.json_patch import PatchError, apply_operations
+from training_local.apiserver.ownership.apply import APPLY_PATCH
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.strategic_merge import BadPatch, StrategicMerge
 
@@ -23,10 +24,11 @@ REFUSED = "the server rejected our request due to an error in our request"
 
 def require_patch_type(content_type: str, type: ResourceType) -> None:
     """Raise a 415 for a kind of patch that a type does not take."""
-    if content_type not in _KINDS:
+    known = content_type in _KINDS
+    if not known and not type.custom:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-    if type.custom and content_type == STRATEGIC_MERGE_PATCH:
-        listed = f"{JSON_PATCH}, {MERGE_PATCH}, application/apply-patch+yaml"
+    if not known or (type.custom and content_type == STRATEGIC_MERGE_PATCH):
+        listed = f"{JSON_PATCH}, {MERGE_PATCH}, {APPLY_PATCH}"
         raise unsupported_media_type(
             f"the body of the request was in an unknown format - accepted media types include: {listed}"
         )

@@ -70,7 +70,8 @@ def log(state: State, target: Target, query: Query, source: LogSource) -> LogStr
     return LogStream(source.lines(pod, options)) if pod["spec"].get("nodeName") else None
 
 
-def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
+def chosen_container(query: Query, name: str, pod: Json) -> str:
+    """Return the container that a request means, which must be named if there are several."""
     spec = pod["spec"]
     containers = [container["name"] for container in spec.get("containers", ())]
     init = [container["name"] for container in spec.get("initContainers", ())]
@@ -80,8 +81,12 @@ def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
         raise bad_request(said + (f" or one of the init containers: [{' '.join(init)}]" if init else ""))
     if container and container not in containers + init:
         raise bad_request(f"container {container} is not valid for pod {name}")
+    return container or str(containers[0])
+
+
+def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
     return LogOptions(
-        container=container or containers[0],
+        container=chosen_container(query, name, pod),
         follow=flag(query, "follow"),
         previous=flag(query, "previous"),
         timestamps=flag(query, "timestamps"),

@@ -52,10 +52,11 @@ class Rules(Protocol):
     Refusals other than causes (403 of an admission rule, 400) are raised as `ApiError`.
     """
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         """Prune unknown fields and fill in defaults; raise a 400 where a builtin type cannot hold a value.
 
-        Called once for every body of a create or update, and for the outcome of every patch.
+        Called once for every body of a create or update, and for the outcome of every patch. After an apply patch
+        the nulls of custom resources stay, and are refused by their schema.
         """
         ...
 
@@ -144,6 +145,8 @@ class ResourceType:
     """Needed where several served types share one store; `None`: stored as served."""
     stored_as: tuple[str, str] | None = None
     """(group, plural) of the store where it is not the type's own (events of two groups share one)."""
+    review: Callable[[Json], Json] | None = None
+    """Object -> answer, of what can only be created and is answered instead of stored."""
     custom: bool = False
     """Whether a CustomResourceDefinition declares the type."""
 

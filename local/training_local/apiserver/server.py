@@ -16,10 +16,12 @@ from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.custom_resources import DefinitionController
 from training_local.apiserver.deletion import finish_deletions
 from training_local.apiserver.errors import ApiError, Json, no_such_resource, too_large
+from training_local.apiserver.exec import ExecRequest, ExecSource
 from training_local.apiserver.gc import GarbageCollector
 from training_local.apiserver.handlers import Handlers
 from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
+from training_local.apiserver.options import Query
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
@@ -36,7 +38,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class AttachedNode(pods.LogSource, metrics_api.UsageSource, Protocol):
+class AttachedNode(pods.LogSource, metrics_api.UsageSource, ExecSource, Protocol):
     """What a node does for the requests that an API server passes on to it."""
 
 
@@ -74,8 +76,8 @@ class ApiServer:
                 self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
 
     def attach_node(self, node: AttachedNode) -> None:
-        """Pass requests for logs and usage on to `node`, which needs this server before it exists."""
-        self._node = self._handlers.logs = node
+        """Pass requests for logs, usage and executions on to `node`, which needs this server before it exists."""
+        self._node = self._handlers.logs = self._handlers.programs = node
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
@@ -98,6 +100,11 @@ class ApiServer:
             return self._answer(request)
         except ApiError as error:
             return refusal(error)
+
+    def execution(self, path: str, query: Query, command: Sequence[str]) -> ExecRequest | None:
+        """Read a request to execute a program in a pod; None if the path is about something else."""
+        target = route(path, self.state.catalog)
+        return self._handlers.execution(target, query, command) if target and target.subresource == "exec" else None
 
     def _answer(self, request: Request) -> Response | Live:
         if len(request.body or b"") > BODY_LIMIT:

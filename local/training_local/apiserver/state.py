@@ -10,6 +10,7 @@ from random import Random
 
 from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.errors import ApiError, Json, not_found
+from training_local.apiserver.ownership.tracker import Ledger
 from training_local.apiserver.resource_types import Context, ResourceType
 from training_local.apiserver.storage import Entry, Storage
 
@@ -25,6 +26,7 @@ class State:
         self.now = now
         self.rng = rng
         self.storage = Storage(clock=lambda: now().timestamp())
+        self.ledger = Ledger(catalog, self.storage)
 
     def timestamp(self, seconds_ahead: float = 0) -> str:
         """Return the time as objects carry it: RFC 3339, UTC, whole seconds."""

@@ -52,8 +52,9 @@ class Entry:
             owners=tuple(owner.get("uid", "") for owner in meta.get("ownerReferences") or ()),
             finalizers=tuple(meta.get("finalizers") or ()),
             deleting="deletionTimestamp" in meta,
-            # Kind and version come first, so that lists of builtin types can leave them out.
-            raw=encode({"kind": obj["kind"], "apiVersion": obj["apiVersion"], **obj}),
+            # Kind and version come first, so that lists of builtin types can leave them out; then the metadata, so
+            # that managed fields can be put in.
+            raw=encode({"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": meta, **obj}),
         )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from training_local.apiserver import reviews
 from training_local.apiserver.builtin import columns
 from training_local.apiserver.builtin.access import binding_rules, role_rules
 from training_local.apiserver.builtin.autoscalers import AUTOSCALER_RULES
@@ -200,6 +201,8 @@ OTHERS = (
         conversion=EventConversion(),
         stored_as=("", "events"),
     ),
+    *reviews.AUTHENTICATION,
+    *reviews.AUTHORIZATION,
     _builtin(
         "autoscaling",
         "horizontalpodautoscalers",

@@ -1,9 +1,10 @@
-"""The verbs that change single objects: create, replace, patch, delete."""
+"""The verbs that change single objects: create, replace, patch, apply, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 
 from training_local.apiserver import metadata
@@ -20,6 +21,9 @@ from training_local.apiserver.errors import (
 )
 from training_local.apiserver.namespaces import NAMESPACES, require_mortal, require_open
 from training_local.apiserver.options import DeleteOptions, WriteOptions
+from training_local.apiserver.ownership.apply import applied, read_config
+from training_local.apiserver.ownership.managed import NOBODY, Managed
+from training_local.apiserver.ownership.tracker import Write, zero
 from training_local.apiserver.resource_types import Admitted, ResourceType
 from training_local.apiserver.state import State, served, stored
 from training_local.apiserver.storage import Entry, encode
@@ -43,6 +47,15 @@ def create(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
     """Create an object; `obj` is a decoded body, which is taken over."""
     type = target.type
     obj, warnings = decode(type, obj, options)
+    write = _write(state, target, None, obj, options)
+    return _store_new(state, target, obj, options, ownership=_Ownership(write=write), warnings=warnings)
+
+
+def _store_new(
+    state: State, target: Target, obj: Json, options: WriteOptions, *, ownership: _Ownership, warnings: tuple[str, ...]
+) -> Written:
+    """Store a decoded object that did not exist, after all checks of a create."""
+    type = target.type
     _check_namespace(target, obj)
     meta = obj["metadata"]
     if meta.get("resourceVersion", "0") not in ("", "0"):
@@ -60,6 +73,7 @@ def create(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
         type,
         admitted.obj,
         options,
+        ownership=ownership,
         created=True,
         warnings=(*warnings, *metadata.warnings(obj, type), *admitted.warnings),
     )
@@ -77,19 +91,58 @@ def update(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
         return create(state, target, obj, options)
     entry = state.require(type, target.namespace, target.name)
     _check_uid(type, entry, obj)
-    return _write_over(state, target, entry, obj, options, warnings=warnings)
+    ownership = _Ownership(write=_write(state, target, entry, obj, options))
+    return _write_over(state, target, entry, obj, options, ownership=ownership, warnings=warnings)
 
 
-def patch(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
-    """Change an object by a function from its old state, which it may take over, to its new one."""
+def patch(
+    state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions, *, show_owners: bool = False
+) -> Written:
+    """Change an object by a function from its old state, which it may take over, to its new one.
+
+    `show_owners` says that the change is also about `metadata.managedFields`.
+    """
     type = target.type
     entry = state.require(type, target.namespace, target.name)
-    patched = change(served(type, entry))
+    old = served(type, entry)
+    if show_owners and (managed := state.ledger.owners(entry.uid)):
+        old["metadata"]["managedFields"] = managed.entries()
+    patched = change(old)
     with blaming_patch(patched):
         new, warnings = decode(type, patched, options)
     _check_namespace(target, new)
     _check_name(target, new)
-    return _write_over(state, target, entry, new, options, warnings=warnings)
+    ownership = _Ownership(write=_write(state, target, entry, new, options))
+    return _write_over(state, target, entry, new, options, ownership=ownership, warnings=warnings)
+
+
+def apply(state: State, target: Target, body: bytes, options: WriteOptions) -> Written:
+    """Make an object what a configuration says, as far as its fields are the applier's (server-side apply)."""
+    type = target.type
+    entry = state.find(type, target.namespace, target.name)
+    if entry is None and target.subresource:
+        raise state.missing(type, target.name)
+    live = zero(type) if entry is None else served(type, entry)
+    config, repeated = read_config(body)
+    owners = state.ledger.owners(entry.uid) if entry else Managed()
+    request = state.ledger.request(type, options.manager, state.timestamp(), target.subresource)
+    merged, managed = applied(live, config, owners, request, type, force=options.force)
+    warnings = _repetitions(repeated, options)
+    new, _ = decode(type, deepcopy(merged), options, keep_nulls=True)
+    if entry is None and (uid := new["metadata"].get("uid", "")):
+        said = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(type.group, type.plural, target.name, said)
+    _check_namespace(target, new)
+    _check_name(target, new)
+    ownership = _Ownership(managed=managed, before=owners)
+    if entry is None:
+        new["metadata"].pop("resourceVersion", None)
+        written = _store_new(state, target, new, options, ownership=ownership, warnings=warnings)
+    else:
+        written = _write_over(state, target, entry, new, options, ownership=ownership, warnings=warnings)
+    shown = {"managedFields": managed.entries()} if managed else {}
+    whole = {**written.obj, "metadata": {**written.obj["metadata"], **shown}}
+    return Written(whole, created=written.created, warnings=written.warnings)
 
 
 @contextmanager
@@ -104,11 +157,13 @@ def blaming_patch(patched: Json) -> Iterator[None]:
         raise invalid_object("", "", "", [invalid("patch", encode(patched).decode(), said)]) from error
 
 
-def decode(type: ResourceType, obj: Json, options: WriteOptions) -> tuple[Json, tuple[str, ...]]:
+def decode(
+    type: ResourceType, obj: Json, options: WriteOptions, *, keep_nulls: bool = False
+) -> tuple[Json, tuple[str, ...]]:
     """Bring a body into the shape of its type; unknown fields are refused, returned as warnings or ignored as asked."""
     _check_kind(type, obj)
     problems = metadata.decoded(obj, type)
-    decoded = type.rules.decode(obj)
+    decoded = type.rules.decode(obj, keep_nulls=keep_nulls)
     problems += decoded.problems
     if not problems or options.field_validation == "Ignore":
         return decoded.obj, ()
@@ -120,8 +175,58 @@ def decode(type: ResourceType, obj: Json, options: WriteOptions) -> tuple[Json, 
     )
 
 
+def _repetitions(repeated: Sequence[str], options: WriteOptions) -> tuple[str, ...]:
+    """Return the warning about keys that stand twice in an applied configuration; raises a 400 if strict."""
+    if not repeated or options.field_validation == "Ignore":
+        return ()
+    if options.field_validation == "Strict":
+        said = "\n  ".join(["error converting YAML to JSON: yaml: unmarshal errors:", *repeated])
+        raise bad_request(f"error strict decoding YAML: {said}")
+    return tuple(repeated)
+
+
+def _write(state: State, target: Target, entry: Entry | None, new: Json, options: WriteOptions) -> Write:
+    """Return what ownership must know of a write; takes the managed fields out of `new`."""
+    given = new["metadata"].pop("managedFields", None)
+    # The real server translates between the owners of a Scale and of the object, and loses the time on the way.
+    time = "" if target.subresource == "scale" else state.timestamp()
+    return Write(target.type, entry, encode(new), options.manager, time, target.subresource, given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ownership:
+    """What a write does to the owners of fields: as worked out for an apply, or as to be worked out from a note."""
+
+    managed: Managed | None = None
+    before: Managed = NOBODY
+    write: Write | None = None
+
+    def changes(self, state: State, uid: str) -> bool:
+        """Tell whether owners change although the object does not: not by a note that does not speak of them."""
+        if self.managed is not None:
+            return not self.managed.same_fields(self.before)
+        if self.write is None or self.write.given is None:
+            return False
+        before = state.ledger.owners(uid)
+        return not state.ledger.after(before, self.write).same_fields(before)
+
+    def record(self, state: State, uid: str) -> None:
+        """Keep account of a write that has been stored."""
+        if self.managed is not None:
+            state.ledger.set(uid, self.managed)
+        elif self.write is not None:
+            state.ledger.note(uid, self.write)
+
+
 def _write_over(
-    state: State, target: Target, entry: Entry, new: Json, options: WriteOptions, *, warnings: tuple[str, ...]
+    state: State,
+    target: Target,
+    entry: Entry,
+    new: Json,
+    options: WriteOptions,
+    *,
+    ownership: _Ownership,
+    warnings: tuple[str, ...],
 ) -> Written:
     """Store `new` in place of `entry` after all checks of an update."""
     type = target.type
@@ -134,13 +239,13 @@ def _write_over(
     metadata.count_generation(old, admitted.obj, type)
     admitted.obj["metadata"]["resourceVersion"] = str(entry.version)
     said = (*warnings, *admitted.warnings)
-    if admitted.obj == old:
+    if admitted.obj == old and not ownership.changes(state, entry.uid):
         return Written(old, raw=None if type.conversion else entry.raw, warnings=said)
     if is_released(type, admitted.obj):
         if not options.dry_run:
             state.storage.remove(type.store, entry)
         return Written(admitted.obj, warnings=said)
-    return _put(state, type, admitted.obj, options, created=False, warnings=said)
+    return _put(state, type, admitted.obj, options, ownership=ownership, created=False, warnings=said)
 
 
 def remove(state: State, target: Target, options: DeleteOptions) -> Deleted:
@@ -152,11 +257,19 @@ def remove(state: State, target: Target, options: DeleteOptions) -> Deleted:
 
 
 def _put(
-    state: State, type: ResourceType, obj: Json, options: WriteOptions, *, created: bool, warnings: tuple[str, ...]
+    state: State,
+    type: ResourceType,
+    obj: Json,
+    options: WriteOptions,
+    *,
+    ownership: _Ownership,
+    created: bool,
+    warnings: tuple[str, ...],
 ) -> Written:
     if options.dry_run:
         return Written(obj, created=created, warnings=warnings)
     entry = state.storage.put(type.store, stored(type, obj))
+    ownership.record(state, entry.uid)
     raw = None if type.conversion else entry.raw
     return Written(served(type, entry) if type.conversion else obj, raw, created, warnings)
 

@@ -11,7 +11,7 @@ from training_local.apply import BadInput
 from training_local.cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, follow_flags
-from training_local.commands.run import run_files
+from training_local.commands.run import RunOptions, run_files
 from training_local.demo import DEMOS, example, python_for
 
 
@@ -21,12 +21,12 @@ from training_local.demo import DEMOS, example, python_for
 @follow_flags
 def demo(framework: str, python: Path | None, sandbox: str, limit: float | None, as_json: bool) -> None:
     """Run an example that really trains, distributed over several processes."""
-    finish(_demo(framework, python, SandboxMode(sandbox), limit, as_json))
+    finish(_demo(framework, python, SandboxMode(sandbox), RunOptions(limit, as_json)))
 
 
-async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, limit: float | None, as_json: bool) -> int:
+async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, options: RunOptions) -> int:
     if framework not in DEMOS:
         raise BadInput(f"--framework {framework}: must be one of {', '.join(DEMOS)}")
     chosen = DEMOS[framework]
-    options = ClusterOptions(python_for(chosen, python), sandbox)
-    return await run_files([example(chosen)], options, limit, as_json)
+    cluster_options = ClusterOptions(python_for(chosen, python), sandbox)
+    return await run_files([example(chosen)], cluster_options, options)

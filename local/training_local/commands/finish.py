@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -17,7 +18,10 @@ EXIT_INTERRUPTED: Final = 130
 
 
 def finish(work: Coroutine[Any, Any, int]) -> None:
-    """Run `work` to its end; an interrupt ends it in order, a user's error is one sentence."""
+    """Run `work` to its end; a user's error is one sentence.
+
+    SIGINT, SIGTERM and SIGHUP end it in order, a further SIGINT at once.
+    """
     code = EXIT_USAGE
     try:
         code = asyncio.run(_interruptible(work))
@@ -33,10 +37,31 @@ def _innermost(error: BaseException) -> BaseException:
 
 async def _interruptible(work: Coroutine[Any, Any, int]) -> int:
     task = asyncio.ensure_future(work)
+    ending = False
+
+    def end(number: signal.Signals) -> None:
+        nonlocal ending
+        if number is signal.SIGHUP:
+            _turn_away_from_terminal()
+        if ending and number is signal.SIGINT:
+            os._exit(EXIT_INTERRUPTED)  # supervisors end with us, and files with the next start
+        if not ending:
+            ending = True
+            task.cancel()
+
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, task.cancel)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            loop.add_signal_handler(number, end, number)
     try:
         return await task
     except asyncio.CancelledError:
         return EXIT_INTERRUPTED
+
+
+def _turn_away_from_terminal() -> None:
+    """Let what is still printed go nowhere: writing to a terminal that has gone is an error."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)

@@ -5,79 +5,168 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 import cloup
+from rich.console import Console
 
-from training_local.apply import create_objects, load_objects, only_job
+from training_local.apply import Created, create_objects, job_of, load_objects
+from training_local.cause import standstill
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import EXIT_FAILED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags
 from training_local.commands.up import say_up
-from training_local.follow import JobFollower, JobProgress
+from training_local.follow import JobFollower
+from training_local.printable import one_line
+from training_local.progress import JobProgress
+from training_local.report import failure_json, failure_report, next_steps, unfinished
+from training_local.usage import poll_usage
 from training_local.view import View, choose_view
+from training_local.views.json_lines import print_json
+
+STANDSTILL_SECONDS: Final = 0.5
+"""How often to look whether a job makes no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a job is run, beside what is chosen about its cluster."""
+
+    limit: float | None = None
+    """Seconds after which to give up; None for never."""
+    as_json: bool = False
+    namespace: str | None = None
+    """For objects that name none."""
+    keep: bool = False
+    """Whether the cluster stays until Ctrl-C when the job has ended."""
 
 
 @cloup.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path))
 @cluster_flags
 @follow_flags
-def run(files: tuple[Path, ...], python: Path | None, sandbox: str, limit: float | None, as_json: bool) -> None:
+@click.option("--namespace", "-n", help="For objects that name none. Default: default.")
+@click.option("--keep", is_flag=True, help="Keep the cluster after the end, for kubectl, until Ctrl-C.")
+def run(
+    *,
+    files: tuple[Path, ...],
+    python: Path | None,
+    sandbox: str,
+    limit: float | None,
+    as_json: bool,
+    namespace: str | None,
+    keep: bool,
+) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop.
 
-    FILES are YAML with one training job and the objects it needs. The exit status is 0 if the job Succeeded, 1 if it
-    Failed.
+    FILES are YAML with one training job and the objects it needs; - is standard input. The exit status is 0 if the job
+    Succeeded, 1 if it Failed.
     """
-    finish(run_files(files, ClusterOptions(python, SandboxMode(sandbox)), limit, as_json))
+    options = ClusterOptions(python, SandboxMode(sandbox))
+    finish(run_files(files, options, RunOptions(limit, as_json, namespace, keep)))
 
 
-async def run_files(files: Sequence[Path], options: ClusterOptions, limit: float | None, as_json: bool) -> int:
+async def run_files(files: Sequence[Path], cluster_options: ClusterOptions, options: RunOptions) -> int:
     """Run the job of `files` and return the exit status that tells its end."""
-    objects = load_objects(files)
-    job = only_job(objects)
-    async with LocalCluster(options) as cluster:
-        if not as_json:
+    objects = load_objects(files, options.namespace)
+    job_of(objects)
+    async with LocalCluster(cluster_options) as cluster:
+        if not options.as_json:
             say_up(cluster)
-        for warning in await create_objects(cluster.transport, objects):
+        created = await create_objects(cluster.transport, objects)
+        for warning in created.warnings:
             print(f"Warning: {warning}", file=sys.stderr)
-        follower = JobFollower(cluster.transport, job)
-        view = choose_view(job, as_json=as_json)
-        try:
-            async with asyncio.timeout(limit):
-                end = await _show(follower, view)
-        except TimeoutError:
-            end = None
-        finally:
-            view.close()
-        if end is None:
-            print(f"{job} did not end within {limit:g} s", file=sys.stderr)
-            return EXIT_TIMEOUT
-        if not as_json:
-            _print_conditions(end)
-    return 0 if end.outcome == "Succeeded" else EXIT_FAILED
+        follower = JobFollower(cluster.transport, created.job)
+        status = await _follow(follower, created, options, cluster)
+        if options.keep:
+            await _keep(cluster)
+    return status
 
 
-async def _show(follower: JobFollower, view: View) -> JobProgress:
-    """Show everything until the job has ended and its logs have arrived; return its last state."""
-    progress = JobProgress()
-    async with asyncio.TaskGroup() as tasks:
-        lines = tasks.create_task(_show_lines(follower, view))
-        async for progress in follower.changes():
-            view.progress(progress)
-        await follower.drain_logs()
-        lines.cancel()
-    for replica, text in follower.pending_lines():
-        view.line(replica, text)
-    return progress
+async def _follow(follower: JobFollower, created: Created, options: RunOptions, cluster: LocalCluster) -> int:
+    """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
+    job, since = created.job, datetime.now(UTC)
+    try:
+        with choose_view(job, as_json=options.as_json) as view:
+            async with asyncio.timeout(options.limit):
+                await _show(follower, view, since, cluster)
+    except TimeoutError:
+        reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
+        print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
+        await _report(follower, options)
+        return EXIT_TIMEOUT
+    except asyncio.CancelledError:
+        told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
+        print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
+        raise
+    succeeded = follower.progress.outcome == "Succeeded"
+    if succeeded:
+        _print_conditions(follower.progress, options)
+    else:
+        await _report(follower, options)
+    return 0 if succeeded else EXIT_FAILED
+
+
+async def _show(follower: JobFollower, view: View, since: datetime, cluster: LocalCluster) -> None:
+    """Show everything until the job has ended and its logs have arrived."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            background = (
+                _show_lines(follower, view),
+                _watch_standstill(follower, view, since),
+                poll_usage(cluster.transport, follower.job, view.usage),
+            )
+            running = [tasks.create_task(work) for work in background]
+            async for progress in follower.changes():
+                view.progress(progress)
+            await follower.logs.drain()
+            for task in running:
+                task.cancel()
+    finally:
+        await follower.logs.close()
+        for line in follower.logs.pending():
+            view.line(line)
 
 
 async def _show_lines(follower: JobFollower, view: View) -> None:
-    async for replica, text in follower.lines():
-        view.line(replica, text)
+    async for line in follower.logs.lines():
+        view.line(line)
 
 
-def _print_conditions(progress: JobProgress) -> None:
+async def _watch_standstill(follower: JobFollower, view: View, since: datetime) -> None:
+    while True:
+        view.notice(standstill(follower.job, follower.progress, since, datetime.now(UTC)))
+        await asyncio.sleep(STANDSTILL_SECONDS)
+
+
+async def _report(follower: JobFollower, options: RunOptions) -> None:
+    """Say what went wrong first, and what to do about it."""
+    first = follower.failures.first
+    lines = await follower.last_lines(first) if first is not None else []
+    others = max(len(follower.failures.seen) - 1, 0)
+    if options.as_json:
+        print_json({"firstCause": failure_json(first, others, lines)})
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(failure_report(follower.job, follower.progress, first, others, lines), end="")
+    console.print(next_steps(sys.argv[1:], first), end="")
+
+
+async def _keep(cluster: LocalCluster) -> None:
+    print(f"The cluster stays: export KUBECONFIG={cluster.kubeconfig}", file=sys.stderr)
+    print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+    with suppress(asyncio.CancelledError):
+        await asyncio.get_running_loop().create_future()
+
+
+def _print_conditions(progress: JobProgress, options: RunOptions) -> None:
+    if options.as_json:
+        return
     print("Conditions:")
     for condition in progress.conditions:
-        print(f"  {condition['type']:<10} {condition['status']:<5} {condition.get('message', '')}")
+        print(f"  {condition['type']:<10} {condition['status']:<5} {one_line(condition.get('message', ''))}")

@@ -3,34 +3,87 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import click
 import cloup
 
+from training_local.background import Background
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags
+from training_local.registry import DEFAULT_NAME
+
+LOG = "log"
+"""In the folder of a cluster in the background: what it would print."""
 
 
 @cloup.command()
-@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Where to write it. Default: a private folder.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Several clusters run side by side by name.")
+@click.option("--detach", is_flag=True, help="Return when the cluster is up; `local down` ends it.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep objects and logs in this folder; the next cluster with it goes on there.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on the loopback; 0 takes a free one.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write it, too; no other file is replaced. Default: the cluster's private folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print name, kubeconfig, url and pid as JSON.")
 @cluster_flags
-def up(kubeconfig: Path | None, port: int, python: Path | None, sandbox: str) -> None:
-    """Start a cluster and keep it until Ctrl-C; prints the kubeconfig to use."""
-    finish(_up(ClusterOptions(python, SandboxMode(sandbox), serve=True, port=port, kubeconfig=kubeconfig)))
+def up(
+    *,
+    name: str,
+    detach: bool,
+    data: Path | None,
+    port: int,
+    kubeconfig: Path | None,
+    as_json: bool,
+    python: Path | None,
+    sandbox: str,
+) -> None:
+    """Start a cluster and keep it until Ctrl-C, or in the background.
+
+    Through a pipe it prints nothing but the line that sets KUBECONFIG, so that a shell can have it at once:
+    eval "$(training-operator local up --detach)".
+    """
+    background = Background.enter() if detach else None
+    finish(_up(ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data), as_json, background))
 
 
-async def _up(options: ClusterOptions) -> int:
+async def _up(options: ClusterOptions, as_json: bool, background: Background | None) -> int:
     async with LocalCluster(options) as cluster:
-        say_up(cluster)
-        print(f"In another shell: export KUBECONFIG={cluster.kubeconfig}")
-        print("Ctrl-C ends the cluster and everything that runs in it.", flush=True)
+        if as_json:
+            print(json.dumps(_description(cluster)), flush=True)
+        else:
+            _say(cluster, background)
+        if background:
+            background.let_go(cluster.folder / LOG)
         with suppress(asyncio.CancelledError):
             await asyncio.get_running_loop().create_future()
     return 0
+
+
+def _description(cluster: LocalCluster) -> dict[str, str | int]:
+    record = cluster.record
+    return {"name": record.name, "kubeconfig": str(cluster.kubeconfig), "url": record.url, "pid": record.pid}
+
+
+def _say(cluster: LocalCluster, background: Background | None) -> None:
+    if sys.stdout.isatty():
+        say_up(cluster)
+        if background:
+            print(f"It runs in the background; `training-operator local down {cluster.record.name}` ends it.")
+        else:
+            print("Ctrl-C ends the cluster and everything that runs in it; in another shell:")
+    print(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}", flush=True)
 
 
 def say_up(cluster: LocalCluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,15 +13,14 @@ from typing import Protocol
 from training_local.node.environment import ConfigError
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container
+from training_local.node.programs import LAST_WORDS_SECONDS
 from training_local.node.sandbox.client import Exit, Process, SandboxError
+from training_local.node.sandbox.messages import ContainerSpec
 from training_local.node.status import ContainerView, Running, State, Terminated, Waiting
 from training_local.node.volumes import VolumeError
 
 _START_ERROR = 128
 """Exit code that container runtimes report for a program that could not be executed."""
-
-LAST_WORDS_SECONDS = 2.0
-"""How long the output of an ended process is waited for: somebody else may hold its pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,23 @@ class Backoff:
         return min(self.first * 2 ** min(restarts - 1, 30), self.most) if restarts else 0.0
 
 
+Arguments = Callable[[Sequence[str]], Sequence[str]]
+"""What a command line becomes inside a container: in host mode other names and paths stand in it."""
+
+
+def as_given(argv: Sequence[str]) -> Sequence[str]:
+    """Leave a command line as it is."""
+    return argv
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A running container."""
 
     process: Process
     log: LogWriter
+    spec: ContainerSpec
+    arguments: Arguments
 
 
 class Host(Protocol):

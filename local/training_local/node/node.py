@@ -16,7 +16,8 @@ from typing import Any
 
 import structlog
 
-from training_local.apiserver.errors import bad_request
+from training_local.apiserver.errors import bad_request, internal
+from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.node import status, tools, usage
@@ -27,8 +28,10 @@ from training_local.node.network import Network
 from training_local.node.pod import HOST_IP, PodWorker, Surroundings
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import Change, NodeApi
+from training_local.node.programs import converse
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
+from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
 from training_local.node.volumes import VolumeError, safe_name
@@ -36,6 +39,8 @@ from training_local.node.volumes import VolumeError, safe_name
 _log = structlog.get_logger(__name__)
 
 _MOST_PODS = 1000
+SHUTDOWN_SECONDS = 3.0
+"""How long processes may take to end with the node, if their grace period is not shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class NodeConfig:
     """What may be chosen about a node."""
 
     state: Path
-    """Folder for logs and everything else; made with mode 0700."""
+    """Folder for everything; made with mode 0700."""
     mode: str
     """`netns` or `host`, as `sandbox.doctor.choose` finds it."""
     name: str = "local"
@@ -55,6 +60,12 @@ class NodeConfig:
     """Image -> command, for containers that rely on their image's."""
     backoff: Backoff = field(default_factory=Backoff)
     log_limits: LogLimits = field(default_factory=LogLimits)
+    logs: Path | None = None
+    """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
+    hidden: Path | None = None
+    """Folder around `state` of which pods see nothing; None for `state` itself."""
+    cluster: str = ""
+    """Marks the node's processes, so that they are found after it has been killed."""
 
 
 class Node:
@@ -72,10 +83,14 @@ class Node:
         config, state = self._config, self._config.state
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         state.chmod(0o700)
+        logs = config.logs or state / "pods"
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs.chmod(0o700)
         for leftover in ("work", "root"):  # of a node that was killed
             shutil.rmtree(state / leftover, ignore_errors=True)
         (state / "root").mkdir()
-        setup = Setup(config.mode, str(state / "root"), str(state), resolver_files(state / "etc"))
+        hidden = str(config.hidden or state)
+        setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup)
         self._around = Surroundings(
             api=self._api,
@@ -83,6 +98,7 @@ class Node:
             node_name=config.name,
             mode=config.mode,
             state=state,
+            log_folder=logs,
             search_path=tools.install(state / "bin", config.python),
             working_directory=config.working_directory,
             capacity=_capacity(),
@@ -100,6 +116,10 @@ class Node:
         finally:
             await self._network.close()
             shutil.rmtree(state / "work", ignore_errors=True)
+
+    async def shut_down(self) -> None:
+        """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""
+        await asyncio.gather(*(worker.shut_down(SHUTDOWN_SECONDS) for worker in self._workers.values()))
 
     def lines(self, pod: Wire, options: LogOptions) -> AsyncIterator[list[bytes]]:
         """Return batches of lines of a container's log; raises `ApiError` (implements the API server's `LogSource`)."""
@@ -119,6 +139,23 @@ class Node:
     def usage(self) -> Measurement:
         """Measure what runs (implements the API server's `UsageSource`)."""
         return self._meter.measure()
+
+    def execution(self, pod: Wire, options: ExecOptions) -> Execution:
+        """Return how to execute a program; raises `ApiError` at once (implements the API server's `ExecSource`)."""
+        worker = self._workers.get(pod["metadata"]["uid"])
+        if worker is None or options.container not in worker.running:
+            raise internal(f'unable to upgrade connection: container not found ("{options.container}")')
+
+        async def execute(streams: ExecStreams) -> int:
+            try:
+                program = await worker.launch(
+                    options.container, options.command, stdin=options.stdin, terminal=options.tty
+                )
+            except SandboxError as error:
+                raise internal(f"error executing command in container: {error}") from error
+            return await converse(program, options, streams)
+
+        return execute
 
     async def _follow_services(self) -> None:
         async for change in self._api.follow("services"):

@@ -10,17 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from training_local.node import environment, status, tools, unsupported, volumes
-from training_local.node.container import LAST_WORDS_SECONDS, Attempt, Backoff, ContainerLife
+from training_local.node.container import Arguments, Attempt, Backoff, ContainerLife, as_given
 from training_local.node.environment import Facts, Key
 from training_local.node.hosts import Service
 from training_local.node.logs import LogLimits, LogWriter
 from training_local.node.network import Network
 from training_local.node.podspec import Container, Pod
 from training_local.node.ports import NodeApi
+from training_local.node.programs import LAST_WORDS_SECONDS, Program, launch
 from training_local.node.publisher import StatusPublisher
 from training_local.node.rewrite import Rewriter
 from training_local.node.sandbox.client import SandboxError, Supervisor
@@ -40,6 +42,7 @@ class Surroundings:
     node_name: str
     mode: str
     state: Path
+    log_folder: Path
     search_path: str
     working_directory: Path
     capacity: Mapping[str, Fraction]
@@ -51,7 +54,7 @@ class Surroundings:
     def logs(self, pod: Pod) -> Path:
         """The folder of a pod's logs."""
         metadata = pod.metadata
-        return self.state / "pods" / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+        return self.log_folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
 
     def work(self, pod: Pod) -> Path:
         """The folder of everything else of a pod."""
@@ -106,6 +109,11 @@ class PodWorker:
         """Take note that the object has been removed without waiting for us."""
         self._abandoned = True
         self._deleted.set()
+
+    async def shut_down(self, most: float) -> None:
+        """End the containers within `most` seconds because the node ends; the stored status stays as it is."""
+        self._publisher.mute()
+        await self._stop_containers(min(self._grace, most))
 
     def waiting_reason(self, container: str) -> str:
         """Why a container has not been started yet; empty if it has been."""
@@ -167,7 +175,7 @@ class PodWorker:
                 await self._make_sandbox()
             supervisor = self._supervisor
         assert supervisor is not None
-        spec = await self._specify(container, attempt)
+        spec, arguments = await self._specify(container, attempt)
         log = LogWriter(self._around.logs(self.pod) / container.name, attempt, self._around.log_limits)
         streams = log.pipes()
         try:
@@ -181,7 +189,15 @@ class PodWorker:
         for stream in streams:
             os.close(stream)
         self.writers[container.name] = log
-        return Attempt(process, log)
+        return Attempt(process, log, spec, arguments)
+
+    async def launch(self, container: str, command: Sequence[str], *, stdin: bool, terminal: bool) -> Program:
+        """Start a further program in a running container; raises `SandboxError`."""
+        attempt, supervisor = self._lives[container].attempt, self._supervisor
+        if attempt is None or supervisor is None:
+            raise SandboxError(f"container {container} does not run")
+        argv = attempt.arguments(command)
+        return await launch(supervisor, attempt.spec, argv, stdin=stdin, terminal=terminal)
 
     # The stages of its life.
 
@@ -264,10 +280,13 @@ class PodWorker:
         for container in self.pod.containers:
             if container.name in self.writers:
                 self.event("Normal", "Killing", f"Stopping container {container.name}")
+        await self._stop_containers(self._grace)
+
+    async def _stop_containers(self, grace: float) -> None:
         sidecars = [c.name for c in self.pod.spec.init_containers if status.restartable(self.pod, c)]
         mains = [life for name, life in self._lives.items() if name not in sidecars]
-        await asyncio.gather(*(life.stop(self._grace) for life in mains))
-        await asyncio.gather(*(self._lives[name].stop(self._grace) for name in sidecars))
+        await asyncio.gather(*(life.stop(grace) for life in mains))
+        await asyncio.gather(*(self._lives[name].stop(grace) for name in sidecars))
 
     @property
     def _grace(self) -> float:
@@ -300,7 +319,7 @@ class PodWorker:
         else:
             self._objects[key] = environment.data_of(stored, kind)
 
-    async def _specify(self, container: Container, attempt: int) -> ContainerSpec:
+    async def _specify(self, container: Container, attempt: int) -> tuple[ContainerSpec, Arguments]:
         around = self._around
         for key in environment.referenced(container):
             await self._fetch(key)
@@ -309,7 +328,7 @@ class PodWorker:
         env = environment.build(container, self._facts(), base)
         argv = environment.command_line(container, around.entry_points, env)
         mounts = volumes.mounts(container, self._volumes, env)
-        cwd = container.working_dir or str(around.working_directory)
+        cwd, arguments = container.working_dir or str(around.working_directory), as_given
         if around.mode == "host":
             paths = {mount.target: mount.source for mount in mounts}
             rewriter = await self._rewriter(container)
@@ -317,10 +336,11 @@ class PodWorker:
             own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
             rewritten = rewriter.rewrite(argv, env, env.keys() - base.keys() - own, paths)
             argv, env, cwd, mounts = rewritten.argv, rewritten.env, paths.get(cwd, cwd), []
+            arguments = partial(rewriter.arguments, paths=paths)
             if rewritten.changes and attempt == 0:
                 changes = "; ".join(rewritten.changes)
                 self.event("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")
-        return ContainerSpec(
+        spec = ContainerSpec(
             id=f"{self.pod.metadata.uid}/{container.name}/{attempt}",
             pod=self.pod.metadata.uid,
             argv=argv,
@@ -329,6 +349,7 @@ class PodWorker:
             mounts=mounts,
             visible=[str(around.state / "bin"), str(temporary)],
         )
+        return spec, arguments
 
     async def _rewriter(self, container: Container) -> Rewriter:
         network, namespace = self._around.network, self.pod.metadata.namespace

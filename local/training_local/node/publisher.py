@@ -18,11 +18,16 @@ class StatusPublisher:
         self._api, self._pod, self._render = api, pod, render
         self._dirty = asyncio.Event()
         self._closing = False
+        self._muted = False
         self._written: dict[str, Any] | None = None
 
     def changed(self) -> None:
         """Note that the status may be another."""
         self._dirty.set()
+
+    def mute(self) -> None:
+        """Write nothing any more."""
+        self._muted = True
 
     def close(self) -> None:
         """Let `run` return once the last status has been written."""
@@ -42,6 +47,6 @@ class StatusPublisher:
     async def _write(self) -> None:
         """Write the status as it is at the time of the attempt, unless it is what was written last."""
         status = self._render()
-        if status != self._written:
+        if not self._muted and status != self._written:
             await self._api.patch_status(self._pod, status)
             self._written = status

@@ -51,9 +51,13 @@ class Rewriter:
         for name in addressed:
             changed[name] = self._port(name, env[name], env) or self._text(env[name], paths)
         differences = [f"{name}={env[name]} became {value}" for name, value in changed.items() if value != env[name]]
-        line = [self._text(part, paths) for part in argv]
+        line = self.arguments(argv, paths)
         differences += [f"argument {old} became {new}" for old, new in zip(argv, line, strict=True) if old != new]
         return Rewritten(line, changed, tuple(differences))
+
+    def arguments(self, argv: Sequence[str], paths: Mapping[str, str]) -> list[str]:
+        """Rewrite a command line."""
+        return [self._text(part, paths) for part in argv]
 
     def _text(self, text: str, paths: Mapping[str, str]) -> str:
         text = self._pattern.sub(self._address, text)

@@ -21,6 +21,8 @@ class Request:
     body: bytes | None = None
     content_type: str = JSON
     accept: str = JSON
+    user_agent: str = ""
+    """The client's name for an embedded server; over HTTP the transport sends its own."""
     timeout: float = 30.0
     """Seconds until the whole answer must be there; for a stream, the longest silence between two lines."""
 

@@ -74,7 +74,7 @@ class BuiltinRules:
     def _decode(self) -> Decode:
         return go_types().decoder(self.component)
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         """See `Rules.decode`."""
         problems: list[str] = []
         try:

@@ -51,11 +51,11 @@ def compile_schema(schema: Json) -> Structural:
     )
 
 
-def shape(root: Structural, obj: Json) -> list[str]:
+def shape(root: Structural, obj: Json, *, keep_nulls: bool = False) -> list[str]:
     """Bring a custom resource into its shape, in place; return the paths of the fields that were dropped, sorted."""
     dropped: list[str] = []
     _prune_object(root, obj, None, dropped, embedded=True)
-    fill(root, obj)
+    fill(root, obj, keep_nulls=keep_nulls)
     return sorted(dropped)
 
 
@@ -82,11 +82,15 @@ def _prune_object(level: Structural, value: Json, where: Where, dropped: list[st
         dropped.append(path_text((where, key)))
 
 
-def fill(level: Structural, value: Any) -> None:
-    """Drop nulls that may not be, and fill in defaults, in place; whole numbers lose their decimal point."""
+def fill(level: Structural, value: Any, *, keep_nulls: bool = False) -> None:
+    """Drop nulls that may not be, and fill in defaults, in place; whole numbers lose their decimal point.
+
+    With `keep_nulls` only those nulls go that a default takes the place of.
+    """
     if isinstance(value, dict):
         for key in [key for key, inner in value.items() if inner is None and _may_not_be_null(level, key)]:
-            del value[key]
+            if not keep_nulls or key in dict(level.defaults):
+                del value[key]
         for key, inner in value.items():
             if isinstance(inner, float) and inner.is_integer():
                 value[key] = int(inner)
@@ -95,12 +99,12 @@ def fill(level: Structural, value: Any) -> None:
                 value[key] = deepcopy(default)
         for key, inner in value.items():
             if (known := level.properties.get(key, level.additional)) is not None:
-                fill(known, inner)
+                fill(known, inner, keep_nulls=keep_nulls)
     elif isinstance(value, list) and level.items is not None:
         for index, item in enumerate(value):
             if item is None and level.items.has_default and not level.items.nullable:
                 value[index] = deepcopy(level.items.schema["default"])
-            fill(level.items, value[index])
+            fill(level.items, value[index], keep_nulls=keep_nulls)
 
 
 def _may_not_be_null(level: Structural, key: str) -> bool:

@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
+import termios
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from training_local.node.sandbox.messages import ContainerSpec
+from training_local.node.sandbox.messages import ContainerSpec, ExecSpec
 
 _STANDARD_STREAMS = (0, 1, 2)
 
@@ -22,8 +24,13 @@ class Child(NamedTuple):
     report: int
 
 
-def fork(prepare: Callable[[], None], spec: ContainerSpec, streams: Sequence[int]) -> Child:
-    """Fork, run `prepare` in the child, and execute the container's program; `streams` are its output and error."""
+def fork(
+    prepare: Callable[[], None], spec: ContainerSpec | ExecSpec, streams: Sequence[int], *, terminal: bool = False
+) -> Child:
+    """Fork, run `prepare` in the child, and execute a program with `streams` as its input, output and error.
+
+    With `terminal` the input is a terminal, which becomes the controlling one of the program's session.
+    """
     report, write = os.pipe()
     pid = os.fork()
     if pid:
@@ -32,6 +39,8 @@ def fork(prepare: Callable[[], None], spec: ContainerSpec, streams: Sequence[int
     try:
         os.setsid()
         _connect(streams)
+        if terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         prepare()
         _restore_defaults()
         _execute(spec)
@@ -50,8 +59,7 @@ _ORIGINAL_DESCRIPTOR_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def _connect(streams: Sequence[int]) -> None:
-    null = os.open("/dev/null", os.O_RDONLY)
-    for standard, descriptor in zip(_STANDARD_STREAMS, (null, *streams), strict=True):
+    for standard, descriptor in zip(_STANDARD_STREAMS, streams, strict=True):
         os.dup2(descriptor, standard)  # the copy is inheritable, the original is not
 
 
@@ -63,7 +71,7 @@ def _restore_defaults() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _execute(spec: ContainerSpec) -> None:
+def _execute(spec: ContainerSpec | ExecSpec) -> None:
     try:
         os.chdir(spec.cwd)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -16,7 +17,7 @@ from typing import Any
 
 import training_local
 from training_local.node.sandbox.marks import CLUSTER
-from training_local.node.sandbox.messages import ContainerSpec, PodSpec, Setup, encode
+from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, PodSpec, Setup, encode
 
 # The program needs none of site-packages and none of the user's settings; it appends the folder of this package itself.
 _BOOT = (
@@ -24,6 +25,8 @@ _BOOT = (
 )
 _PACKAGE_FOLDER = str(Path(training_local.__file__).parent.parent)
 _LINE_LIMIT = 1 << 20
+_MOST_DESCRIPTORS = 16
+_GONE = "the sandbox has ended"
 
 
 class SandboxError(Exception):
@@ -43,11 +46,11 @@ LOST = Exit(code=137, signal=9)
 
 
 class Process:
-    """A running container."""
+    """A running container, or a further program inside one."""
 
-    def __init__(self, supervisor: Supervisor, container_id: str) -> None:
+    def __init__(self, supervisor: Supervisor, id: str) -> None:
+        self.id = id
         self._supervisor = supervisor
-        self._id = container_id
         self.started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
 
@@ -57,8 +60,8 @@ class Process:
         return self._supervisor.pid, self.started.result()
 
     def signal(self, number: int) -> None:
-        """Send a signal to the container's first process; nothing happens if it has ended."""
-        self._supervisor.send("signal", id=self._id, number=number)
+        """Send a signal to the process; nothing happens if it has ended."""
+        self._supervisor.send("signal", id=self.id, number=number)
 
 
 class Supervisor:
@@ -74,6 +77,9 @@ class Supervisor:
         self._pods: dict[str, asyncio.Future[None]] = {}
         self._removals: dict[str, asyncio.Future[None]] = {}
         self._processes: dict[str, Process] = {}
+        self._openings: dict[str, asyncio.Future[tuple[int, ...]]] = {}
+        self._numbers = itertools.count()
+        self._descriptors: deque[int] = deque()
         self._buffer = b""
         self._hello: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
@@ -127,6 +133,37 @@ class Supervisor:
         await process.started
         return process
 
+    async def execute(self, spec: ExecSpec, streams: Sequence[int]) -> Process:
+        """Execute a further program in a running container; `streams` are its input, output and error, not closed here.
+
+        Raises `SandboxError` if the program cannot be executed, or the container does not run.
+        """
+        process = self._processes[spec.id] = Process(self, spec.id)
+        self.send("exec", streams, **spec._asdict())
+        await process.started
+        return process
+
+    async def open_terminal(self, pod_id: str) -> tuple[int, int]:
+        """Open a terminal of a pod: the end to read and write, and the end for a program. Raises `SandboxError`."""
+        ours, theirs = await self._open("terminal", pod_id)
+        return ours, theirs
+
+    async def open_socket(self, pod_id: str) -> socket.socket:
+        """Open a TCP socket of a pod's network. Raises `SandboxError`."""
+        (descriptor,) = await self._open("socket", pod_id)
+        opened = socket.socket(fileno=descriptor)
+        opened.setblocking(False)
+        return opened
+
+    async def _open(self, what: str, pod_id: str) -> tuple[int, ...]:
+        if not self.alive:
+            raise SandboxError(_GONE)
+        id = str(next(self._numbers))
+        opening: asyncio.Future[tuple[int, ...]] = self._loop.create_future()
+        self._openings[id] = opening
+        self.send("open", id=id, pod=pod_id, what=what)
+        return await opening
+
     async def remove_pod(self, pod_id: str) -> None:
         """Kill the pod's containers, wait until they have gone and give its namespaces up."""
         if not self.alive:
@@ -164,11 +201,14 @@ class Supervisor:
 
     def _receive(self) -> None:
         try:
-            data = self._socket.recv(_LINE_LIMIT)
+            data, descriptors, _, _ = socket.recv_fds(
+                self._socket, _LINE_LIMIT, _MOST_DESCRIPTORS, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+            )
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            data, descriptors = b"", []
+        self._descriptors.extend(descriptors)
         if not data:
             self._hang_up()
             return
@@ -200,6 +240,18 @@ class Supervisor:
         if process := self._processes.pop(id, None):  # else its start has failed
             _resolve(process.exited, Exit(code, signal))
 
+    def _on_opened(self, id: str, count: int) -> None:
+        descriptors = tuple(self._descriptors.popleft() for _ in range(count))
+        opening = self._openings.pop(id)
+        if opening.cancelled():
+            for descriptor in descriptors:
+                os.close(descriptor)
+        else:
+            opening.set_result(descriptors)
+
+    def _on_unopened(self, id: str, error: str) -> None:
+        _settle(self._openings.pop(id), error)
+
     def _on_removed(self, id: str) -> None:
         _resolve(self._removals.pop(id), None)
 
@@ -211,11 +263,10 @@ class Supervisor:
         self._loop.remove_writer(self._socket)
         self._socket.close()
         self._outbox.clear()
-        gone = "the sandbox has ended"
         starts = [process.started for process in self._processes.values()]
-        waiting: list[asyncio.Future[Any]] = [self._hello, *self._pods.values(), *starts]
+        waiting: list[asyncio.Future[Any]] = [self._hello, *self._pods.values(), *starts, *self._openings.values()]
         for future in waiting:
-            _settle(future, gone)
+            _settle(future, _GONE)
         for process in self._processes.values():
             _resolve(process.exited, LOST)
         for removal in self._removals.values():

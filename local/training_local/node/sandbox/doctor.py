@@ -13,6 +13,8 @@ from training_local.node.sandbox.messages import PodSpec, Setup
 _CONSEQUENCES = {
     "root": "a volume can only be mounted below an existing top-level directory",
     "proc": "a pod sees the process list of the whole machine, but can signal its own processes only",
+    "devices": "a pod sees every device of the machine",
+    "terminals": "programs that are started in a pod get no terminal",
     "hostname": "pods keep the machine's host name; it leads to the pod's own address inside the pod",
     "ipc": "pods share the machine's System V shared memory",
 }

@@ -11,9 +11,9 @@ from typing import NamedTuple, NoReturn
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
-from training_local.node.sandbox.messages import ContainerSpec, Mount, PodSpec, Setup
+from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, Mount, PodSpec, Setup
 from training_local.node.sandbox.netlink import Netlink
-from training_local.node.sandbox.view import View, build_root, mount_processes, tmpfs
+from training_local.node.sandbox.view import View, build_root, mount_processes, mount_terminals, private_devices, tmpfs
 
 _BRIDGE = "pods"
 _CARD = "eth0"
@@ -89,6 +89,8 @@ class IsolatedPods:
         syscalls.mount("none", "/", None, syscalls.MS_REC | syscalls.MS_SLAVE)
         self._attempt("root", lambda: build_root(setup.root))
         self._attempt("proc", lambda: mount_processes("/proc"))
+        self._attempt("devices", lambda: private_devices(setup.root))
+        self._devices = "/dev" if "devices" in self.missing else setup.root
         for source, target in setup.resolver:
             syscalls.bind(source, target)
         # Returning to a namespace needs power over it, so this process leaves the machine's first.
@@ -119,6 +121,8 @@ class IsolatedPods:
             self._attempt("hostname", lambda: socket.sethostname(spec.hostname))
             self._connect(spec)
             syscalls.bind(spec.hosts, "/etc/hosts")
+            if "devices" not in self.missing:
+                self._attempt("terminals", mount_terminals)
             tmpfs("/dev/shm", f"mode=1777,size={spec.shm_bytes}")
             for directory, size in spec.memory:
                 tmpfs(directory, f"mode=1777,size={size}" if size else "mode=1777")
@@ -156,23 +160,52 @@ class IsolatedPods:
             return os.fork() or _reap_for_ever()
 
     @contextmanager
-    def _new_processes(self, pause: int = 0) -> Iterator[None]:
-        if pause:
-            descriptor = os.pidfd_open(pause)
-            syscalls.setns(descriptor, syscalls.CLONE_NEWPID)
-            os.close(descriptor)
-        else:
-            syscalls.unshare(syscalls.CLONE_NEWPID)
+    def _new_processes(self) -> Iterator[None]:
+        """Let the next child be the first process of a process-id namespace."""
+        syscalls.unshare(syscalls.CLONE_NEWPID)
         try:
             yield
         finally:
             syscalls.setns(self._own_processes, syscalls.CLONE_NEWPID)
 
+    @contextmanager
+    def _processes_of(self, pid: int) -> Iterator[int]:
+        """Let the next child be in the process-id namespace of `pid`; the value is a descriptor of that process."""
+        descriptor = os.pidfd_open(pid)
+        try:
+            syscalls.setns(descriptor, syscalls.CLONE_NEWPID)
+            yield descriptor
+        finally:
+            syscalls.setns(self._own_processes, syscalls.CLONE_NEWPID)
+            os.close(descriptor)
+
     def spawn(self, spec: ContainerSpec, streams: Sequence[int]) -> Child:
         """Start a container in its pod's namespaces and in a process-id and mount namespace of its own."""
         pod = self._pods[spec.pod]
-        with self._new_processes(pod.pause):
+        with self._processes_of(pod.pause) if pod.pause else self._new_processes():
             return fork(lambda: self._enter(pod, spec), spec, streams)
+
+    def spawn_inside(self, spec: ExecSpec, pid: int, streams: Sequence[int]) -> Child:
+        """Start a further program in all namespaces of the container whose first process is `pid`."""
+        with self._processes_of(pid) as container:
+            return fork(lambda: self._join(container), spec, streams, terminal=spec.terminal)
+
+    def _join(self, container: int) -> None:
+        for name in self._home:
+            syscalls.setns(container, _KINDS[name])
+        syscalls.give_up_privileges()
+
+    def open_terminal(self, pod_id: str) -> Sequence[int]:
+        """Open a terminal that the pod's containers see below `/dev/pts`: both of its ends."""
+        with self._elsewhere():
+            syscalls.setns(self._pods[pod_id].namespaces["mnt"], syscalls.CLONE_NEWNS)
+            return os.openpty()
+
+    def open_socket(self, pod_id: str) -> int:
+        """Open a TCP socket of the pod's network."""
+        with self._elsewhere():
+            syscalls.setns(self._pods[pod_id].namespaces["net"], syscalls.CLONE_NEWNET)
+            return socket.socket().detach()
 
     def _enter(self, pod: _Pod, spec: ContainerSpec) -> None:
         for name, descriptor in pod.namespaces.items():
@@ -180,7 +213,7 @@ class IsolatedPods:
         syscalls.unshare(syscalls.CLONE_NEWNS)
         if "proc" not in self.missing:
             mount_processes("/proc")
-        view = View(private_root="root" not in self.missing)
+        view = View(private_root="root" not in self.missing, devices=self._devices)
         view.show([Mount(*mount) for mount in spec.mounts])
         view.hide(self._hidden, spec.visible)
         syscalls.give_up_privileges()

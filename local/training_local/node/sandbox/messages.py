@@ -66,6 +66,20 @@ class ContainerSpec(NamedTuple):
     """Parts of the hidden directory that the container sees."""
 
 
+class ExecSpec(NamedTuple):
+    """A further program inside a running container."""
+
+    id: str
+    pod: str
+    container: str
+    """Id of the attempt of the container."""
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    terminal: bool = False
+    """Whether its standard input is a terminal that it is to control."""
+
+
 def encode(operation: str, **fields: object) -> bytes:
     """One message as a line."""
     return json.dumps({"op": operation, **fields}).encode() + b"\n"
@@ -86,6 +100,16 @@ class Channel:
     def send(self, operation: str, **fields: object) -> None:
         """Say something; raises `OSError` when nobody listens any more."""
         self._socket.sendall(encode(operation, **fields))
+
+    def hand_over(self, descriptors: Sequence[int], operation: str, **fields: object) -> None:
+        """Say something that comes with descriptors, which are closed here."""
+        data = encode(operation, **fields)
+        try:
+            sent = socket.send_fds(self._socket, [data], descriptors)
+            self._socket.sendall(data[sent:])
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def receive(self) -> list[dict[str, Any]] | None:
         """Wait for data and return the complete messages in it; None when the other side has gone."""

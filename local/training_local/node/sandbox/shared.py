@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from contextlib import suppress
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
 from training_local.node.sandbox.marks import CLUSTER, CONTAINER, marked
-from training_local.node.sandbox.messages import ContainerSpec, PodSpec, Setup
+from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, PodSpec, Setup
 
 
 class SharedPods:
@@ -33,6 +34,19 @@ class SharedPods:
         child = fork(_die_with_supervisor, spec._replace(env={**spec.env, **marks}), streams)
         self._marks[child.pid] = spec.id
         return child
+
+    def spawn_inside(self, spec: ExecSpec, pid: int, streams: Sequence[int]) -> Child:
+        """Start a further program of a container; it bears the container's mark, so that it ends with it."""
+        marks = {CONTAINER: spec.container, CLUSTER: self._cluster}
+        return fork(_die_with_supervisor, spec._replace(env={**spec.env, **marks}), streams, terminal=spec.terminal)
+
+    def open_terminal(self, pod_id: str) -> Sequence[int]:
+        """Open a terminal: both of its ends."""
+        return os.openpty()
+
+    def open_socket(self, pod_id: str) -> int:
+        """Open a TCP socket."""
+        return socket.socket().detach()
 
     def end(self, pid: int) -> None:
         """Kill what is left of a container whose first process has ended, also what left its session."""

@@ -12,16 +12,18 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, raise_descriptor_limit
 from training_local.node.sandbox.isolated import IsolatedPods, enter_namespaces
-from training_local.node.sandbox.messages import Channel, ContainerSpec, PodSpec, Setup
+from training_local.node.sandbox.messages import Channel, ContainerSpec, ExecSpec, PodSpec, Setup
 from training_local.node.sandbox.shared import SharedPods
 
-_STREAMS = 2
+_OUTPUTS = 2
+_STREAMS = 3
 
 
 class Pods(Protocol):
@@ -35,6 +37,15 @@ class Pods(Protocol):
     def spawn(self, spec: ContainerSpec, streams: Sequence[int]) -> Child:
         """Start a container."""
 
+    def spawn_inside(self, spec: ExecSpec, pid: int, streams: Sequence[int]) -> Child:
+        """Start a further program in the container whose first process is `pid`."""
+
+    def open_terminal(self, pod_id: str) -> Sequence[int]:
+        """Open a terminal for programs of a pod: both of its ends."""
+
+    def open_socket(self, pod_id: str) -> int:
+        """Open a TCP socket of a pod's network."""
+
     def end(self, pid: int) -> None:
         """Kill what is left of a container whose first process has ended."""
 
@@ -46,9 +57,9 @@ class Pods(Protocol):
 
 
 class _Running(NamedTuple):
-    """A container whose process has not been reaped yet."""
+    """A container, or a further program inside one, whose process has not been reaped yet."""
 
-    spec: ContainerSpec
+    spec: ContainerSpec | ExecSpec
     report: int
     """Where its start is reported; -1 once it has been read."""
 
@@ -62,6 +73,7 @@ class Supervisor:
         self._running: dict[int, _Running] = {}
         self._leaving: set[str] = set()
         self._selector = selectors.DefaultSelector()
+        self._nothing = os.open("/dev/null", os.O_RDONLY)
 
     def run(self) -> None:
         """Work until the node hangs up."""
@@ -102,9 +114,17 @@ class Supervisor:
 
     def _do_start(self, **fields: Any) -> None:
         spec = ContainerSpec(**fields)
+        streams = self._channel.take(_OUTPUTS)
+        self._spawn(spec, streams, lambda: self._pods.spawn(spec, (self._nothing, *streams)))
+
+    def _do_exec(self, **fields: Any) -> None:
+        spec = ExecSpec(**fields)
         streams = self._channel.take(_STREAMS)
+        self._spawn(spec, streams, lambda: self._pods.spawn_inside(spec, self._process(spec.container), streams))
+
+    def _spawn(self, spec: ContainerSpec | ExecSpec, streams: Sequence[int], start: Callable[[], Child]) -> None:
         try:
-            child = self._pods.spawn(spec, streams)
+            child = start()
         except (OSError, KeyError) as error:
             self._channel.send("failed", id=spec.id, error=str(error))
             return
@@ -113,6 +133,20 @@ class Supervisor:
                 os.close(descriptor)
         self._running[child.pid] = _Running(spec, child.report)
         self._selector.register(child.report, selectors.EVENT_READ, data=child.pid)
+
+    def _process(self, id: str) -> int:
+        for pid, child in self._running.items():
+            if child.spec.id == id and child.report < 0:
+                return pid
+        raise OSError("the container does not run")
+
+    def _do_open(self, id: str, pod: str, what: str) -> None:
+        try:
+            ends = self._pods.open_terminal(pod) if what == "terminal" else (self._pods.open_socket(pod),)
+        except (OSError, KeyError) as error:
+            self._channel.send("unopened", id=id, error=str(error))
+        else:
+            self._channel.hand_over(ends, "opened", id=id, count=len(ends))
 
     def _do_signal(self, id: str, number: int) -> None:
         for pid, child in self._running.items():
@@ -160,11 +194,19 @@ class Supervisor:
         if self._running[pid].report >= 0:
             self._read_report(pid)
         child = self._running.pop(pid)
-        self._pods.end(pid)
+        if isinstance(child.spec, ContainerSpec):
+            self._pods.end(pid)
+            self._end_programs_of(child.spec.id)
         code = os.waitstatus_to_exitcode(status)
         number = max(0, -code)
         self._channel.send("exited", id=child.spec.id, code=128 + number if number else code, signal=number)
         self._let_go(child.spec.pod)
+
+    def _end_programs_of(self, container: str) -> None:
+        for pid, child in self._running.items():
+            if isinstance(child.spec, ExecSpec) and child.spec.container == container:
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
 
 
 def _serve(channel: Channel, setup: Setup) -> None:

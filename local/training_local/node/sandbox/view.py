@@ -25,6 +25,38 @@ def mount_processes(target: str) -> None:
     syscalls.mount("proc", target, "proc", _TMPFS_FLAGS | syscalls.MS_NOEXEC)
 
 
+_ORDINARY_DEVICES = frozenset({"null", "zero", "full", "random", "urandom", "tty"})
+_ACCELERATORS = ("nvidia", "dri", "kfd", "dxg", "infiniband", "accel", "davinci", "vfio")
+_DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}
+
+
+def private_devices(machine: str) -> None:
+    """Replace `/dev` by one with what container runtimes give and the accelerators; the machine's goes to `machine`."""
+    syscalls.bind("/dev", machine)
+    syscalls.mount("tmpfs", "/dev", "tmpfs", syscalls.MS_NOSUID, "mode=755,size=64k")
+    with os.scandir(machine) as entries:
+        for entry in entries:
+            if entry.name in _ORDINARY_DEVICES or entry.name.startswith(_ACCELERATORS):
+                _make_point(f"/dev/{entry.name}", entry.is_dir())
+                syscalls.bind(entry.path, f"/dev/{entry.name}")
+    for name, destination in _DEVICE_LINKS.items():
+        os.symlink(destination, f"/dev/{name}")
+    for directory in ("pts", "shm"):
+        os.mkdir(f"/dev/{directory}")
+    _make_point("/dev/termination-log", directory=False)
+
+
+def mount_terminals() -> None:
+    """Mount the terminals of a pod, which no other pod sees."""
+    syscalls.mount("devpts", "/dev/pts", "devpts", syscalls.MS_NOSUID | syscalls.MS_NOEXEC, "ptmxmode=666,mode=620")
+
+
 def build_root(at: str) -> None:
     """Replace the root by an empty one in memory in which each top-level entry of the machine is bound.
 
@@ -62,7 +94,9 @@ def _make_point(place: str, directory: bool) -> None:
 class View:
     """The file system of one container while it is put together, inside its own mount namespace."""
 
-    def __init__(self, *, private_root: bool) -> None:
+    def __init__(self, *, private_root: bool, devices: str) -> None:
+        """`devices` is where the machine's `/dev` is to be found."""
+        self._devices = devices
         # Directories whose own entries, and trees whose whole contents, may grow without touching the machine's disk.
         self._fresh = {"/"} if private_root else set()
         self._volumes: set[str] = set()
@@ -70,17 +104,20 @@ class View:
     def show(self, mounts: Sequence[Mount]) -> None:
         """Bind each source at its target, outer targets first."""
         for mount in sorted(mounts, key=lambda m: m.target.count("/")):
-            target = os.path.realpath(mount.target)
-            if not os.path.lexists(mount.source):  # part of a volume in memory, which only exists in here
-                os.makedirs(mount.source)
-            directory = os.path.isdir(mount.source)
+            target, source = os.path.realpath(mount.target), self._source(mount.source)
+            if not os.path.lexists(source):  # part of a volume in memory, which only exists in here
+                os.makedirs(source)
+            directory = os.path.isdir(source)
             if not os.path.lexists(target):
                 self._make(target, directory)
             elif os.path.isdir(target) != directory:
                 kinds = ("a file", "a directory")
                 raise OSError(f"{mount.target} is {kinds[not directory]}, but the volume is {kinds[directory]}")
-            syscalls.bind(mount.source, target, readonly=mount.readonly)
+            syscalls.bind(source, target, readonly=mount.readonly)
             self._volumes.add(target)
+
+    def _source(self, path: str) -> str:
+        return self._devices + path.removeprefix("/dev") if f"{path}/".startswith("/dev/") else path
 
     def hide(self, directory: str, visible: Sequence[str]) -> None:
         """Cover `directory` with an empty one in which only the paths of `visible` exist."""

@@ -1,0 +1,44 @@
+"""The whole local cluster as users start it: `training-operator local up`, with node and operator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.harness.errors import HarnessError
+from e2e.harness.operator import PROGRAM
+from e2e.harness.processes import Child
+
+START_LIMIT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUp:
+    """A running cluster."""
+
+    kubeconfig: Path
+    child: Child
+
+
+@contextmanager
+def local_up(folder: Path, *flags: str) -> Iterator[LocalUp]:
+    """Run the cluster with its files below `folder`; it must then end in good order on SIGTERM."""
+    kubeconfig = folder / "kubeconfig"
+    command: list[str | Path] = [PROGRAM, "local", "up", f"--kubeconfig={kubeconfig}", *flags]
+    child = Child(command, folder / "cluster.log", env={"TRAINING_OPERATOR_STATE": str(folder / "state")})
+    try:
+        deadline = time.monotonic() + START_LIMIT
+        while not kubeconfig.exists():
+            child.check_alive()
+            if time.monotonic() > deadline:
+                raise HarnessError(f"the local cluster did not start:\n{child.output()[-4000:]}")
+            time.sleep(0.05)
+        yield LocalUp(kubeconfig, child)
+    except BaseException:
+        child.kill()
+        raise
+    if (status := child.stop()) not in (0, 128 + 15, 130):
+        raise HarnessError(f"the local cluster ended with status {status}:\n{child.output()[-4000:]}")

@@ -1,0 +1,249 @@
+"""Programs that clients start in running containers, over the protocol of `kubectl exec`."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from unit_tests.local.node.support import Cluster, pod, processes_with
+
+from training_local.apiserver.certificates import server_identity
+from training_local.apiserver.http import serving
+
+TOKEN = "a-token"
+STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
+ALL = {"stdin": "true", "stdout": "true", "stderr": "true"}
+
+
+class Client:
+    """What sends requests over HTTPS."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.session = session
+
+    def url(self, name: str, *command: str, **query: str) -> str:
+        pairs = "&".join(f"{key}={value}" for key, value in query.items())
+        return f"/api/v1/namespaces/default/pods/{name}/exec?" + "&".join([*(f"command={c}" for c in command), pairs])
+
+    @asynccontextmanager
+    async def connected(self, url: str, *protocols: str) -> AsyncIterator[Connection]:
+        async with self.session.ws_connect(url, protocols=protocols or (V5,), max_msg_size=0) as socket:
+            yield Connection(socket)
+
+    async def run(self, name: str, *command: str, protocol: str = V5, **query: str) -> Connection:
+        url = self.url(name, *command, **(query or {"stdout": "true", "stderr": "true"}))
+        async with self.connected(url, protocol) as connection:
+            await connection.until_ended()
+        return connection
+
+
+class Connection:
+    """A client's end of an execution, with all that has come so far."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.socket = socket
+        self.received = {STDOUT: b"", STDERR: b"", ERROR: b""}
+        self.messages: list[bytes] = []
+
+    async def send(self, channel: int, data: bytes) -> None:
+        await self.socket.send_bytes(bytes((channel,)) + data)
+
+    async def receive(self) -> bool:
+        message = await self.socket.receive(timeout=20)
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            return False
+        self.messages.append(message.data)
+        self.received[message.data[0]] += message.data[1:]
+        return True
+
+    async def until(self, text: bytes, channel: int = STDOUT) -> None:
+        while text not in self.received[channel]:
+            assert await self.receive(), self.received
+
+    async def until_ended(self) -> None:
+        while await self.receive():
+            pass
+
+    @property
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.received[ERROR])
+        return found
+
+
+@asynccontextmanager
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    identity = server_identity(["127.0.0.1"])
+    cluster.api.server.attach_node(cluster.node)
+    async with serving(cluster.api.server, identity, TOKEN) as url:
+        trust = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=identity.authority.decode()))
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with aiohttp.ClientSession(url, connector=trust, headers=headers) as session:
+            yield Client(session)
+
+
+async def box(cluster: Cluster, **changes: Any) -> None:
+    container = {"env": [{"name": "GREETING", "value": "hello"}], "workingDir": "/usr", **changes}
+    await cluster.api.create("pods", pod("box", "sleep", "4815", container=container, job="red"))
+    await cluster.api.running("box")
+
+
+async def test_streams_environment_and_exit_status(cluster: Cluster) -> None:
+    await box(cluster)
+    async with client(cluster) as c:
+        ok = await c.run("box", "sh", "-c", "echo $GREETING $HOSTNAME; pwd; echo oops >%262")
+        assert ok.received[STDOUT].decode().split() == ["hello", "box", "/usr"]
+        assert ok.received[STDERR] == b"oops\n"
+        assert ok.status == {"metadata": {}, "status": "Success"}
+        assert ok.messages[0] == bytes((STDOUT,))  # tells the client that it is connected
+        failed = (await c.run("box", "sh", "-c", "exit 3", protocol=V4)).status
+        assert (failed["status"], failed["reason"]) == ("Failure", "NonZeroExitCode")
+        assert failed["details"] == {"causes": [{"reason": "ExitCode", "message": "3"}]}
+        killed = (await c.run("box", "sh", "-c", "kill -9 $$")).status
+        assert killed["details"]["causes"][0]["message"] == "137"
+        missing = (await c.run("box", "nosuch")).status
+        expected = 'error executing command in container: exec: "nosuch": executable file not found in $PATH'
+        assert (missing["code"], missing["message"]) == (500, f"Internal error occurred: {expected}")
+
+
+async def test_bytes_go_both_ways_and_input_ends(cluster: Cluster) -> None:
+    await box(cluster)
+    data = os.urandom(3 << 20)
+    async with client(cluster) as c, c.connected(c.url("box", "cat", **ALL)) as connection:
+        for offset in range(0, len(data), 1 << 16):
+            await connection.send(STDIN, data[offset : offset + (1 << 16)])
+        await connection.send(CLOSE, bytes((STDIN,)))
+        await connection.until_ended()
+        assert connection.received[STDOUT] == data
+        assert connection.status["status"] == "Success"
+        # Input nobody reads must not hold up the end.
+        async with c.connected(c.url("box", "true", **ALL)) as deaf:
+            await deaf.send(STDIN, data[: 1 << 20])
+            await deaf.until_ended()
+            assert deaf.status["status"] == "Success"
+
+
+async def test_a_terminal(cluster: Cluster) -> None:
+    await box(cluster)
+    async with client(cluster) as c, c.connected(c.url("box", "sh", **ALL, tty="true")) as connection:
+        await connection.send(RESIZE, b'{"Width":101,"Height":40}')
+        await connection.send(RESIZE, b'{"Width":1')  # passed over
+        await connection.send(STDIN, b"while stty size; do [ \"$(stty size)\" = '40 101' ] && break; done; tty\n")
+        await connection.until(b"\n/dev/pts/")
+        assert b"40 101\r\n" in connection.received[STDOUT]
+        await connection.send(STDIN, b"echo $TERM; trap 'echo caught; exit 6' INT; cat\n")
+        await connection.until(b"xterm\r\n")
+        await connection.send(STDIN, b"ping\n")
+        await connection.until(b"ping\r\nping\r\n")  # the terminal's echo, and what cat prints
+        await connection.send(STDIN, b"\x03")
+        await connection.until_ended()
+        assert connection.status["details"]["causes"][0]["message"] == "6"
+        assert b"caught" in connection.received[STDOUT]
+
+
+async def test_programs_see_the_container_and_end_with_it(cluster: Cluster) -> None:
+    await box(cluster)
+    async with client(cluster) as c:
+        url = c.url("box", "sh", "-c", "setsid sleep 4817 %26 echo up; wait", stdout="true")
+        async with c.connected(url) as connection:
+            await connection.until(b"up")
+            await cluster.api.delete("box", grace=0)
+            await cluster.api.gone("box")
+            await connection.until_ended()
+    assert not processes_with("sleep 4815")
+    assert not processes_with("sleep 4817")
+
+
+async def test_a_program_of_shared_processes_ends_with_its_container(sandboxed: Cluster) -> None:
+    body = pod("open", "sh", "-c", "until [ -e /dev/shm/end ]; do sleep 0.02; done", shareProcessNamespace=True)
+    body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", "60"]})
+    await sandboxed.api.create("pods", body)
+    await sandboxed.api.running("open")
+    async with client(sandboxed) as c:
+        url = c.url("open", "sh", "-c", "echo up; sleep 4818", container="main", stdout="true")
+        async with c.connected(url) as connection:
+            await connection.until(b"up")
+            await c.run("open", "touch", "/dev/shm/end", container="other", stdout="true")
+            await connection.until_ended()
+            assert connection.status["details"]["causes"][0]["message"] == "137"
+    await sandboxed.api.delete("open", grace=0)
+    await sandboxed.api.gone("open")
+
+
+async def test_inside_the_sandbox(sandboxed: Cluster) -> None:
+    await box(sandboxed)
+    async with client(sandboxed) as c:
+        script = "readlink /proc/1/exe; hostname; ls /proc | grep -c '^[0-9]'; grep -c eth0 /proc/net/dev; ls /dev/pts"
+        said = (await c.run("box", "sh", "-c", script)).received[STDOUT].decode().split()
+        assert said[0].endswith("sleep") or said[0].endswith("busybox") or "coreutils" in said[0]
+        assert (said[1], said[3], said[4:]) == ("box", "1", ["ptmx"])
+        assert int(said[2]) <= 5
+        mounting = await c.run("box", "sh", "-c", "mount -t tmpfs none /mnt; grep NoNewPrivs /proc/self/status")
+        assert mounting.received[STDOUT].split()[-1] == b"1"
+        assert mounting.received[STDERR]
+
+
+async def refused(c: Client, url: str, *protocols: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", **headers}
+    offered = {"Sec-WebSocket-Protocol": ", ".join(protocols), "Sec-WebSocket-Version": "13"}
+    wanted = {key: value for key, value in {**upgrade, **offered}.items() if value}
+    async with c.session.request(method, url, headers=wanted) as answer:
+        status = await answer.json()
+        assert status["kind"] == "Status"
+        return answer.status, status["message"]
+
+
+async def test_refusals_before_the_upgrade(on_host: Cluster) -> None:
+    await box(on_host)
+    await on_host.run("over", "true")
+    async with client(on_host) as c:
+        ok, wanted = c.url("box", "true", stdout="true"), {"stdout": "true"}
+        for url, expected in (
+            (c.url("nobody", "true", **wanted), (404, 'pods "nobody" not found')),
+            (c.url("box", "true", container="x", **wanted), (400, "container x is not valid for pod box")),
+            (c.url("box", "true"), (400, "you must specify at least 1 of stdin, stdout, stderr")),
+        ):
+            assert await refused(c, url, V4) == expected
+        assert (await refused(c, c.url("box", **wanted), V4))[0] == 400
+        assert await refused(c, ok, Upgrade="", Connection="") == (400, "Upgrade request required")
+        assert await refused(c, ok, method="POST", Upgrade="", Connection="") == (400, "Upgrade request required")
+        spdy = await refused(c, ok, method="POST", Upgrade="SPDY/3.1")
+        assert spdy[0] == 400
+        assert "over WebSocket only" in spdy[1]
+        assert "unable to negotiate" in (await refused(c, ok, "v3.channel.k8s.io"))[1]
+        gone = 'Internal error occurred: unable to upgrade connection: container not found ("main")'
+        assert await refused(c, c.url("over", "true", **wanted), V4) == (500, gone)
+        assert (await c.run("over", "true")).status["message"] == gone
+        async with c.session.get(ok, headers={"Authorization": "Bearer no"}) as answer:
+            assert answer.status == 401
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def test_a_client_that_leaves_takes_its_streams_and_not_its_program(on_host: Cluster) -> None:
+    await box(on_host)
+    async with client(on_host) as c:
+        await c.run("box", "true")
+        before = open_descriptors()
+        script = "echo up; cat; echo end > $TMPDIR/end"
+        async with c.connected(c.url("box", "sh", "-c", script, **ALL)) as connection:
+            await connection.until(b"up")
+        waiting = await c.run("box", "sh", "-c", "until [ -e $TMPDIR/end ]; do sleep 0.02; done")
+        assert waiting.status["status"] == "Success"
+        assert open_descriptors() <= before
+
+
+async def test_a_server_that_leaves_ends_its_connections(on_host: Cluster) -> None:
+    await box(on_host)
+    async with AsyncExitStack() as connections, client(on_host) as c:
+        url = c.url("box", "sh", "-c", "echo up; exec sleep 60", **ALL)
+        connection = await connections.enter_async_context(c.connected(url))
+        await connection.until(b"up")
