@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from training_local.apiserver.resource_types import NameStyle
 
@@ -14,7 +15,16 @@ _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = rf"({_QUALIFIED})?"
 _ENDS = "must start and end with an alphanumeric character"
 
+Check = Callable[[str], list[str]]
 
+
+def remembered(check: Check) -> Check:
+    """Keep what `check` said of a text: the same keys, values and names come with every object of a job."""
+    known = lru_cache(maxsize=8192)(lambda text: tuple(check(text)))
+    return lambda text: list(known(text))
+
+
+@remembered
 def label(text: str) -> list[str]:
     """RFC 1123 label."""
     rule = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS}"
@@ -23,12 +33,14 @@ def label(text: str) -> list[str]:
     return _long(text, 63) + _shape(text, _LABEL, rule, "my-name", "123-abc")
 
 
+@remembered
 def subdomain(text: str) -> list[str]:
     """RFC 1123 subdomain."""
     rule = f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS}"
     return _long(text, 253) + _shape(text, _SUBDOMAIN, rule, "example.com")
 
 
+@remembered
 def label_1035(text: str) -> list[str]:
     """RFC 1035 label."""
     rule = (
@@ -45,7 +57,7 @@ def path_segment(text: str) -> list[str]:
     return [f"may not contain '{char}'" for char in "/%" if char in text]
 
 
-STYLES: Mapping[NameStyle, Callable[[str], list[str]]] = {
+STYLES: Mapping[NameStyle, Check] = {
     "label": label,
     "label1035": label_1035,
     "path-segment": path_segment,
@@ -53,6 +65,7 @@ STYLES: Mapping[NameStyle, Callable[[str], list[str]]] = {
 }
 
 
+@remembered
 def qualified_name(text: str) -> list[str]:
     """Key of a label or annotation: a name, with a domain and a slash before it if need be."""
     name_rule = f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}"
@@ -70,6 +83,7 @@ def qualified_name(text: str) -> list[str]:
     return problems + [f"name part {problem}" for problem in _shape(name, _QUALIFIED, name_rule, *examples)]
 
 
+@remembered
 def label_value(text: str) -> list[str]:
     """Value of a label."""
     rule = f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}"

@@ -27,6 +27,11 @@ def parse(text: str) -> Fraction:
     return _parse(text)[0]
 
 
+def is_positive(text: str) -> bool:
+    """Tell whether a quantity is more than nothing."""
+    return parse(text).numerator > 0
+
+
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """Return the form in which the real server stores a quantity; raise `ValueError` for anything else."""

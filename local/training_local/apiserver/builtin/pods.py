@@ -42,10 +42,11 @@ def quality_of_service(spec: Json) -> str:
     for container in all_containers(spec):
         for kind, total in totals.items():
             for name, amount in container["resources"].get(kind, {}).items():
-                if name in ("cpu", "memory") and (value := quantity.parse(amount)) > 0:
-                    total[name] = total.get(name, Fraction()) + value
+                if name in ("cpu", "memory") and quantity.is_positive(amount):
+                    value = quantity.parse(amount)
+                    total[name] = total[name] + value if name in total else value
         limits = container["resources"].get("limits", {})
-        guaranteed = guaranteed and all(quantity.parse(limits.get(name, "0")) > 0 for name in ("cpu", "memory"))
+        guaranteed = guaranteed and all(quantity.is_positive(limits.get(name, "0")) for name in ("cpu", "memory"))
     if not totals["requests"] and not totals["limits"]:
         return "BestEffort"
     return "Guaranteed" if guaranteed and totals["requests"] == totals["limits"] else "Burstable"

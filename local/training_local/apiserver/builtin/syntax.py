@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from training_local.apiserver.names import remembered
+
 _KEY = "[-._a-zA-Z0-9]+"
 
 
@@ -22,6 +24,7 @@ def data_key(text: str) -> list[str]:
     return found
 
 
+@remembered
 def environment_name(text: str) -> list[str]:
     """Name of an environment variable: anything printable in ASCII but the equals sign."""
     if all(" " <= char <= "~" and char != "=" for char in text):
@@ -29,6 +32,7 @@ def environment_name(text: str) -> list[str]:
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 
 
+@remembered
 def port_name(text: str) -> list[str]:
     """Name of a port (IANA service name)."""
     found = ["must be no more than 15 characters"] if len(text) > 15 else []
