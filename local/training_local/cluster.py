@@ -33,6 +33,7 @@ from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import HOST_MODE, examine
 from training_local.registry import Claim, ClusterRecord, claimed, random_name, state_folder
+from training_local.sweep import remove_tree
 from training_operator.app import App
 from training_operator.kube.transport import MERGE_PATCH, Request, Transport
 from training_operator.settings import Settings
@@ -118,6 +119,7 @@ class LocalCluster:
         await stack.enter_async_context(api.running())
         self.transport = InMemoryTransport(api)
         await self._put_definitions()
+        await self._remove_old_logs()
         node = Node(TransportApi(self.transport, NODE), self._node_config(claim, mode))
         api.attach_node(node)
         await stack.enter_async_context(_running(node.run()))
@@ -128,13 +130,12 @@ class LocalCluster:
         await self._serve(stack, api, identity, claim, mode)
 
     def _node_config(self, claim: Claim, mode: str) -> NodeConfig:
-        data = self._options.data
         return NodeConfig(
             claim.folder / "node",
             mode,
             NODE,
             self._python,
-            logs=data.absolute() / "logs" if data else None,
+            logs=self._logs,
             hidden=state_folder(),
             cluster=claim.id,
         )
@@ -172,6 +173,21 @@ class LocalCluster:
             raise BadInput(f"--sandbox netns: {diagnosis.refusal}; try --sandbox auto")
         self.sandbox_notes = diagnosis.sentences()
         return diagnosis.mode
+
+    async def _remove_old_logs(self) -> None:
+        """Remove the logs of pods that an earlier cluster with the same data had deleted."""
+        folder = self._logs
+        if folder is None or not folder.is_dir():
+            return
+        answer = await self.transport.request(Request("GET", "/api/v1/pods"))
+        kept = {pod["metadata"]["uid"] for pod in json.loads(answer.body)["items"]}
+        for each in folder.iterdir():
+            if each.name.rpartition("_")[2] not in kept:
+                remove_tree(each)
+
+    @property
+    def _logs(self) -> Path | None:
+        return self._options.data.absolute() / "logs" if self._options.data else None
 
     async def _put_definitions(self) -> None:
         """Create the definitions of all kinds, or bring those that are kept up to date."""
