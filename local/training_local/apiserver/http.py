@@ -126,7 +126,7 @@ async def serving(
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, ssl_context=_tls(identity))
+        site = web.TCPSite(runner, host, port, ssl_context=tls(identity))
         await site.start()
         bound = runner.addresses[0][1]
         yield f"https://[{host}]:{bound}" if ":" in host else f"https://{host}:{bound}"
@@ -135,7 +135,8 @@ async def serving(
         await runner.cleanup()
 
 
-def _tls(identity: ServerIdentity) -> ssl.SSLContext:
+def tls(identity: ServerIdentity) -> ssl.SSLContext:
+    """Return what a server needs to show `identity`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # The standard library reads keys from files only; these have no name that a killed process could leave behind.
     with tempfile.TemporaryFile() as certificate, tempfile.TemporaryFile() as key:
