@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from training_api.registry import KINDS
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Transport
 
 Json = dict[str, Any]
@@ -29,8 +30,11 @@ class Api:
         "ResourceQuota": ("/api/v1", "resourcequotas"),
         "Lease": ("/apis/coordination.k8s.io/v1", "leases"),
         "HorizontalPodAutoscaler": ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
-        "PyTorchJob": ("/apis/kubeflow.org/v1", "pytorchjobs"),
-        "JAXJob": ("/apis/kubeflow.org/v1", "jaxjobs"),
+        "ConfigMap": ("/api/v1", "configmaps"),
+        "ServiceAccount": ("/api/v1", "serviceaccounts"),
+        "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles"),
+        "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+        **{info.kind: ("/apis/kubeflow.org/v1", info.plural) for info in KINDS.values()},
     }
 
     def __init__(self, transport: Transport) -> None:

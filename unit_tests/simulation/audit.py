@@ -6,8 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from training_api.constants import REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
+from training_api.registry import KINDS
 
-JOBS = ("pytorchjobs", "jaxjobs")
+JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")
 TWIN = "test/twin"
 """Annotation of pods that a test put beside others of the same index."""

@@ -14,11 +14,12 @@ from typing import Any
 
 import yaml
 from unit_tests.simulation.api import Api, Json
-from unit_tests.simulation.audit import Audit
+from unit_tests.simulation.audit import JOBS, Audit
 from unit_tests.simulation.faults import Faults, FaultyTransport
 from unit_tests.simulation.kubelet import Kubelet
 from unit_tests.simulation.process import SETTINGS, Process
 
+from training_api.registry import KINDS
 from training_controllers.engine.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.resource_types import ResourceType
@@ -99,7 +100,7 @@ class Cluster:
             self.audit.complaints.append(f"{identity} sent {request.method} {request.path} while {holder!r} leads")
 
     def _observe(self, key: StoreKey, change: Change) -> None:
-        if key[1] in ("pods", "pytorchjobs", "jaxjobs"):
+        if key[1] in ("pods", *JOBS):
             self.audit.saw(key[1], change.type, change.new_object)
 
 
@@ -134,8 +135,8 @@ async def _serve(server: ApiServer) -> None:
 
 @cache
 def job_types(prunes: bool, checks: bool) -> Sequence[ResourceType]:
-    """The resource types of the kinds that have a controller, from the shipped CRDs."""
-    definitions = [_definition(plural) for plural in ("pytorchjobs", "jaxjobs")]
+    """The resource types of all kinds, from the shipped CRDs."""
+    definitions = [_definition(info.plural) for info in KINDS.values()]
     if prunes:
         definitions = [without_extensions(definition) for definition in definitions]
     if not checks:

@@ -36,6 +36,17 @@ def jax(name: str = "jx", *, workers: int = 2, policy: str = "OnFailure", **run:
     }
 
 
+def mpi(name: str = "mp", *, workers: int = 2, policy: str = "Never", **run: Any) -> Json:
+    """An MPIJob; `run` is its run policy."""
+    specs = {"Launcher": replica("main", 1, policy), "Worker": replica("main", workers, policy)}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "MPIJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "mpiReplicaSpecs": specs},
+    }
+
+
 def conditions(job: Json) -> dict[str, str]:
     """Condition type -> status, in the order in which they are stored."""
     return {c["type"]: c["status"] for c in job.get("status", {}).get("conditions", [])}
