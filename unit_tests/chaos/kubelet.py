@@ -56,4 +56,4 @@ class ScriptedKubelet(Kubelet):
 def slot_of(pod: Json) -> Slot:
     """The place of a pod in its job."""
     labels = pod["metadata"]["labels"]
-    return labels[JOB_NAME_LABEL], labels[REPLICA_TYPE_LABEL], int(labels[REPLICA_INDEX_LABEL])
+    return labels[JOB_NAME_LABEL], labels[REPLICA_TYPE_LABEL], int(labels.get(REPLICA_INDEX_LABEL, 0))

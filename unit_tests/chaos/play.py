@@ -215,10 +215,11 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
     services = [each for each in await world.services() if each.startswith(f"{name}-")]
     job = await world.api.get(wanted["kind"], name)
     if job is None:
-        return {"gone": True, "pods": len(pods), "services": services}
+        return {"gone": True, "pods": len(pods), "services": services, "others": await _others(world, name)}
     conditions = job.get("status", {}).get("conditions", [])
     summary: Summary = {
         "services": services,
+        "others": await _others(world, name),
         "live": [p["metadata"]["name"] for p in pods if is_live(p) and not is_twin(p)],
     }
     for condition in conditions:
@@ -233,6 +234,13 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
         "counters": {key: counters.get(key, 0) for key in ("active", "succeeded", "failed", "completedIndexes")},
         "uncounted": 0 if name in scenario.interrupted else len(failures) - counters.get("restarts", 0),
     }
+
+
+async def _others(world: Cluster, job: str) -> list[str]:
+    """What a job has beside pods and services."""
+    kinds = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding")
+    found = [(kind, each["metadata"]["name"]) for kind in kinds for each in await world.api.list(kind)]
+    return [f"{kind} {name}" for kind, name in found if name.startswith(f"{job}-")]
 
 
 def _differences(truth: Played, seen: dict[str, Summary]) -> list[str]:

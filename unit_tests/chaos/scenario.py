@@ -6,7 +6,9 @@ import random
 from dataclasses import dataclass, field
 
 from unit_tests.simulation.api import Json
-from unit_tests.simulation.jobs import jax, pytorch
+from unit_tests.simulation.jobs import jax, mpi, paddle, pytorch
+
+from training_api.registry import KINDS
 
 Slot = tuple[str, str, int]
 """Job, replica type in lower case, index."""
@@ -56,16 +58,23 @@ def draw(seed: int) -> Scenario:
 def _draw_job(scenario: Scenario, rng: random.Random, name: str) -> None:
     workers, policy = rng.randint(1, 3), rng.choice(["OnFailure", "ExitCode", "Never"])
     run = {"cleanPodPolicy": rng.choice(["All", "Running", "None"])}
-    master = rng.random() < 0.3
-    job = pytorch(name, workers=workers, policy=policy, master=master, **run) if rng.random() < 0.5 or master else None
-    job = job or jax(name, workers=workers, policy=policy, **run)
+    kind, master = rng.choice(["jax", "pytorch", "pytorch", "paddle", "mpi"]), ""
+    if kind == "mpi":
+        master, policy = "launcher", "Never" if policy == "OnFailure" else policy
+        job = mpi(name, workers=workers, policy=policy, **run)
+    elif kind == "jax":
+        job = jax(name, workers=workers, policy=policy, **run)
+    else:
+        master = "master" if rng.random() < 0.5 else ""
+        make = pytorch if kind == "pytorch" else paddle
+        job = make(name, workers=workers, policy=policy, master=bool(master), **run)
     scenario.jobs.append(job)
     for index in range(workers):
         scenario.exits[name, "worker", index] = _draw_exits(rng, policy)
     if master:
         # Its success ends the job, whatever the workers do at that moment.
         scenario.timely.add(name)
-        scenario.exits[name, "master", 0] = _draw_exits(rng, policy)
+        scenario.exits[name, master, 0] = _draw_exits(rng, policy)
     fails = False
     codes = [code for slot, codes in scenario.exits.items() if slot[0] == name for code in codes]
     if (any(code < 128 for code in codes) and policy == "ExitCode") or (codes and policy == "Never"):
@@ -103,7 +112,7 @@ def _draw_actions(scenario: Scenario, rng: random.Random, job: Json) -> None:
         # What the replicas that go have done by then is a matter of time.
         scenario.timely.add(name)
         scenario.interrupted.add(name)
-        field_name = "pytorchReplicaSpecs" if kind == "PyTorchJob" else "jaxReplicaSpecs"
+        field_name = KINDS[kind].replica_field
         for delay, workers in ((0.0, 1), (rng.uniform(1, 10), 3)):
             act(delay, {"spec": {field_name: {"Worker": {"replicas": workers}}}})
     elif choice < 0.35:

@@ -143,12 +143,15 @@ class World:
     writes: int = 0
     again_after: float | None = None
 
+    own_framework: Framework | None = None
+    """Of a kind that only the test knows."""
+
     @property
     def framework(self) -> Framework:
-        return framework_of(self.kind)
+        return self.own_framework or framework_of(self.kind)
 
     def snapshot(self) -> Snapshot:
-        job = replace(load(self.kind, self.stored), status=self.status)
+        job = replace(with_defaults(decode_job(self.framework.info, self.stored)), status=self.status)
         return Snapshot(
             job=job,
             pods=tuple(self.pods.values()),
@@ -239,7 +242,7 @@ class World:
             for counters in wire.get("replicaStatuses", {}).values():
                 for extension in ("restarts", "ready", "completedIndexes"):
                     counters.pop(extension, None)
-        self.status = decode_job(KINDS[self.kind], {**self.stored, "status": wire}).status
+        self.status = decode_job(self.framework.info, {**self.stored, "status": wire}).status
 
     def _accompany(self, plan: Plan) -> None:
         for change in plan.companions:

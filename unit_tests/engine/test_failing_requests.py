@@ -238,6 +238,19 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
         assert await world.events("FailedCreatePod") == []
 
 
+async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
+    async with cluster() as world:
+        spec = {"containers": [{"name": "a", "image": "b"}]}
+        foreign: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pt-worker-0"}, "spec": spec}
+        await world.api.create(foreign)
+        world.operator()
+        await world.api.create(pytorch(workers=1))
+        await asyncio.sleep(3)
+        await world.kubelet.ended("pt-master-0")
+        await asyncio.sleep(1000)  # a job that is looked at without end is an error of the virtual clock
+        assert conditions(await world.job("PyTorchJob", "pt"))["Succeeded"] == "True"
+
+
 async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
     async with cluster() as world:
         process = world.operator()

@@ -36,6 +36,19 @@ def jax(name: str = "jx", *, workers: int = 2, policy: str = "OnFailure", **run:
     }
 
 
+def paddle(name: str = "pd", *, workers: int = 2, policy: str = "OnFailure", master: bool = False, **run: Any) -> Json:
+    """A PaddleJob; `run` is its run policy."""
+    specs = {"Worker": replica("paddle", workers, policy)}
+    if master:
+        specs["Master"] = replica("paddle", 1, policy)
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PaddleJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "paddleReplicaSpecs": specs},
+    }
+
+
 def mpi(name: str = "mp", *, workers: int = 2, policy: str = "Never", **run: Any) -> Json:
     """An MPIJob; `run` is its run policy."""
     specs = {"Launcher": replica("main", 1, policy), "Worker": replica("main", workers, policy)}

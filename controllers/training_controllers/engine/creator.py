@@ -108,7 +108,7 @@ class Creator:
     async def _create(self, target: Target, sort: _Sort[R], what: str, outcome: Outcome, wanted: _Wanted) -> bool:
         """Create one object; whether that went well enough to go on."""
         name = replica_name(target.job, wanted.slot)
-        if target.memory.is_taken((sort.noun, name), self._world.monotonic()):
+        if (sort.noun, name) in target.memory.taken:
             return True
         uid = target.uid
         self._expectations.expect_creation(uid, sort.record, name)

@@ -25,7 +25,7 @@ class Keeper:
 
     async def _change(self, target: Target, change: CompanionChange) -> None:
         now, memory, what = self._world.monotonic, target.memory, f"{change.kind} {change.name}"
-        if not memory.may_try(what, now()) or memory.is_taken((change.kind, change.name), now()):
+        if not memory.may_try(what, now()) or (change.kind, change.name) in memory.taken:
             return
         outcome = Outcome()
         try:

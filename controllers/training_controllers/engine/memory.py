@@ -47,6 +47,8 @@ class JobMemory:
     """What waits to be tried again, by sort of request."""
     taken: dict[tuple[str, str], float] = field(default_factory=dict)
     """Sort and name of objects whose names others have, and when to look again."""
+    _due: set[str] = field(default_factory=set)
+    """What could have been tried again since the present look began, and has not been yet."""
     generation: int = 0
     status: JobStatus | None = None
     """The last status written, if the CRD cannot store all of it."""
@@ -60,12 +62,14 @@ class JobMemory:
             del self.announced[next(iter(self.announced))]
         return True
 
-    def begin(self, generation: int) -> None:
+    def begin(self, generation: int, now: float) -> None:
         """Begin a look at the job; a changed spec may mend what failed, so it is tried at once."""
         if generation != self.generation:
             self.generation = generation
             self.retries.clear()
             self.taken.clear()
+        self.taken = {key: moment for key, moment in self.taken.items() if moment > now}
+        self._due = {what for what, retry in self.retries.items() if retry.due <= now}
 
     def may_try(self, what: str, now: float) -> bool:
         """Whether requests of this sort may be sent, because the last ones went well or are long enough ago."""
@@ -74,20 +78,20 @@ class JobMemory:
 
     def tried(self, what: str, now: float, outcome: Outcome) -> None:
         """Note how requests of this sort went."""
+        self._due.discard(what)
         if outcome.failed:
             self.retries.setdefault(what, Retry(now)).failed(now, outcome.retry_after)
         else:
             self.retries.pop(what, None)
 
-    def is_taken(self, key: tuple[str, str], now: float) -> bool:
-        """Whether the name was found to be somebody else's a short while ago."""
-        if self.taken.get(key, now) > now:
-            return True
-        self.taken.pop(key, None)
-        return False
-
     def wait(self, now: float) -> float | None:
-        """Seconds until something is to be tried again; None if nothing is."""
+        """End a look: seconds until something is to be tried again; None if nothing is.
+
+        What was due and has not been tried is not wanted any more, and must not bring about one look after the other.
+        """
+        for what in self._due:
+            self.retries.pop(what, None)
+        self._due.clear()
         moments = [*(retry.due for retry in self.retries.values()), *self.taken.values()]
         return max(min(moments) - now, 0.0) if moments else None
 

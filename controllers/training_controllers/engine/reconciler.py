@@ -66,7 +66,7 @@ class JobReconciler:
             self._refuse(record, memory, loaded.problem)
         if job is None or loaded.problem:
             return None
-        memory.begin(job.metadata.generation)
+        memory.begin(job.metadata.generation, self._world.monotonic())
         return Target(record, job, memory)
 
     def _forget_predecessor(self, key: JobKey, record: JobRecord | None) -> None:
