@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -29,8 +29,8 @@ class JobFollower:
         self._stored: dict[str, Any] = {}
         self._replicas: dict[str, Replica] = {}
 
-    async def changes(self) -> AsyncIterator[JobProgress]:
-        """Yield the progress after each change, until the job has ended or is gone; the last one is the end."""
+    async def until_end(self, changed: Callable[[JobProgress], None]) -> None:
+        """Tell `changed` the progress after each change, until the job has ended or is gone: that one is the last."""
         pods = f"/api/v1/namespaces/{self.job.namespace}/pods"
         named = {"fieldSelector": f"metadata.name={self.job.name}"}
         async with asyncio.TaskGroup() as tasks:
@@ -42,7 +42,7 @@ class JobFollower:
                 await self._changed.wait()
                 await asyncio.sleep(COALESCE)
                 self._changed.clear()
-                yield self.progress
+                changed(self.progress)
                 if self.progress.outcome or self.progress.gone:
                     break
             for task in watches:

@@ -122,8 +122,7 @@ async def _show(follower: JobFollower, view: View, since: datetime, cluster: Loc
                 poll_usage(cluster.transport, follower.job, view.usage),
             )
             running = [tasks.create_task(work) for work in background]
-            async for progress in follower.changes():
-                view.progress(progress)
+            await follower.until_end(view.progress)
             await follower.logs.drain()
             for task in running:
                 task.cancel()
