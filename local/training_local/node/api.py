@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
+from training_api.constants import API_VERSION
+from training_api.registry import KINDS
 from training_local.node.podspec import Metadata, Wire
 from training_local.node.ports import Change
 from training_local.node.status import timestamp
@@ -108,6 +110,16 @@ class TransportApi:
         """Read a config map or secret; None if there is none."""
         answer = await self._transport.request(Request("GET", _path(plural, namespace, name)))
         return None if answer.status == _NOT_FOUND else _content(Request("GET", _path(plural, namespace, name)), answer)
+
+    async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
+        """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
+        for owner in pod.owner_references:
+            if owner.controller and owner.api_version == API_VERSION and owner.kind in KINDS:
+                jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{KINDS[owner.kind].plural}"
+                request = Request("GET", f"{jobs}/{quote(owner.name, safe='')}")
+                found = await self._send(request, accepted=(_NOT_FOUND,))
+                return (found.get("metadata") or {}).get("annotations") or {}
+        return {}
 
     async def services(self, namespace: str) -> list[Wire]:
         """Read the services of a namespace as they are now."""

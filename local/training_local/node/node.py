@@ -21,11 +21,11 @@ from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.node import status, tools, usage
-from training_local.node.container import Backoff
+from training_local.node.container import RUNTIME, Backoff
 from training_local.node.hosts import Service
 from training_local.node.logs import LogLimits, LogReader, attempts
 from training_local.node.network import Network
-from training_local.node.pod import HOST_IP, PodWorker, Surroundings
+from training_local.node.pod import PodWorker
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import Change, NodeApi
 from training_local.node.programs import converse
@@ -34,6 +34,7 @@ from training_local.node.retry import persistently
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
+from training_local.node.surroundings import HOST_IP, Surroundings
 from training_local.node.volumes import VolumeError, safe_name
 
 _log = structlog.get_logger(__name__)
@@ -275,7 +276,7 @@ def _node_object(name: str, capacity: Mapping[str, Fraction]) -> Wire:
             "nodeInfo": {
                 "architecture": machine,
                 "bootID": "",
-                "containerRuntimeVersion": "process://1",
+                "containerRuntimeVersion": f"{RUNTIME}://1",
                 "kernelVersion": platform.release(),
                 "kubeProxyVersion": "",
                 "kubeletVersion": "v1.34.0",

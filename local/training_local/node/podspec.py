@@ -115,6 +115,8 @@ class Container(_Struct, frozen=True):
     readiness_probe: Wire | None = None
     startup_probe: Wire | None = None
     lifecycle: Wire | None = None
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
     security_context: Wire | None = None
 
 
@@ -150,6 +152,9 @@ class OwnerReference(_Struct, frozen=True):
 
     uid: str
     controller: bool = False
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class Metadata(_Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -26,6 +26,10 @@ class NodeApi(Protocol):
 
     async def get(self, plural: str, namespace: str, name: str) -> Wire | None:
         """Read a config map or secret; None if there is none."""
+        ...
+
+    async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
+        """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
         ...
 
     async def services(self, namespace: str) -> list[Wire]:
