@@ -15,7 +15,7 @@ from urllib.parse import quote
 from training_api.constants import API_VERSION
 from training_api.registry import KINDS
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.ports import Change
+from training_local.node.ports import Change, Followed
 from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
@@ -51,7 +51,7 @@ class TransportApi:
         self._node_name = node_name
         self._counts: OrderedDict[str, int] = OrderedDict()
 
-    async def follow(self, plural: Literal["pods", "services"]) -> AsyncIterator[Change]:
+    async def follow(self, plural: Followed) -> AsyncIterator[Change]:
         """Yield every object there is, then every change, for ever; lost connections are made up for."""
         known: dict[str, Wire] = {}
         version = ""
@@ -171,7 +171,7 @@ class TransportApi:
             request = _body("PATCH", _path("events", pod.namespace, name), patch, MERGE_PATCH)
             await self._send(request, accepted=(_NOT_FOUND,))
             return
-        component = "default-scheduler" if reason == "Scheduled" else "kubelet"
+        component = "default-scheduler" if reason in ("Scheduled", "FailedScheduling") else "kubelet"
         event = {
             "apiVersion": "v1",
             "kind": "Event",

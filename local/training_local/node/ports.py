@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 
 from training_local.node.podspec import Metadata, Wire
 
+Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims"]
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -20,7 +22,7 @@ class Change:
 class NodeApi(Protocol):
     """The API server as a node uses it. Methods raise `OSError` when it cannot be reached."""
 
-    def follow(self, plural: Literal["pods", "services"]) -> AsyncIterator[Change]:
+    def follow(self, plural: Followed) -> AsyncIterator[Change]:
         """Yield every object there is, then every change, for ever; lost connections are made up for."""
         ...
 
