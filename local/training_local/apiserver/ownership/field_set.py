@@ -82,7 +82,7 @@ class FieldSet:
             yield from self.children[element].paths((*above, element))
 
     def __bool__(self) -> bool:
-        return bool(self.members) or any(self.children.values())
+        return bool(self.members or self.children)
 
     def __contains__(self, path: Path) -> bool:
         place = self
@@ -119,6 +119,8 @@ class FieldSet:
 
     def without_trees(self, other: FieldSet) -> FieldSet:
         """Return the paths that are neither in `other` nor below a path of `other`."""
+        if not other:
+            return self
         children = (
             (element, child.without_trees(other.below(element)))
             for element, child in self.children.items()
