@@ -291,7 +291,7 @@ def prove(mode: str, kills: int, interrupts: int, deletions: int, seed: int) -> 
         proof = Proof(mode, rng, folder)
         proof.sweep()
         for number in range(kills):
-            running = number % 4 >= 2
+            running = number % 4 in (1, 2)
             proof.kill(number % 2 == 1, running, rng.uniform(0.0, 1.0) if running else rng.uniform(0.1, 3.0))
         for number in range(interrupts):
             proof.interrupt((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3], rng.uniform(0.1, 3.0))

@@ -8,10 +8,12 @@ import os
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +181,29 @@ def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(state: Path, tmp
     assert after["status"]["containerStatuses"][0]["restartCount"] == 1
     assert local("down")[1].endswith(f"Ended default. Its objects are in {data}.\n")
     assert saved.exists(), "processes are asked to end before they are killed"
+    assert "running" in stored_state(data, "saver-master-0"), "the next cluster must find it as if it had been killed"
     (logs,) = (data / "logs").glob("default_little-master-0_*/pytorch")
     assert "up" in (logs / "0.log").read_text()
     assert "done" in (logs / "1.log").read_text()
+
+
+def stored_state(data: Path, pod: str) -> dict[str, Any]:
+    with closing(sqlite3.connect(data / "state.sqlite")) as database:
+        query = "SELECT json FROM objects WHERE plural = 'pods' AND name = ?"
+        (text,) = database.execute(query, (pod,)).fetchone()
+    state: dict[str, Any] = json.loads(text)["status"]["containerStatuses"][0]["state"]
+    return state
+
+
+@needs_namespaces
+def test_pods_do_not_see_the_token(state: Path, tmp_path: Path) -> None:
+    files = f"[p.name for p in pathlib.Path({str(state)!r}).rglob('*') if p.is_file()]"
+    script = f"import pathlib; print({{'nslookup', 'kubeconfig', 'cluster.json', 'lock'}}.intersection({files}))"
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(training(script)))
+    status, out, _ = local("run", "--sandbox", "netns", "--json", str(file))
+    assert status == 0
+    assert "{'nslookup'}" in out  # what a pod needs of the folder is there, and nothing else
 
 
 def test_a_second_interrupt_ends_at_once(state: Path) -> None:
