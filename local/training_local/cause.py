@@ -35,7 +35,8 @@ class Failure:
         """Which replica and container, and what became of it."""
         kind = "init container" if self.init else "container"
         which = f", {kind} {self.container}" if self.container else ""
-        return f"{self.replica.short_name} (pod {self.replica.pod}{which}) {self.ending.sentence}"
+        again = f", after {self.attempt} restart{'s' if self.attempt > 1 else ''}" if self.attempt else ""
+        return f"{self.replica.short_name} (pod {self.replica.pod}{which}) {self.ending.sentence}{again}"
 
 
 @dataclass(frozen=True, slots=True)

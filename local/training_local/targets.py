@@ -83,19 +83,20 @@ def chosen(text: str | None, there: Contents) -> JobRef | PodRef:
     Raises `BadInput` saying what there is if nothing or more than one thing has the name.
     """
     if text is None:
-        return _only(there.jobs, "no name is given", "job", there)
+        return _only(there.jobs, "there is no job", "there are several jobs", there)
+    several = f"there are several {text}"
     kind, _, name = text.rpartition("/")
     if kind in POD_WORDS:
-        return _only([p for p in there.pods if p.replica.pod == name], f"{text} does not exist", text, there)
+        return _only([p for p in there.pods if p.replica.pod == name], f"{text} does not exist", several, there)
     if info := _kind(kind):
         return _only(
-            [j for j in there.jobs if j.info is info and j.name == name], f"{text} does not exist", text, there
+            [j for j in there.jobs if j.info is info and j.name == name], f"{text} does not exist", several, there
         )
     if kind:
         return chosen_pod(text, there)
     jobs = [job for job in there.jobs if job.name == name]
     found: Sequence[JobRef | PodRef] = jobs or _pods_called(name, there)
-    return _only(found, f"there is no job or pod {text}", text, there)
+    return _only(found, f"there is no job or pod {text}", several, there)
 
 
 def chosen_pod(text: str, there: Contents) -> PodRef:
@@ -105,7 +106,8 @@ def chosen_pod(text: str, there: Contents) -> PodRef:
     if job and job not in POD_WORDS:
         wanted = Contents((), [p for p in there.pods if p.job is not None and p.job.name == job])
     missing = f"there is no pod {name}{f' of job {job}' if wanted is not there else ''}"
-    found = _only(_pods_called(name, wanted), missing, text, Contents((), wanted.pods or there.pods))
+    pods = Contents((), wanted.pods or there.pods)
+    found = _only(_pods_called(name, wanted), missing, f"there are several pods {text}", pods)
     assert isinstance(found, PodRef)
     return found
 
@@ -121,11 +123,11 @@ def _kind(word: str) -> KindInfo | None:
     return next((i for i in KINDS.values() if folded in {i.singular, i.plural, *i.short_names}), None)
 
 
-def _only(found: Sequence[JobRef | PodRef], missing: str, text: str, there: Contents) -> JobRef | PodRef:
+def _only(found: Sequence[JobRef | PodRef], missing: str, several: str, there: Contents) -> JobRef | PodRef:
     if len(found) == 1:
         return found[0]
     if found:
-        raise BadInput(f"{text} is not the only one, name one of: {_listed(found)}")
+        raise BadInput(f"{several}, name one of: {_listed(found)}")
     known = _listed([*there.jobs, *there.pods])
     raise BadInput(f"{missing}; there is: {known}" if known else f"{missing}; there is nothing in the cluster yet")
 

@@ -22,6 +22,7 @@ from training_local.commands.finish import EXIT_FAILED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags
 from training_local.commands.up import say_up
 from training_local.follow import JobFollower
+from training_local.output import Output
 from training_local.printable import one_line
 from training_local.progress import JobProgress
 from training_local.report import failure_json, failure_report, next_steps, unfinished
@@ -92,9 +93,9 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
     job, since = created.job, datetime.now(UTC)
     try:
-        with choose_view(job, as_json=options.as_json) as view:
+        with Output(sys.stdout) as out, choose_view(job, out, as_json=options.as_json) as view:
             async with asyncio.timeout(options.limit):
-                await _show(follower, view, since, cluster)
+                await _show(follower, view, out, since, cluster)
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
@@ -112,12 +113,12 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     return 0 if succeeded else EXIT_FAILED
 
 
-async def _show(follower: JobFollower, view: View, since: datetime, cluster: LocalCluster) -> None:
+async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> None:
     """Show everything until the job has ended and its logs have arrived."""
     try:
         async with asyncio.TaskGroup() as tasks:
             background = (
-                _show_lines(follower, view),
+                _show_lines(follower, view, out),
                 _watch_standstill(follower, view, since),
                 poll_usage(cluster.transport, follower.job, view.usage),
             )
@@ -132,8 +133,9 @@ async def _show(follower: JobFollower, view: View, since: datetime, cluster: Loc
             view.line(line)
 
 
-async def _show_lines(follower: JobFollower, view: View) -> None:
+async def _show_lines(follower: JobFollower, view: View, out: Output) -> None:
     async for line in follower.logs.lines():
+        await out.room()
         view.line(line)
 
 
