@@ -285,6 +285,7 @@ class Proof:
 def prove(mode: str, kills: int, interrupts: int, deletions: int, seed: int) -> Proof:
     """Do all of it in one sandbox mode and return what was left."""
     rng = Random(seed)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what clusters inherit, also below nohup
     with tempfile.TemporaryDirectory(prefix="survivors-") as name:
         folder = Path(name)
         (folder / "scratch").mkdir()
@@ -293,6 +294,8 @@ def prove(mode: str, kills: int, interrupts: int, deletions: int, seed: int) -> 
         for number in range(kills):
             running = number % 4 in (1, 2)
             proof.kill(number % 2 == 1, running, rng.uniform(0.0, 1.0) if running else rng.uniform(0.1, 3.0))
+            if number % 10 == 9:
+                print(f"{mode}: {number + 1} kills, {len(proof.survivors)} survivors", flush=True)
         for number in range(interrupts):
             proof.interrupt((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3], rng.uniform(0.1, 3.0))
         if deletions:
