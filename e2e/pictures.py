@@ -74,7 +74,8 @@ def _progress() -> JobProgress:
 
 
 def _pod(replica_type: str, index: int) -> Json:
-    container, phase, conditions = {"state": {"running": {"startedAt": CREATED}}}, "Running", []
+    container: Json = {"state": {"running": {"startedAt": CREATED}}}
+    phase, conditions = "Running", list[Json]()
     if (replica_type, index) == ("worker", 7):
         killed = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T12:04:27Z"}
         waiting = {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=pytorch"}
