@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from training_local import registry
+from training_local import registry, sweep
 from training_local.apply import BadInput
 from training_local.node.sandbox.marks import CLUSTER
 from training_local.registry import Claim, ClusterRecord, claimed, find, running
@@ -135,6 +136,26 @@ def test_nothing_is_left_of_a_killed_cluster_after_the_next_start(state: Path) -
             each.communicate()
     with claimed("last"):
         assert not marked_in(survivor)
+
+
+def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
+    parent = next(
+        (path for path in (sweep.GROUPS, sweep.GROUPS / "unified") if os.access(path / "cgroup.procs", os.W_OK)), None
+    )
+    if parent is None:
+        pytest.skip("needs a control group of version 2 that it may divide")
+    group = parent / sweep.group_name("0123456789abcdef")
+    (group / "pod").mkdir(parents=True)
+    with subprocess.Popen(["setsid", "sleep", "600"]) as process:
+        (group / "pod/cgroup.procs").write_text(str(process.pid))
+        dead = state / "clusters/dead"
+        dead.mkdir(parents=True)
+        state.chmod(0o700)
+        dead.parent.chmod(0o700)
+        (dead / "lock").write_text("0123456789abcdef")
+        with claimed("next"):
+            assert not group.exists()
+    assert process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o710, 0o770, 0o701])
