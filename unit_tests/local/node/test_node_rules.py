@@ -118,6 +118,28 @@ def test_names_of_services() -> None:
     assert "10.0.0.1\tvm\n" in text
 
 
+def test_services_are_found_by_the_pods_behind_them() -> None:
+    known = Services()
+    for index in range(3):
+        body = service(f"service-{index}", "unused")
+        body["spec"]["selector"] = {"of": "all", "job": str(index)}
+        known.put(Service.parse(body))
+    pods = [pod(f"pod-{index}", "true") for index in range(3)]
+    for index, each in enumerate(pods):
+        each["metadata"]["labels"] = {"of": "all", "job": str(index)}
+    parsed_pods = [parsed(each) for each in pods]
+
+    def behind(each: Pod) -> list[str]:
+        return [found.name for found in known.around([each]) if found.selects(each)]
+
+    assert [behind(each) for each in parsed_pods] == [["service-0"], ["service-1"], ["service-2"]]
+    moved = service("service-0", "unused")
+    moved["spec"]["selector"] = {"job": "2"}
+    known.put(Service.parse(moved))
+    known.remove("service-1")
+    assert [behind(each) for each in parsed_pods] == [[], [], ["service-0", "service-2"]]
+
+
 def test_names_of_pods_with_a_subdomain() -> None:
     body = service("job", "a")
     body["metadata"]["namespace"] = "team"
