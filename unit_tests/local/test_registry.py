@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 from training_local import registry, sweep
 from training_local.apply import BadInput
 from training_local.node.sandbox.marks import CLUSTER
-from training_local.registry import Claim, ClusterRecord, claimed, find, running
+from training_local.registry import Claim, ClusterRecord, claimed, end, find, running
 
 # Claims the name given, announces it and waits; a container that has left its session is played by the sleep.
 HOLDER = """
@@ -136,6 +138,22 @@ def test_nothing_is_left_of_a_killed_cluster_after_the_next_start(state: Path) -
             each.communicate()
     with claimed("last"):
         assert not marked_in(survivor)
+
+
+def test_only_the_process_that_holds_the_lock_is_asked_to_end() -> None:
+    process, stray = holder("here")
+    with subprocess.Popen(["sleep", "600"]) as bystander:
+        cluster = find("here")
+        elsewhere = replace(cluster, pid=bystander.pid)
+        Claim("here", "", cluster.kubeconfig.parent).announce(elsewhere)
+        with pytest.raises(BadInput, match="cluster here runs in another container"):
+            asyncio.run(end(find("here"), 5))
+        assert bystander.poll() is None
+        bystander.kill()
+    Claim("here", "", cluster.kubeconfig.parent).announce(cluster)
+    assert asyncio.run(end(cluster, 30))
+    process.communicate()
+    os.kill(stray, signal.SIGKILL)
 
 
 def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
