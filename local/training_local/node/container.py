@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 from training_local.node.checks import Inside, ask, hook
 from training_local.node.environment import ConfigError
+from training_local.node.limits import Confinement
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container
 from training_local.node.prober import Prober
@@ -64,6 +65,7 @@ class Attempt:
     log: LogWriter
     spec: ContainerSpec
     arguments: Arguments
+    confinement: Confinement
 
 
 class Host(Protocol):
@@ -177,6 +179,8 @@ class ContainerLife:
         if self._stopping.is_set():
             attempt.process.signal(signal.SIGKILL)
         exit_ = await self._accompany(attempt, begun)
+        if attempt.confinement.release():
+            exit_ = replace(exit_, reason="OOMKilled")
         await attempt.log.finish(LAST_WORDS_SECONDS)
         self._attempt = None
         said = await self._host.last_words(self.container, number, failed=exit_.code != 0)

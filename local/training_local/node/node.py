@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,8 +21,10 @@ from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.node import gpus, machine, status, tools, usage
+from training_local.node.cgroups import Hierarchies, open_hierarchies
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
+from training_local.node.limits import Limits
 from training_local.node.logs import LogLimits, LogReader, attempts
 from training_local.node.network import Network
 from training_local.node.placement import Placement
@@ -64,6 +67,8 @@ class NodeConfig:
     """How many GPUs to offer, be they there or not; None: those of the machine."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Further labels of the node, for pods that select nodes."""
+    control_groups: bool = True
+    """Whether to make control groups where this machine lets us; without, memory is watched."""
     logs: Path | None = None
     """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
     hidden: Path | None = None
@@ -94,6 +99,7 @@ class Node:
             shutil.rmtree(state / leftover, ignore_errors=True)
         (state / "root").mkdir()
         hidden = str(config.hidden or state)
+        limits = Limits(self._hierarchies(), config.mode)
         devices = gpus.offered(config.gpus, os.environ)
         amounts = machine.capacity(state, len(devices))
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
@@ -109,6 +115,7 @@ class Node:
             working_directory=config.working_directory,
             capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
             gpus=gpus.GpuPool(devices),
+            limits=limits,
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_limits=config.log_limits,
@@ -122,10 +129,16 @@ class Node:
                 tasks.create_task(self._follow_nodes())
                 tasks.create_task(self._follow_claims())
                 tasks.create_task(self._placement.run())
+                tasks.create_task(limits.watch())
                 tasks.create_task(self._follow_pods())
         finally:
             await self._network.close()
+            limits.close()
             shutil.rmtree(state / "work", ignore_errors=True)
+
+    def _hierarchies(self) -> Hierarchies:
+        config = self._config
+        return open_hierarchies(config.cluster or secrets.token_hex(8)) if config.control_groups else Hierarchies()
 
     async def shut_down(self) -> None:
         """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""

@@ -144,6 +144,8 @@ class PodWorker:
             supervisor = self._supervisor
         assert supervisor is not None
         spec, arguments = await self._recipe.specify(container, attempt)
+        confinement = self._around.limits.confine(spec.id, container)
+        spec = spec._replace(cgroups=confinement.entrances)
         log = LogWriter(self._around.logs(self.pod) / container.name, attempt, self._around.log_limits)
         streams = log.pipes()
         try:
@@ -153,11 +155,13 @@ class PodWorker:
             for stream in streams:
                 os.close(stream)
             await log.finish(0)
+            confinement.release()
             raise
         for stream in streams:
             os.close(stream)
         self.writers[container.name] = log
-        return Attempt(process, log, spec, arguments)
+        confinement.process = process
+        return Attempt(process, log, spec, arguments, confinement)
 
     async def launch(self, container: str, command: Sequence[str], *, stdin: bool, terminal: bool) -> Program:
         """Start a further program in a running container; raises `SandboxError`."""

@@ -57,7 +57,7 @@ async def launch(
     """Start a program in a running container, with its environment and folder; raises `SandboxError`."""
     env = {"TERM": "xterm", **container.env} if terminal else container.env
     id = f"{container.id}/exec/{next(_numbers)}"
-    spec = ExecSpec(id, container.pod, container.id, argv, env, container.cwd, terminal)
+    spec = ExecSpec(id, container.pod, container.id, argv, env, container.cwd, terminal, container.cgroups)
     if terminal:
         ours, theirs = await supervisor.open_terminal(container.pod)
         os.set_blocking(ours, False)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from training_local.node.container import Backoff
 from training_local.node.gpus import GpuPool
+from training_local.node.limits import Limits
 from training_local.node.logs import LogLimits
 from training_local.node.network import Network
 from training_local.node.podspec import Pod
@@ -32,6 +33,7 @@ class Surroundings:
     working_directory: Path
     capacity: Mapping[str, Fraction]
     gpus: GpuPool
+    limits: Limits
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_limits: LogLimits
