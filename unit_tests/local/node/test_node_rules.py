@@ -118,26 +118,28 @@ def test_names_of_services() -> None:
     assert "10.0.0.1\tvm\n" in text
 
 
+def _service(name: str, selector: dict[str, str]) -> Service:
+    body = service(name, "unused")
+    body["metadata"]["namespace"] = "team"
+    body["spec"]["selector"] = selector
+    return Service.parse(body)
+
+
 def test_services_are_found_by_the_pods_behind_them() -> None:
     known = Services()
     for index in range(3):
-        body = service(f"service-{index}", "unused")
-        body["spec"]["selector"] = {"of": "all", "job": str(index)}
-        known.put(Service.parse(body))
+        known.put(_service(f"service-{index}", {"of": "all", "job": str(index)}))
     pods = [pod(f"pod-{index}", "true") for index in range(3)]
     for index, each in enumerate(pods):
-        each["metadata"]["labels"] = {"of": "all", "job": str(index)}
-    parsed_pods = [parsed(each) for each in pods]
+        each["metadata"] |= {"labels": {"of": "all", "job": str(index)}, "namespace": "team"}
 
     def behind(each: Pod) -> list[str]:
         return [found.name for found in known.around([each]) if found.selects(each)]
 
-    assert [behind(each) for each in parsed_pods] == [["service-0"], ["service-1"], ["service-2"]]
-    moved = service("service-0", "unused")
-    moved["spec"]["selector"] = {"job": "2"}
-    known.put(Service.parse(moved))
+    assert [behind(parsed(each)) for each in pods] == [["service-0"], ["service-1"], ["service-2"]]
+    known.put(_service("service-0", {"job": "2"}))
     known.remove("service-1")
-    assert [behind(each) for each in parsed_pods] == [[], [], ["service-0", "service-2"]]
+    assert [behind(parsed(each)) for each in pods] == [[], [], ["service-0", "service-2"]]
 
 
 def test_names_of_pods_with_a_subdomain() -> None:
