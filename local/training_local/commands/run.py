@@ -81,7 +81,7 @@ async def run_files(files: Sequence[Path], cluster_options: ClusterOptions, opti
             say_up(cluster)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
-            print(f"Warning: {warning}", file=sys.stderr)
+            print(f"Warning: {one_line(warning)}", file=sys.stderr)
         follower = JobFollower(cluster.transport, created.job)
         status = await _follow(follower, created, options, cluster)
         if options.keep:
@@ -99,18 +99,15 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
-        await _report(follower, options)
+        await _report(follower, options, EXIT_TIMEOUT)
         return EXIT_TIMEOUT
     except asyncio.CancelledError:
         told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
         raise
-    succeeded = follower.progress.outcome == "Succeeded"
-    if succeeded:
-        _print_conditions(follower.progress, options)
-    else:
-        await _report(follower, options)
-    return 0 if succeeded else EXIT_FAILED
+    status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
+    await _report(follower, options, status)
+    return status
 
 
 async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> None:
@@ -145,13 +142,17 @@ async def _watch_standstill(follower: JobFollower, view: View, since: datetime) 
         await asyncio.sleep(STANDSTILL_SECONDS)
 
 
-async def _report(follower: JobFollower, options: RunOptions) -> None:
-    """Say what went wrong first, and what to do about it."""
-    first = follower.failures.first
+async def _report(follower: JobFollower, options: RunOptions, status: int) -> None:
+    """Say how it ended and, unless it succeeded, what went wrong first and what to do about it."""
+    first = follower.failures.first if status else None
     lines = await follower.last_lines(first) if first is not None else []
     others = max(len(follower.failures.seen) - 1, 0)
     if options.as_json:
-        print_json({"firstCause": failure_json(first, others, lines)})
+        outcome = follower.progress.outcome
+        print_json({"end": {"status": status, "outcome": outcome, "firstCause": failure_json(first, others, lines)}})
+        return
+    if status == 0:
+        _print_conditions(follower.progress)
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(failure_report(follower.job, follower.progress, first, others, lines), end="")
@@ -165,9 +166,7 @@ async def _keep(cluster: LocalCluster) -> None:
         await asyncio.get_running_loop().create_future()
 
 
-def _print_conditions(progress: JobProgress, options: RunOptions) -> None:
-    if options.as_json:
-        return
+def _print_conditions(progress: JobProgress) -> None:
     print("Conditions:")
     for condition in progress.conditions:
         print(f"  {condition['type']:<10} {condition['status']:<5} {one_line(condition.get('message', ''))}")
