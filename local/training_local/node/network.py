@@ -14,6 +14,7 @@ from training_local.node.podspec import Pod
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
+from training_local.node.sandbox.pool import SupervisorPool
 
 PREFIX = 16
 """Length of the network part of pod addresses."""
@@ -33,9 +34,9 @@ def addresses() -> Iterator[str]:
 class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
-    def __init__(self, setup: Setup, services: Services) -> None:
+    def __init__(self, pool: SupervisorPool, services: Services) -> None:
         self.peers: dict[str, Peer] = {}
-        self._setup = setup
+        self._pool = pool
         self._services = services
         self._hosts: dict[str, Path] = {}
         self._ports: dict[tuple[str, int], int] = {}
@@ -45,7 +46,7 @@ class Scope:
     async def supervisor(self) -> Supervisor:
         """The running supervisor, started if there is none; raises `SandboxError`."""
         if self._launch is None or (self._launch.done() and not _alive(self._launch)):
-            self._launch = asyncio.create_task(Supervisor.launch(self._setup))
+            self._launch = self._pool.take()
         return await asyncio.shield(self._launch)
 
     async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
@@ -137,16 +138,21 @@ class Network:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
+        self._pool = SupervisorPool(setup)
         self._scopes: dict[str, Scope] = {}
         self._services: dict[str, Services] = {}
         self._addresses = addresses()
         self._closing: set[asyncio.Task[None]] = set()
 
+    def prepare(self) -> None:
+        """Be ready for the first pod."""
+        self._pool.prepare()
+
     def scope(self, pod: Pod) -> Scope:
         """The scope of a pod, made if it is the first one."""
         if pod.scope not in self._scopes:
             services = self._services.setdefault(pod.metadata.namespace, Services())
-            self._scopes[pod.scope] = Scope(self._setup, services)
+            self._scopes[pod.scope] = Scope(self._pool, services)
         return self._scopes[pod.scope]
 
     def new_address(self) -> str:
@@ -171,7 +177,7 @@ class Network:
         """End every pod."""
         scopes = list(self._scopes.values())
         self._scopes.clear()
-        await asyncio.gather(*(scope.close() for scope in scopes), *self._closing)
+        await asyncio.gather(self._pool.close(), *(scope.close() for scope in scopes), *self._closing)
 
     def put_service(self, service: Service, *, gone: bool) -> None:
         """Note a change of a service, and bring the names of the pods behind it up to date."""

@@ -104,6 +104,7 @@ class Node:
         amounts = machine.capacity(state, len(devices))
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup)
+        self._network.prepare()
         self._around = Surroundings(
             api=self._api,
             network=self._network,
