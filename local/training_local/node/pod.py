@@ -282,7 +282,8 @@ class PodWorker:
         self._around.gpus.free(self.pod.metadata.uid)
         for log in self.writers.values():
             await log.finish(LAST_WORDS_SECONDS)
-        shutil.rmtree(self._around.work(self.pod), ignore_errors=True)
+        # In a thread: volumes can be large, and a busy disk slow.
+        await asyncio.to_thread(shutil.rmtree, self._around.work(self.pod), ignore_errors=True)
 
     def _view(self) -> PodView:
         return PodView(
