@@ -13,6 +13,9 @@ from training_local.progress import JobProgress, JobRef, Replica, replica_of
 PATIENCE: Final = timedelta(seconds=4)
 """How long a job may be without any replica that runs before that is worth a sentence."""
 
+MOST_FAILURES: Final = 1_000
+"""How many failures of one series are remembered; the first is among them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -58,7 +61,8 @@ class Failures:
         causes = tuple(failure for failure in fresh if not _cleaned_up(pod, failure))
         if not causes:
             return replace(self, known=known)
-        return Failures((*(() if self.recovered else self.seen), *causes), known)
+        series = () if self.recovered else self.seen
+        return Failures((*series, *causes)[:MOST_FAILURES], known)
 
     def after_progress(self, progress: JobProgress) -> Failures:
         """Take in how the replicas stand."""

@@ -135,14 +135,12 @@ async def _follow_pod(transport: Transport, pod: PodRef, choice: LogChoice, prin
 
     path, named = f"/api/v1/namespaces/{pod.namespace}/pods", {"fieldSelector": f"metadata.name={pod.replica.pod}"}
     async with asyncio.TaskGroup() as tasks:
-        running = [
-            tasks.create_task(watch(transport, path, named, seen)),
-            tasks.create_task(_print_all(following, printer)),
-        ]
+        watching = tasks.create_task(watch(transport, path, named, seen))
+        printing = tasks.create_task(_print_all(following, printer))
         await ended.wait()
+        watching.cancel()
         await following.drain()
-        for task in running:
-            task.cancel()
+        printing.cancel()
     for line in following.pending():
         printer.print(line)
 
