@@ -21,7 +21,8 @@ from training_local.apiserver.errors import (
 )
 from training_local.apiserver.namespaces import NAMESPACES, require_mortal, require_open
 from training_local.apiserver.options import DeleteOptions, WriteOptions
-from training_local.apiserver.ownership.apply import applied, read_config
+from training_local.apiserver.ownership.apply import applied
+from training_local.apiserver.ownership.config import read_config
 from training_local.apiserver.ownership.managed import NOBODY
 from training_local.apiserver.ownership.origin import Note, Origin
 from training_local.apiserver.ownership.tracker import zero

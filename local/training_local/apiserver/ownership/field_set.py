@@ -33,17 +33,19 @@ class FieldSet:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> FieldSet:
-        """Read the format FieldsV1; elements of unknown sorts are left out."""
+        """Read the format FieldsV1; elements of unknown sorts are left out. Raises ValueError."""
         return cls._read(fields)[0]
 
     @classmethod
-    def _read(cls, fields: Mapping[str, Any]) -> tuple[FieldSet, bool]:
+    def _read(cls, fields: Any) -> tuple[FieldSet, bool]:
         """Return what is below a path, and whether the path itself is a member."""
+        if not isinstance(fields, dict):
+            raise ValueError(f"fields are an object, not {fields!r}")
         found = cls()
-        for element, below in fields.items():
-            if element[:2] not in ("f:", "k:", "v:"):
+        for name, below in fields.items():
+            if not name.startswith(elements.SORTS):
                 continue
-            child, member = cls._read(below)
+            element, (child, member) = elements.read(name), cls._read(below)
             if member:
                 found.members.add(element)
             if child:
