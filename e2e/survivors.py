@@ -192,12 +192,15 @@ class Proof:
         self.slowest = max(self.slowest, time.monotonic() - begun)
         self.survivors += [f"{what}: {complaint}" for complaint in left]
 
-    def kill(self, everything: bool, moment: float) -> None:
-        """Kill a cluster so many seconds after its start, and let the next one sweep."""
+    def kill(self, everything: bool, running: bool, moment: float) -> None:
+        """Kill a cluster so many seconds after its start, or after its job runs, and let the next one sweep."""
         word, seen = secrets.token_hex(8), set[str]()
-        what = f"{'everything' if everything else 'the cluster'} killed after {moment:.2f} s"
+        since = "its job ran" if running else "its start"
+        what = f"{'everything' if everything else 'the cluster'} killed {moment:.2f} s after {since}"
         with self.compared(what, word, seen):
             cluster = self.run(word)
+            while running and len(of_word(word)) < PROCESSES_OF_JOB and cluster.poll() is None:
+                time.sleep(0.02)
             time.sleep(moment)
             victims = of_word(word)
             self.most = max(self.most, len(victims))
@@ -282,13 +285,17 @@ class Proof:
 def prove(mode: str, kills: int, interrupts: int, deletions: int, seed: int) -> Proof:
     """Do all of it in one sandbox mode and return what was left."""
     rng = Random(seed)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what clusters inherit, also below nohup
     with tempfile.TemporaryDirectory(prefix="survivors-") as name:
         folder = Path(name)
         (folder / "scratch").mkdir()
         proof = Proof(mode, rng, folder)
         proof.sweep()
         for number in range(kills):
-            proof.kill(everything=number % 2 == 1, moment=rng.uniform(0.1, 3.0))
+            running = number % 4 in (1, 2)
+            proof.kill(number % 2 == 1, running, rng.uniform(0.0, 1.0) if running else rng.uniform(0.1, 3.0))
+            if number % 10 == 9:
+                print(f"{mode}: {number + 1} kills, {len(proof.survivors)} survivors", flush=True)
         for number in range(interrupts):
             proof.interrupt((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3], rng.uniform(0.1, 3.0))
         if deletions:

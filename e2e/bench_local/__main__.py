@@ -131,7 +131,7 @@ def bench_cluster(jobs: int, replicas: int, rest: float) -> None:
     say(f"    floor: {pods} processes, two at a time", figures["floor_seconds"], "s")
     say("    CPU of the cluster's process per pod", figures["cpu_seconds"] / pods * 1000, "ms")
     say("    peak memory of the cluster's process", figures["peak_memory_mb"], "MB")
-    say("    jobs succeeded", figures["Succeeded"], "", f"{figures['Failed']:.0f} failed")
+    say("    jobs succeeded", figures["jobs"], "", f"of {jobs}; pods {figures['pods']} of {pods}")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import Any
 from e2e.harness.client import Api, connect
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+LONGEST = 300.0
+"""Seconds after which a run is given up."""
 TICK = os.sysconf("SC_CLK_TCK")
 _PROGRAM = [sys.executable, "-c", "from training_operator.cli import main; main()", "local"]
 
@@ -64,37 +66,45 @@ def idle(running: Running, seconds: float) -> dict[str, float]:
 
 
 def _job(name: str, replicas: int) -> dict[str, Any]:
+    """A job without master: workers of one with a master wait for its name, and a master that runs `true` has none."""
     container = {"name": "pytorch", "image": "none", "command": ["true"]}
-
-    def group(count: int) -> dict[str, Any]:
-        return {"replicas": count, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
-
-    groups = {"Master": group(1), **({"Worker": group(replicas - 1)} if replicas > 1 else {})}
+    workers = {"replicas": replicas, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
         "metadata": {"name": name},
-        "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": groups},
+        "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {"Worker": workers}},
     }
 
 
-async def _run_jobs(kubeconfig: Path, jobs: int, replicas: int) -> dict[str, int]:
+async def _followed(api: Api, path: str, count: int, outcome: Callable[[dict[str, Any]], str]) -> dict[str, int]:
+    """Follow a collection until `count` objects have an outcome; returns how many have which."""
     ended: dict[str, str] = {}
+    async for event in api.watch(path):
+        if found := outcome(event["object"].get("status", {})):
+            ended[event["object"]["metadata"]["name"]] = found
+        if len(ended) == count:
+            break
+    return {each: list(ended.values()).count(each) for each in ("Succeeded", "Failed")}
 
-    async def follow(api: Api) -> None:
-        async for event in api.watch(JOBS):
-            for condition in event["object"].get("status", {}).get("conditions", ()):
-                if condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True":
-                    ended[event["object"]["metadata"]["name"]] = condition["type"]
-            if len(ended) == jobs:
-                return
 
-    async with connect(kubeconfig) as api:
-        following = asyncio.create_task(follow(api))
+def _of_job(status: dict[str, Any]) -> str:
+    true = [each["type"] for each in status.get("conditions", ()) if each["status"] == "True"]
+    return next((each for each in true if each in ("Succeeded", "Failed")), "")
+
+
+def _of_pod(status: dict[str, Any]) -> str:
+    phase = status.get("phase", "")
+    return phase if phase in ("Succeeded", "Failed") else ""
+
+
+async def _run_jobs(kubeconfig: Path, jobs: int, replicas: int) -> dict[str, int]:
+    async with connect(kubeconfig) as api, asyncio.timeout(LONGEST), asyncio.TaskGroup() as tasks:
+        ended = tasks.create_task(_followed(api, JOBS, jobs, _of_job))
+        pods = tasks.create_task(_followed(api, "/api/v1/pods", jobs * replicas, _of_pod))
         for number in range(jobs):
             await api.create(JOBS, _job(f"job-{number}", replicas))
-        await asyncio.wait_for(following, 600)
-    return {outcome: list(ended.values()).count(outcome) for outcome in ("Succeeded", "Failed")}
+    return {"jobs": ended.result()["Succeeded"], "pods": pods.result()["Succeeded"]}
 
 
 def run_jobs(running: Running, jobs: int, replicas: int) -> dict[str, float]:

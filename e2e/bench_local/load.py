@@ -1,4 +1,4 @@
-"""`python -m e2e.bench_local.load create|watch KUBECONFIG CONNECTIONS SECONDS [RATE]`: a client in a process of its own.
+"""`python -m e2e.bench_local.load create|watch KUBECONFIG CONNECTIONS SECONDS [RATE]`: a client, in its own process.
 
 Prints one JSON object: how many objects were created per second, or how late events came, in milliseconds.
 """

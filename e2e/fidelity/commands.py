@@ -62,6 +62,11 @@ _CHANGED = yaml.safe_dump_all([_POD, config_map("settings", {"b": "2"})])
 _MANY = yaml.safe_dump_all(
     [_named(config_map("x"), name, order=str(number)) for number, name in enumerate(("cherry", "apple", "banana"))]
 )
+_OTHER = yaml.safe_dump(config_map("settings", {"a": "9"}))
+_SETTINGS = yaml.safe_dump(config_map("settings", {"a": "1", "b": "2"}))
+_LESS = yaml.safe_dump(config_map("settings", {"a": "3"}))
+_OWNERS = "get configmap settings -o yaml --show-managed-fields"
+_LARGER = {**_JOB, "spec": {"pytorchReplicaSpecs": {"Worker": {**_REPLICA, "replicas": 4}}}}
 _PODS = yaml.safe_dump_all([_named(_POD, name, app=name[0]) for name in ("a1", "a2", "b1", "b2", "c1")])
 _EVENTS = yaml.safe_dump_all([_POD, _event("one", "web"), _event("two", "other")])
 _WIDGET = yaml.safe_dump(widget("wheel", replicas=2))
@@ -79,6 +84,48 @@ SESSIONS: Mapping[str, Sequence[Step]] = {
         Step("apply -f - --dry-run=server", _FILE),
         Step("delete -f -", _FILE),
         Step("delete -f -", _FILE),
+    ),
+    "apply_on_the_server": (
+        Step("apply --server-side -f -", _FILE),
+        Step("apply --server-side -f -", _FILE),
+        Step(_OWNERS),
+        Step("apply --server-side --field-manager=other -f -", _OTHER),
+        Step("apply --server-side --field-manager=other --force-conflicts -f -", _OTHER),
+        Step(_OWNERS),
+        Step("diff --server-side -f -", _FILE),
+        Step("diff --server-side --force-conflicts -f -", _FILE),
+        Step("apply --server-side --force-conflicts --dry-run=server -f -", _FILE),
+        Step("get configmap settings -o jsonpath={.data}"),
+        Step("apply -f -", _CHANGED),
+        Step("get configmap settings -o jsonpath={.data}"),
+        Step("apply --server-side -f -", yaml.safe_dump({**config_map("settings"), "surprise": 1})),
+        Step("apply --server-side --validate=ignore -f -", yaml.safe_dump({**config_map("settings"), "surprise": 1})),
+        Step("delete -f -", _FILE),
+    ),
+    "move_to_the_server": (
+        Step("apply -f -", _SETTINGS),
+        Step(_OWNERS),
+        Step("diff --server-side -f -", _LESS),
+        Step("apply --server-side -f -", _LESS),
+        Step(_OWNERS),
+        Step("apply --server-side -f -", _SETTINGS),
+        Step("apply view-last-applied configmap settings"),
+        Step("apply -f -", _LESS),
+        Step("get configmap settings -o jsonpath={.data}"),
+        Step("edit configmap settings", editor=_SED + "s/a:.*3.*/a:'7'/"),
+        Step("apply --server-side -f -", _LESS),
+    ),
+    "jobs_on_the_server": (
+        Step("apply --server-side -f -", yaml.safe_dump(_JOB)),
+        Step("get pytorchjob mnist -o yaml --show-managed-fields"),
+        Step("scale pytorchjob mnist --replicas=3"),
+        Step("apply --server-side -f -", yaml.safe_dump(_LARGER)),
+        Step("apply --server-side --force-conflicts -f -", yaml.safe_dump(_LARGER)),
+        Step("get pytorchjob mnist -o jsonpath={.spec}"),
+        Step(f"patch pytorchjob mnist --subresource=status --type=merge -p {_RUNNING}"),
+        Step("apply --server-side --field-manager=two -f -", yaml.safe_dump(_JOB)),
+        Step("apply --server-side -f -", yaml.safe_dump(_BAD_JOB)),
+        Step("delete pytorchjob mnist"),
     ),
     "show": (
         Step("apply -f -", _FILE),

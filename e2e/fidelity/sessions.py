@@ -35,6 +35,7 @@ _VARYING = [
         (r"(?<=\s)(\d+(?:ms|s|m|h|d|y))+(?=\s|$)|<invalid>", "<age>"),
         (r"/tmp/\S*?(LIVE|MERGED)-\d+", r"<\1>"),
         (r"/tmp/kubectl\S*-edit-\d+\.yaml", "<edited>"),
+        (r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", r"\1 <stamp> "),
     )
 ]
 _SPACES = re.compile(r"  +")

@@ -76,6 +76,10 @@ KUBERNETES = Module(
     {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
     _STAMPS,
 )
+SCHEDULER = Module(
+    "kubernetes", "k8s.io/kubernetes", {"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"}, _STAMPS
+)
+"""A folder of its own in the cache, so that the large programs need not be built again for it."""
 OLDEST_KUBECTL = Module("kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
 
 
@@ -89,7 +93,7 @@ def cache_folder() -> Path:
 def programs() -> dict[str, Path]:
     """The control plane's programs and the oldest kubectl; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
-    for module in (ETCD, KUBERNETES, OLDEST_KUBECTL):
+    for module in (ETCD, KUBERNETES, SCHEDULER, OLDEST_KUBECTL):
         folder = cache_folder() / "bin" / module.stamp
         if not folder.is_dir():
             with locked(folder.with_name(f"{folder.name}.lock")):

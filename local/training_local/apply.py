@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ import yaml
 from training_api.constants import API_VERSION
 from training_api.registry import KINDS
 from training_local.progress import JobRef
-from training_operator.kube.transport import Request, Transport
+from training_operator.kube.transport import Request, Response, Transport
 
 STANDARD_INPUT: Final = "-"
 DEFAULT_NAMESPACE: Final = "default"
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 class BadInput(Exception):
@@ -131,11 +133,15 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
         if response.status >= 400:
             reason = json.loads(response.body).get("message", response.body.decode(errors="replace"))
             raise BadInput(f"{_title(item)} was refused: {reason}")
-        if warning := response.headers.get("warning"):
-            warnings.append(f"{_title(item)}: {warning}")
+        warnings += [f"{_title(item)}: {text}" for text in warnings_of(response)]
         stored = json.loads(response.body)
     metadata = stored["metadata"]
     return Created(JobRef(KINDS[stored["kind"]], metadata["namespace"], metadata["name"]), tuple(warnings))
+
+
+def warnings_of(response: Response) -> list[str]:
+    """Return the sentences of the warnings in an answer (RFC 7234: `299 - "..."`, separated by commas)."""
+    return [re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(response.headers.get("warning", ""))]
 
 
 def _turn(item: dict[str, Any]) -> int:

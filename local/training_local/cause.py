@@ -13,6 +13,9 @@ from training_local.progress import JobProgress, JobRef, Replica, replica_of
 PATIENCE: Final = timedelta(seconds=4)
 """How long a job may be without any replica that runs before that is worth a sentence."""
 
+MOST_FAILURES: Final = 1_000
+"""How many failures of one series are remembered; the first is among them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -35,7 +38,8 @@ class Failure:
         """Which replica and container, and what became of it."""
         kind = "init container" if self.init else "container"
         which = f", {kind} {self.container}" if self.container else ""
-        return f"{self.replica.short_name} (pod {self.replica.pod}{which}) {self.ending.sentence}"
+        again = f", after {self.attempt} restart{'s' if self.attempt > 1 else ''}" if self.attempt else ""
+        return f"{self.replica.short_name} (pod {self.replica.pod}{which}) {self.ending.sentence}{again}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ class Failures:
         causes = tuple(failure for failure in fresh if not _cleaned_up(pod, failure))
         if not causes:
             return replace(self, known=known)
-        return Failures((*(() if self.recovered else self.seen), *causes), known)
+        series = () if self.recovered else self.seen
+        return Failures((*series, *causes)[:MOST_FAILURES], known)
 
     def after_progress(self, progress: JobProgress) -> Failures:
         """Take in how the replicas stand."""

@@ -31,7 +31,7 @@ from training_local.interpreter import interpreter
 from training_local.kubeconfig_file import check_ours, placed
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
-from training_local.node.sandbox.doctor import HOST_MODE, examine
+from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
 from training_local.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_local.sweep import remove_tree
 from training_operator.app import App
@@ -113,6 +113,7 @@ class LocalCluster:
         claim = stack.enter_context(claimed(self._options.name or random_name("run")))
         self.folder = claim.folder
         mode = await self._choose_mode()
+        self.sandbox_notes.append(how_limits_are_enforced())
         journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
         identity = server_identity([LOOPBACK, "localhost"])
         api = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode(), journal=journal)

@@ -11,6 +11,9 @@ from typing import Any, Final
 FIRST_SIGNAL: Final = 128
 """A process that a signal ended has exit code 128 plus the signal's number."""
 
+_NEVER_STARTED: Final = ("StartError", "ContainerCannotRun")
+"""Reasons of a container runtime that could not execute the command."""
+
 _SIGNALS: Final = {
     "SIGKILL": "was killed with SIGKILL",
     "SIGSEGV": "crashed with SIGSEGV: it touched memory that is not its own",
@@ -41,6 +44,11 @@ class Ending:
         return self.exit_code != 0
 
     @property
+    def started(self) -> bool:
+        """Whether there was a process at all."""
+        return self.exit_code is not None and self.reason not in _NEVER_STARTED
+
+    @property
     def signal_name(self) -> str:
         """Name of the signal that ended the process; empty if none did."""
         number = self.signal or (self.exit_code or 0) - FIRST_SIGNAL
@@ -64,7 +72,7 @@ class Ending:
         code = f"exit code {self.exit_code}"
         if self.exit_code is None:
             return f"failed ({self.reason or 'no reason given'}){told}"
-        if self.reason in {"StartError", "ContainerCannotRun"}:
+        if self.reason in _NEVER_STARTED:
             return f"could not be started{told or f' ({code})'}"
         if self.reason == "OOMKilled":
             return f"used more memory than its limit and was killed (OOMKilled, {code})"

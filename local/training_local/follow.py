@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
 from training_local.cause import Failure, Failures
 from training_local.pod_logs import LAST_LINES, LogChoice, LogFollower, LogRefused, read_log
 from training_local.progress import JobProgress, JobRef, Replica, progress_of, replica_of
-from training_local.watching import watch
+from training_local.watching import Seen, watch
 from training_operator.kube.transport import Transport
 
 COALESCE: Final = 0.05
@@ -29,20 +29,20 @@ class JobFollower:
         self._stored: dict[str, Any] = {}
         self._replicas: dict[str, Replica] = {}
 
-    async def changes(self) -> AsyncIterator[JobProgress]:
-        """Yield the progress after each change, until the job has ended or is gone; the last one is the end."""
+    async def until_end(self, changed: Callable[[JobProgress], None]) -> None:
+        """Tell `changed` the progress after each change, until the job has ended or is gone: that one is the last."""
         pods = f"/api/v1/namespaces/{self.job.namespace}/pods"
         named = {"fieldSelector": f"metadata.name={self.job.name}"}
         async with asyncio.TaskGroup() as tasks:
             watches = [
-                tasks.create_task(watch(self._transport, self.job.collection, named, self._on_job)),
-                tasks.create_task(watch(self._transport, pods, {"labelSelector": self.job.pod_selector}, self._on_pod)),
+                tasks.create_task(self._watch(self.job.collection, named, self._on_job)),
+                tasks.create_task(self._watch(pods, {"labelSelector": self.job.pod_selector}, self._on_pod)),
             ]
             while True:
                 await self._changed.wait()
                 await asyncio.sleep(COALESCE)
                 self._changed.clear()
-                yield self.progress
+                changed(self.progress)
                 if self.progress.outcome or self.progress.gone:
                     break
             for task in watches:
@@ -61,6 +61,13 @@ class JobFollower:
         with suppress(LogRefused, OSError):
             return [line.text async for line in read_log(self._transport, self.job.namespace, now, choice)]
         return []
+
+    async def _watch(self, path: str, selector: dict[str, str], seen: Seen) -> None:
+        try:
+            await watch(self._transport, path, selector, seen)
+        except OSError:  # a `local run` takes its cluster along as soon as the job has ended
+            if not self.progress.outcome:
+                raise
 
     def _on_job(self, change: str, job: dict[str, Any]) -> None:
         self._stored = job

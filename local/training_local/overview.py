@@ -41,13 +41,18 @@ class Overview:
     """Bytes that its pods use now."""
 
 
-@asynccontextmanager
-async def connected(record: ClusterRecord) -> AsyncIterator[Transport]:
-    """Talk to a cluster of the registry, over HTTPS."""
+def access(record: ClusterRecord) -> ClusterConfig:
+    """Return how to speak with a cluster of the registry."""
     kubeconfig = yaml.safe_load(record.kubeconfig.read_text())
     authority = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     credentials = Fixed(f"Bearer {kubeconfig['users'][0]['user']['token']}")
-    transport = HttpTransport(ClusterConfig(record.url, credentials, trusting(cadata=authority)))
+    return ClusterConfig(record.url, credentials, trusting(cadata=authority))
+
+
+@asynccontextmanager
+async def connected(record: ClusterRecord) -> AsyncIterator[Transport]:
+    """Talk to a cluster of the registry, over HTTPS; every log that is read holds a connection."""
+    transport = HttpTransport(access(record), connections=0)
     try:
         yield transport
     finally:

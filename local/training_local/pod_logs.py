@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -76,6 +77,10 @@ class _Source:
     position: _Position = field(default_factory=_Position)
     attempt: int = -1
     task: asyncio.Task[None] | None = None
+    lines: int = 0
+    """How many have been read."""
+    ended: bool = False
+    """Whether its container has ended."""
 
 
 class LogFollower:
@@ -97,6 +102,7 @@ class LogFollower:
             first, source.attempt = source.attempt < 0, attempt
             work = self._follow(source, source.task, replica_of(pod), uid, attempt, first=first)
             source.task = asyncio.create_task(work)
+        source.ended = not {"running", "waiting"} & _state(pod, self._choice.container).keys()
 
     async def lines(self) -> AsyncIterator[LogLine]:
         """Yield the lines of all pods as they come; never ends by itself."""
@@ -116,11 +122,21 @@ class LogFollower:
         return list(self._last.get((uid, attempt), ()))
 
     async def drain(self, patience: float = 2.0) -> None:
-        """Wait until the logs of ended containers have arrived, at most `patience` seconds, then stop following."""
-        tasks = [source.task for source in self._sources.values() if source.task]
-        if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+        """Wait until the logs of ended containers have arrived whole, then stop following.
+
+        What still runs may say its last words for `patience` seconds; an ended one may not be silent for so long.
+        """
+        await self._wait([source for source in self._sources.values() if source.task], patience)
+        while left := [s for s in self._sources.values() if s.task and s.ended and not s.task.done()]:
+            before = sum(source.lines for source in left)
+            await self._wait(left, patience)
+            if before == sum(source.lines for source in left):
+                break
         await self.close()
+
+    async def _wait(self, sources: Sequence[_Source], patience: float) -> None:
+        if tasks := [source.task for source in sources if source.task]:
+            await asyncio.wait(tasks, timeout=patience)
 
     async def close(self) -> None:
         """Stop following."""
@@ -164,6 +180,7 @@ class LogFollower:
             fresh = fresh or source.position.is_new(line.stamp, repeated)
             if fresh:
                 source.position.move(line.stamp, repeated)
+                source.lines += 1
                 last.append(line.text)
                 await self._queue.put(line)
 
@@ -190,19 +207,39 @@ async def read_log(transport: Transport, namespace: str, replica: Replica, choic
             yield line
 
 
+async def merged(logs: Sequence[AsyncIterator[LogLine]]) -> AsyncIterator[LogLine]:
+    """Yield the lines of several logs in the order of time; of each log one line is held."""
+
+    async def after(number: int) -> list[tuple[str, int, LogLine]]:
+        line = await anext(logs[number], None)
+        return [(line.stamp, number, line)] if line is not None else []
+
+    heap = [head for heads in await asyncio.gather(*map(after, range(len(logs)))) for head in heads]
+    heapq.heapify(heap)
+    while heap:
+        _, number, line = heap[0]
+        yield line
+        if following := await after(number):
+            heapq.heapreplace(heap, following[0])
+        else:
+            heapq.heappop(heap)
+
+
 class LogRefused(Exception):
     """A pod has no such log; the message is the server's sentence."""
 
 
 def started_attempt(pod: Mapping[str, Any], container: str) -> int | None:
     """Return how often the container (the first if empty) was restarted before it started last; None before that."""
-    for status in _statuses(pod):
-        if container in ("", status["name"]):
-            begun = {"running", "terminated"} & (status.get("state") or {}).keys()
-            return int(status.get("restartCount", 0)) if begun else None
-    return None
+    begun = {"running", "terminated"} & _state(pod, container).keys()
+    return int(_status(pod, container).get("restartCount", 0)) if begun else None
 
 
-def _statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _state(pod: Mapping[str, Any], container: str) -> Mapping[str, Any]:
+    return _status(pod, container).get("state") or {}
+
+
+def _status(pod: Mapping[str, Any], container: str) -> Mapping[str, Any]:
     status = pod.get("status") or {}
-    return [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((each for each in known if container in ("", each["name"])), {})

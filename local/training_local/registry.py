@@ -107,12 +107,16 @@ def running() -> list[ClusterRecord]:
 
 
 async def end(record: ClusterRecord, patience: float) -> bool:
-    """Ask a cluster to end and wait until it has; False if it takes more than `patience` seconds."""
+    """Ask a cluster to end and wait until it has; False if it takes more than `patience` seconds.
+
+    Raises `BadInput` if its process is not to be seen from here.
+    """
     clock = asyncio.get_running_loop().time
     deadline = clock() + patience
-    with suppress(ProcessLookupError):
-        if record in running():
-            os.kill(record.pid, signal.SIGTERM)
+    if record in running():
+        if not _holds(record.pid, record.kubeconfig.with_name(_LOCK)):
+            raise BadInput(f"cluster {record.name} runs in another container of this machine; end it there")
+        os.kill(record.pid, signal.SIGTERM)
     while record in running():
         if clock() > deadline:
             return False
@@ -135,6 +139,8 @@ def claimed(name: str) -> Iterator[Claim]:
         folder = clusters / name
         if _alive(folder):
             raise BadInput(f"a cluster {name} is already running; --name gives another one another name")
+        if folder.exists():
+            raise BadInput(f"processes of an earlier cluster {name} do not end; --name gives another one another name")
         folder.mkdir(mode=0o700)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -212,6 +218,17 @@ def _alive(folder: Path) -> bool:
         return True
     finally:
         os.close(descriptor)
+    return False
+
+
+def _holds(pid: int, lock: Path) -> bool:
+    """Whether a process has the lock open; a process id means another process in another process-id namespace."""
+    with suppress(OSError):
+        wanted = lock.stat()
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                if os.path.samestat(descriptor.stat(), wanted):
+                    return True
     return False
 
 

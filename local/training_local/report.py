@@ -35,7 +35,7 @@ def failure_report(
         for line in last_lines:
             report.append(f"  {first.replica.short_name} | ", colour_of(first.replica))
             report.append(f"{printable(line)}\n")
-        if not last_lines and first.container:
+        if not last_lines and first.ending.started:
             report.append("  it printed nothing\n", "dim")
     if progress.outcome:
         report.append(f"{job} {progress.outcome}: {one_line(progress.message)}\n")
@@ -46,13 +46,14 @@ def failure_report(
 
 def next_steps(arguments: Sequence[str], first: Failure | None) -> Text:
     """Tell how to run the same again, and how to look inside; `arguments` are those of this program."""
-    replica = first.replica.short_name if first is not None else "REPLICA"
     said: list[str | tuple[str, str]] = [("To run it again: ", "dim"), f"{shlex.join([PROGRAM, *arguments])}\n"]
     if list(arguments[:2]) == ["local", "run"] and KEEP not in arguments:
         kept = [PROGRAM, *arguments[:2], KEEP, *arguments[2:]]
         said += [("To keep what is left of it for kubectl: ", "dim"), f"{shlex.join(kept)}\n"]
-    inside = f"{PROGRAM} local up --detach; kubectl apply -f FILE; {PROGRAM} local shell {replica}\n"
-    return Text.assemble(*said, ("To look inside while it runs: ", "dim"), inside)
+    if first is not None and first.ending.started:
+        enter = f"{PROGRAM} local shell {first.replica.short_name}\n"
+        said += [("To look inside while it runs, from another terminal: ", "dim"), enter]
+    return Text.assemble(*said)
 
 
 def unfinished(progress: JobProgress) -> str:

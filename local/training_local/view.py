@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TextIO, cast
 
 from rich.console import Console
 
+from training_local.output import Output
 from training_local.pod_logs import LogLine
 from training_local.progress import JobProgress, JobRef
 from training_local.usage import Usage
@@ -46,9 +47,12 @@ class View(Protocol):
         ...
 
 
-def choose_view(job: JobRef, *, as_json: bool) -> View:
+def choose_view(job: JobRef, out: Output, *, as_json: bool) -> View:
     """JSON where asked for, a live picture on a terminal, plain lines elsewhere."""
+    file = cast("TextIO", out)  # it has all of one that is used
     if as_json:
-        return JsonView()
-    console = Console(highlight=False)
-    return LiveView(job, console) if console.is_terminal and not console.is_dumb_terminal else PlainView(job)
+        return JsonView(file)
+    console = Console(file=file, highlight=False)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveView(job, console, lambda: out.idle)
+    return PlainView(job, file)

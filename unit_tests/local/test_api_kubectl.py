@@ -10,7 +10,7 @@ from unit_tests.local.test_api_fidelity import local_server
 
 KUBECTLS = {minor: program for minor, program in kubectls().items() if recorded(minor)}
 NEWEST = sorted(KUBECTLS, key=int)[-1:]
-QUICK = ("apply", "show", "change", "custom", "select", "job")
+QUICK = ("apply", "move_to_the_server", "show", "change", "custom", "select", "job")
 """One version and some sessions have to do here, for each command costs a tenth of a second; `make e2e` plays all."""
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="there is no kubectl of a version that sessions are recorded for")

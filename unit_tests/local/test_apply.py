@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from training_local.apply import BadInput, job_of, load_objects
+from training_local.apply import BadInput, job_of, load_objects, warnings_of
 from training_local.demo import DEMOS, Demo, example, python_for
 from training_local.interpreter import interpreter
+from training_operator.kube.transport import Response
 
 JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
 
@@ -121,3 +122,9 @@ def test_a_missing_module_is_said_with_the_way_to_get_it() -> None:
         python_for(Demo("x", "no_such_module", "ask somebody"), None)
     with pytest.raises(BadInput, match="--python /nonexistent/python: there is no such file"):
         python_for(Demo("x", "sys", "ask somebody"), Path("/nonexistent/python"))
+
+
+def test_warnings_are_told_without_their_wrapping() -> None:
+    header = r'299 - "unknown field \"spec.a\"", 299 - "too, old"'
+    assert warnings_of(Response(201, headers={"warning": header})) == ['unknown field "spec.a"', "too, old"]
+    assert warnings_of(Response(201)) == []

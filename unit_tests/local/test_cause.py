@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from unit_tests.local.pods import RUNNING, Json, deleted, pod, terminated, waiti
 from training_api.registry import KINDS
 from training_local.cause import PATIENCE, Failures, standstill
 from training_local.progress import JobProgress, JobRef, progress_of, replica_of
+from training_local.report import failure_json, failure_report, next_steps, unfinished
 
 JAX = KINDS["JAXJob"]
 JOB = JobRef(JAX, "default", "sim")
@@ -176,3 +178,53 @@ def test_what_the_operator_says_of_a_job_without_pods_is_passed_on() -> None:
 def test_a_finished_job_stands_still_rightly() -> None:
     done = progress(status={"conditions": [{"type": "Succeeded", "status": "True"}]})
     assert standstill(JOB, done, SINCE, SINCE + PATIENCE) == ""
+
+
+def test_a_failure_is_reported_with_its_last_words_made_harmless() -> None:
+    failures = seen(
+        [pod("worker-1", terminated(3, f"{NOON}4Z"), phase="Failed"), pod("worker-0", terminated(1, f"{NOON}5Z"))]
+    )
+    failed = progress(status={"conditions": [{"type": "Failed", "status": "True", "message": "1 Worker failed."}]})
+    assert failure_report(
+        JOB, failed, failures.first, 1, ["Traceback", "\x1b[2JValueError: bad"]
+    ).plain.splitlines() == [
+        "First cause: worker-1 (pod sim-worker-1, container jax) exited with code 3",
+        "  1 more failure followed it",
+        "  worker-1 | Traceback",
+        r"  worker-1 | \x1b[2JValueError: bad",
+        "JAXJob default/sim Failed: 1 Worker failed.",
+    ]
+    told = failure_json(failures.first, 1, ["x"])
+    assert told is not None
+    assert (told["replica"], told["end"]["exitCode"], told["othersFailed"], told["lastLines"]) == (
+        "worker-1",
+        3,
+        1,
+        ["x"],
+    )
+    assert failure_json(None, 0, []) is None
+
+
+def test_a_job_can_fail_without_any_failure_of_a_replica() -> None:
+    late = progress(status={"conditions": [{"type": "Failed", "status": "True", "message": "over its deadline"}]})
+    assert failure_report(JOB, late, None, 0, []).plain == "JAXJob default/sim Failed: over its deadline\n"
+    gone = progress_of(JAX, {}, [], gone=True)
+    assert failure_report(JOB, gone, None, 0, []).plain == "JAXJob default/sim was deleted before it had ended\n"
+
+
+def test_the_command_to_repeat_can_be_pasted_into_a_shell() -> None:
+    arguments = ["local", "run", "my job.yaml", "--timeout", "5", "$(reboot)"]
+    first, kept, inside = next_steps(arguments, seen([pod("worker-1", terminated(3))]).first).plain.splitlines()
+    assert shlex.split(first.partition(": ")[2]) == ["training-operator", *arguments]
+    assert shlex.split(kept.partition(": ")[2]) == ["training-operator", "local", "run", "--keep", *arguments[2:]]
+    assert inside.endswith("training-operator local shell worker-1")
+    assert "--keep" not in next_steps(["local", "demo"], None).plain
+
+
+def test_an_unfinished_job_is_told_in_numbers_and_with_what_it_waits_for() -> None:
+    waits = pod("worker-1", phase="Pending", conditions=[UNSCHEDULABLE])
+    running = progress(pod("worker-0", RUNNING), waits, status={"conditions": [{"type": "Created", "status": "True"}]})
+    assert unfinished(running) == (
+        "it is Created: 1 Running, 1 Pending; worker-1 waits: Unschedulable: 0/1 nodes are available"
+    )
+    assert unfinished(progress()) == "it is not begun: no replica exists"

@@ -73,7 +73,7 @@ def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, scratch: Path) -
     *lines, end = map(json.loads, out.splitlines())
     last = [line["progress"] for line in lines if "progress" in line][-1]
     assert status == 1
-    assert end["firstCause"]["end"]["exitCode"] == 3
+    assert end["end"]["firstCause"]["end"]["exitCode"] == 3
     assert last["state"] == "Failed"
     assert "little-worker-1: container jax exited with code 3" in last["conditions"][-1]["message"]
 

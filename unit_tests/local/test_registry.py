@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
+import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from training_local import registry
+from training_local import registry, sweep
 from training_local.apply import BadInput
 from training_local.node.sandbox.marks import CLUSTER
-from training_local.registry import Claim, ClusterRecord, claimed, find, running
+from training_local.registry import Claim, ClusterRecord, claimed, end, find, running
 
 # Claims the name given, announces it and waits; a container that has left its session is played by the sleep.
 HOLDER = """
@@ -135,6 +138,42 @@ def test_nothing_is_left_of_a_killed_cluster_after_the_next_start(state: Path) -
             each.communicate()
     with claimed("last"):
         assert not marked_in(survivor)
+
+
+def test_only_the_process_that_holds_the_lock_is_asked_to_end() -> None:
+    process, stray = holder("here")
+    with subprocess.Popen(["sleep", "600"]) as bystander:
+        cluster = find("here")
+        elsewhere = replace(cluster, pid=bystander.pid)
+        Claim("here", "", cluster.kubeconfig.parent).announce(elsewhere)
+        with pytest.raises(BadInput, match="cluster here runs in another container"):
+            asyncio.run(end(find("here"), 5))
+        assert bystander.poll() is None
+        bystander.kill()
+    Claim("here", "", cluster.kubeconfig.parent).announce(cluster)
+    assert asyncio.run(end(cluster, 30))
+    process.communicate()
+    os.kill(stray, signal.SIGKILL)
+
+
+def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
+    parent = next(
+        (path for path in (sweep.GROUPS, sweep.GROUPS / "unified") if os.access(path / "cgroup.procs", os.W_OK)), None
+    )
+    if parent is None:
+        pytest.skip("needs a control group of version 2 that it may divide")
+    group = parent / sweep.group_name("0123456789abcdef")
+    (group / "pod").mkdir(parents=True)
+    with subprocess.Popen(["setsid", "sleep", "600"]) as process:
+        (group / "pod/cgroup.procs").write_text(str(process.pid))
+        dead = state / "clusters/dead"
+        dead.mkdir(parents=True)
+        state.chmod(0o700)
+        dead.parent.chmod(0o700)
+        (dead / "lock").write_text("0123456789abcdef")
+        with claimed("next"):
+            assert not group.exists()
+    assert process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o710, 0o770, 0o701])

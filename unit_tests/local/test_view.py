@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +19,7 @@ from rich.console import Console
 from unit_tests.local.pods import RUNNING, Json, pod, terminated, waiting
 
 from training_api.registry import KINDS
+from training_local.output import Output
 from training_local.pod_logs import LogLine
 from training_local.printable import fitted, one_line, printable
 from training_local.progress import JobProgress, JobRef, Replica, progress_of, replica_of
@@ -24,7 +27,7 @@ from training_local.usage import Usage, usage_of
 from training_local.view import choose_view
 from training_local.views.colours import REPLICA_COLOURS, colour_of
 from training_local.views.json_lines import JsonView
-from training_local.views.live import LiveView
+from training_local.views.live import REDRAW_SECONDS, LiveView
 from training_local.views.picture import Scene, draw
 from training_local.views.plain import PlainView
 from training_local.views.steps import Steps
@@ -226,7 +229,7 @@ def test_json_lines_can_be_read_by_programs() -> None:
 async def test_the_live_view_gives_the_terminal_back_with_the_last_picture() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, height=24, _environ={})
-    with LiveView(JOB, console, lambda: NOW) as view:
+    with LiveView(JOB, console, lambda: True, lambda: NOW) as view:
         view.progress(progress(pod("worker-0", RUNNING)))
         for step in range(1, 41):
             view.line(log(f"step {step}/40 loss 0.5"))
@@ -247,8 +250,42 @@ def test_without_colours_nothing_but_text_is_left() -> None:
 
 
 def test_a_pipe_gets_lines_and_json_is_asked_for() -> None:
-    assert isinstance(choose_view(JOB, as_json=False), PlainView)
-    assert isinstance(choose_view(JOB, as_json=True), JsonView)
+    begin, end = os.pipe()
+    with os.fdopen(begin), os.fdopen(end, "w") as pipe, Output(pipe) as out:
+        assert isinstance(choose_view(JOB, out, as_json=False), PlainView)
+        assert isinstance(choose_view(JOB, out, as_json=True), JsonView)
+
+
+async def test_a_reader_who_takes_his_time_holds_up_nobody_and_loses_nothing() -> None:
+    begin, end = os.pipe()
+    text = "".join(f"line {n}\n" for n in range(1 << 18))
+    with os.fdopen(begin) as reader, os.fdopen(end, "w") as pipe:
+        with Output(pipe) as out:
+            out.write(text)  # more than a pipe holds, and nobody reads
+            assert not out.idle
+            reading = asyncio.create_task(asyncio.to_thread(reader.read, len(text)))
+            await out.room()
+            assert await reading == text
+        assert out.idle
+
+
+def test_a_reader_who_has_gone_is_an_error_for_the_writer() -> None:
+    begin, end = os.pipe()
+    os.close(begin)
+    with os.fdopen(end, "w") as pipe:
+        with Output(pipe) as out:
+            out.write("x")
+        with pytest.raises(BrokenPipeError):
+            out.write("y")
+
+
+async def test_a_stopped_terminal_gets_no_further_pictures() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80, height=24, _environ={})
+    with LiveView(JOB, console, lambda: False, lambda: NOW):
+        await asyncio.sleep(2 * REDRAW_SECONDS)
+        assert "JAXJob" not in out.getvalue()
+    assert "JAXJob" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,8 @@ class Handlers:
         reviewed = target.type.review is not None and (request.method, place) != ("POST", COLLECTION)
         if handler is None or reviewed or (across and request.method != "GET"):
             raise _unsupported(target, request.method)
+        if request.method != "GET":
+            self._view(target, request)  # an answer that nobody accepts is refused before anything changes
         return handler(target, request)
 
     def _list_or_watch(self, target: Target, request: Request) -> Response | Live:

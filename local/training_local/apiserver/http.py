@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import logging
 import ssl
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import structlog
 from aiohttp import web
 
 from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
-from training_local.apiserver.errors import ApiError, too_large, unauthorized
+from training_local.apiserver.errors import ApiError, internal, too_large, unauthorized
 from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.watch import Live
@@ -22,6 +24,13 @@ from training_local.apiserver.websocket import execute
 from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
+BODY_SECONDS = 60.0
+"""How long the body of a request may take to arrive, as the real server has it for whole requests."""
+HEADER_LIMIT = 256 * 1024
+"""Bytes of a request line or a header; a label selector with many names is long."""
+_log = structlog.get_logger(__name__)
+# What is no HTTP would be logged as it came, credentials included; the client is told.
+_SILENT = logging.Logger("nothing", logging.CRITICAL + 1)
 
 
 class HttpsFront:
@@ -44,6 +53,9 @@ class HttpsFront:
             answer = self._server.handle(await _read(http))
         except ApiError as error:
             answer = refusal(error)
+        except Exception:
+            _log.exception("a request could not be answered", method=http.method, path=http.path)
+            answer = refusal(internal("the request could not be answered; the server's log says why"))
         if isinstance(answer, Response):
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
@@ -88,10 +100,14 @@ class HttpsFront:
 async def _read(http: web.BaseRequest) -> Request:
     """Return an HTTP request as the server takes it; raises a 413 before a body that is too large is read."""
     body = bytearray()
-    async for chunk in http.content.iter_any():
-        body += chunk
-        if len(body) > BODY_LIMIT:
-            raise too_large(BODY_LIMIT)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in http.content.iter_any():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    raise too_large(BODY_LIMIT)
+    except TimeoutError:
+        raise ApiError(408, "Timeout", f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
     return Request(
         method=http.method,
         path=http.path,
@@ -120,7 +136,11 @@ async def serving(
             front.handle,
             handler_cancellation=True,
             access_log=None,
+            logger=_SILENT,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
+            max_line_size=HEADER_LIMIT,
+            max_field_size=HEADER_LIMIT,
+            auto_decompress=False,  # a small body could become a large one
         ),
         shutdown_timeout=1,
     )
@@ -138,6 +158,7 @@ async def serving(
 def tls(identity: ServerIdentity) -> ssl.SSLContext:
     """Return what a server needs to show `identity`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     # The standard library reads keys from files only; these have no name that a killed process could leave behind.
     with tempfile.TemporaryFile() as certificate, tempfile.TemporaryFile() as key:
         for file, content in ((certificate, identity.certificate), (key, identity.key)):

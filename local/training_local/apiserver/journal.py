@@ -17,8 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from training_local.apiserver.errors import not_stored
-from training_local.apiserver.storage import Entry, Storage, StoreKey, decode
+import msgspec
+
+from training_local.apiserver.errors import Json, not_stored
+from training_local.apiserver.ownership.managed import Managed
+from training_local.apiserver.ownership.origin import Note, Origin
+from training_local.apiserver.storage import Entry, Storage, StoreKey, decode, encode
 
 FILE: Final = "state.sqlite"
 LOCK: Final = "lock"
@@ -26,6 +30,7 @@ FORMAT: Final = 1
 """`user_version` of the files that this code reads and writes."""
 APPLICATION: Final = 0x74726F70
 """`application_id`, which tells our files from those of other programs."""
+_read_list: Final = msgspec.json.Decoder(list[Json]).decode
 _LOG_PAGES: Final = 4000
 """Pages of 4 KiB in the log before they are copied into the file, which takes an fsync."""
 
@@ -34,6 +39,11 @@ CREATE TABLE objects (
     api_group TEXT, plural TEXT, namespace TEXT, name TEXT, version INTEGER NOT NULL, json BLOB NOT NULL,
     PRIMARY KEY (api_group, plural, namespace, name)
 );
+CREATE TABLE notes (
+    uid TEXT NOT NULL, resource TEXT NOT NULL, manager TEXT NOT NULL, time TEXT NOT NULL, subresource TEXT NOT NULL,
+    given BLOB, owners BLOB, live BLOB, new BLOB NOT NULL
+);
+CREATE INDEX notes_of_object ON notes (uid);
 CREATE TABLE last_deletion (version INTEGER NOT NULL);
 INSERT INTO last_deletion VALUES (0);
 """
@@ -41,6 +51,10 @@ _PUT = """
 INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET version = excluded.version, json = excluded.json
 """
+_LIVE = "(SELECT json FROM objects WHERE (api_group, plural, namespace, name) = (?, ?, ?, ?))"
+_NOTE = f"INSERT INTO notes SELECT ?, ?, ?, ?, ?, ?, ?, {_LIVE}, ?"
+_FORGET = "DELETE FROM notes WHERE uid = ?"
+_OWNERS = "INSERT INTO notes VALUES (?, '', '', '', '', NULL, ?, NULL, '')"
 _REMOVE = "DELETE FROM objects WHERE (api_group, plural, namespace, name) = (?, ?, ?, ?)"
 
 
@@ -85,15 +99,44 @@ class Journal:
         storage.restore(entries, max(deleted, entries[-1][1].version if entries else 0))
         storage.log = self
 
+    def notes(self) -> Iterator[tuple[str, Note]]:
+        """Return what is kept about the owners of fields, by uid in the order of the writes."""
+        for uid, resource, manager, time, subresource, given, owners, live, new in self._database.execute(
+            "SELECT * FROM notes ORDER BY rowid"
+        ):
+            group, version, plural = resource.split("/") if resource else ("", "", "")
+            known = None if owners is None else Managed.read(_read_list(owners))
+            told = None if given is None else _read_list(given)
+            yield uid, Note(Origin((group, version, plural), manager, time, subresource, new, told, known), live, new)
+
     def put(self, key: StoreKey, entry: Entry) -> None:
         """Keep a new or changed object; raises a 507 if the disk does not take it, and then nothing has changed."""
+        place = (*key, entry.namespace, entry.name)
         with _stored_or_refused(), self._database as database:
-            database.execute(_PUT, (*key, entry.namespace, entry.name, entry.version, entry.raw))
+            if entry.origin is not None:
+                self._note(entry, entry.origin, place)
+            database.execute(_PUT, (*place, entry.version, entry.raw))
+
+    def own(self, uid: str, entries: list[Json]) -> None:
+        """Keep the owners of an object's fields in place of the notes that led to them."""
+        with _stored_or_refused(), self._database as database:
+            database.execute(_FORGET, (uid,))
+            database.execute(_OWNERS, (uid, encode(entries)))
+
+    def _note(self, entry: Entry, origin: Origin, place: tuple[str, ...]) -> None:
+        if origin.owners is not None:
+            self._database.execute(_FORGET, (entry.uid,))
+            self._database.execute(_OWNERS, (entry.uid, encode(origin.owners.entries())))
+            return
+        given = None if origin.given is None else encode(origin.given)
+        told = ("/".join(origin.resource), origin.manager, origin.time, origin.subresource, given, None)
+        self._database.execute(_NOTE, (entry.uid, *told, *place, origin.new or entry.raw))
 
     def remove(self, key: StoreKey, entry: Entry) -> None:
         """Forget an object, but not the version of its deletion; raises a 507 like `put`."""
         with _stored_or_refused(), self._database as database:
             database.execute(_REMOVE, (*key, entry.namespace, entry.name))
+            database.execute(_FORGET, (entry.uid,))
             database.execute("UPDATE last_deletion SET version = ?", (entry.version,))
 
 

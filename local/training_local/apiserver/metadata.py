@@ -32,6 +32,7 @@ _OWNER_FIELDS = {
     "controller": bool,
     "blockOwnerDeletion": bool,
 }
+_ENTRY_FIELDS = ("manager", "operation", "apiVersion", "time", "fieldsType", "subresource")
 _GO_NAMES = {str: "string", bool: "bool", int: "int64", dict: "map[string]string", list: "[]"}
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -73,6 +74,11 @@ def decoded(obj: Json, type: ResourceType) -> list[str]:
         for name, value in owner.items():
             if name in _OWNER_FIELDS and value is not None:
                 fits.check(f"metadata.ownerReferences.{name}", value, _OWNER_FIELDS[name])
+    for entry in kept.get("managedFields", ()):
+        fits.check("metadata.managedFields", entry, dict)
+        for name in _ENTRY_FIELDS:
+            if entry.get(name) is not None:
+                fits.check(f"metadata.managedFields.{name}", entry[name], str)
     # As Go leaves out what is empty.
     obj["metadata"] = {
         name: value for name, value in kept.items() if (value or name in _KEPT_WHEN_EMPTY) and name != "selfLink"

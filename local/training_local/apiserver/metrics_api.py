@@ -55,7 +55,7 @@ class UsageSource(Protocol):
 class _ReadOnly:
     """Rules of types that nobody may write."""
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         """Refuse."""
         raise method_not_allowed()
 

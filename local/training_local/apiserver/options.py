@@ -74,6 +74,8 @@ def _agent_name(user_agent: str) -> str:
 
 def _manager_causes(query: Query, apply: bool, patch: bool) -> list[Cause]:
     manager, causes = query.get("fieldManager", ""), list[Cause]()
+    if not (manager or apply or "force" in query):
+        return causes
     if apply and not manager:
         causes.append(required("fieldManager", "is required for apply patch"))
     if patch and not apply and "force" in query:

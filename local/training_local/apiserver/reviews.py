@@ -17,7 +17,7 @@ GROUPS = ("system:masters", "system:authenticated")
 class _NoRules:
     """Rules of what is never stored."""
 
-    def decode(self, obj: Json) -> Decoded:
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
         return Decoded(obj)
 
     def for_create(self, obj: Json, context: Context) -> Admitted:

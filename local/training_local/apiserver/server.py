@@ -69,6 +69,7 @@ class ApiServer:
         )
         if journal is not None:
             journal.resume(self.state.storage)
+            self.state.ledger.restore(journal.notes())
             definitions.serve_all()
             finish_deletions(self.state)
         for name in SYSTEM:

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from training_local.apiserver.errors import Json
+from training_local.apiserver.ownership.origin import Origin
 
 encode = msgspec.json.Encoder().encode
 decode: Callable[[bytes | str], Json] = msgspec.json.Decoder(dict).decode
@@ -37,9 +38,11 @@ class Entry:
     finalizers: tuple[str, ...]
     deleting: bool
     raw: bytes
+    origin: Origin | None = None
+    """The request that led to this state; None for what the server itself does."""
 
     @classmethod
-    def of(cls, obj: Json, version: int) -> Entry:
+    def of(cls, obj: Json, version: int, origin: Origin | None = None) -> Entry:
         """Return the entry for `obj`, which gets `version` as its resource version."""
         meta = obj["metadata"]
         meta["resourceVersion"] = str(version)
@@ -55,6 +58,7 @@ class Entry:
             # Kind and version come first, so that lists of builtin types can leave them out; then the metadata, so
             # that managed fields can be put in.
             raw=encode({"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": meta, **obj}),
+            origin=origin,
         )
 
     @property
@@ -188,6 +192,10 @@ class Log(Protocol):
         """Forget an object, but not the version of its deletion."""
         ...
 
+    def own(self, uid: str, entries: list[Json]) -> None:
+        """Keep the owners of an object's fields in place of what led to them."""
+        ...
+
 
 class Storage:
     """All collections, and the one counter that versions every write."""
@@ -215,11 +223,11 @@ class Storage:
             found = self.collections[key] = Collection(self._begin)
         return found
 
-    def put(self, key: StoreKey, obj: Json) -> Entry:
+    def put(self, key: StoreKey, obj: Json, origin: Origin | None = None) -> Entry:
         """Store a new or changed object; its resource version is set in place."""
         collection = self.collection(key)
         old = collection.get(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-        return self._write(key, "ADDED" if old is None else "MODIFIED", obj, old)
+        return self._write(key, "ADDED" if old is None else "MODIFIED", obj, old, origin)
 
     def remove(self, key: StoreKey, entry: Entry) -> Entry:
         """Remove an object; returns its last state under the version of the deletion."""
@@ -234,8 +242,10 @@ class Storage:
         """Forget an empty collection and its history, as when its CustomResourceDefinition goes."""
         self.collections.pop(key, None)
 
-    def _write(self, key: StoreKey, type: EventType, obj: Json, old: Entry | None) -> Entry:
-        entry = Entry.of(obj, self.version + 1)
+    def _write(
+        self, key: StoreKey, type: EventType, obj: Json, old: Entry | None, origin: Origin | None = None
+    ) -> Entry:
+        entry = Entry.of(obj, self.version + 1, origin)
         if self.log is not None:
             (self.log.remove if type == "DELETED" else self.log.put)(key, entry)
         self.version = entry.version

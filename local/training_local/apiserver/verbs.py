@@ -21,9 +21,11 @@ from training_local.apiserver.errors import (
 )
 from training_local.apiserver.namespaces import NAMESPACES, require_mortal, require_open
 from training_local.apiserver.options import DeleteOptions, WriteOptions
-from training_local.apiserver.ownership.apply import applied, read_config
-from training_local.apiserver.ownership.managed import NOBODY, Managed
-from training_local.apiserver.ownership.tracker import Write, zero
+from training_local.apiserver.ownership.apply import applied
+from training_local.apiserver.ownership.config import read_config
+from training_local.apiserver.ownership.managed import NOBODY
+from training_local.apiserver.ownership.origin import Note, Origin
+from training_local.apiserver.ownership.tracker import zero
 from training_local.apiserver.resource_types import Admitted, ResourceType
 from training_local.apiserver.state import State, served, stored
 from training_local.apiserver.storage import Entry, encode
@@ -47,15 +49,22 @@ def create(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
     """Create an object; `obj` is a decoded body, which is taken over."""
     type = target.type
     obj, warnings = decode(type, obj, options)
-    write = _write(state, target, None, obj, options)
-    return _store_new(state, target, obj, options, ownership=_Ownership(write=write), warnings=warnings)
+    return _store_new(state, target, obj, options, warnings=warnings)
 
 
 def _store_new(
-    state: State, target: Target, obj: Json, options: WriteOptions, *, ownership: _Ownership, warnings: tuple[str, ...]
+    state: State,
+    target: Target,
+    obj: Json,
+    options: WriteOptions,
+    *,
+    origin: Origin | None = None,
+    warnings: tuple[str, ...],
 ) -> Written:
     """Store a decoded object that did not exist, after all checks of a create."""
     type = target.type
+    context = state.context(target.namespace)
+    origin = origin or _origin(target, obj, None, options, context.now)
     _check_namespace(target, obj)
     meta = obj["metadata"]
     if meta.get("resourceVersion", "0") not in ("", "0"):
@@ -64,7 +73,6 @@ def _store_new(
     name = meta.get("name", "")
     if type.namespaced:
         require_open(state, type, target.namespace, name)
-    context = state.context(target.namespace)
     admitted = _accept(type, type.rules.for_create(obj, context), metadata.create_causes(obj, type))
     if state.find(type, target.namespace, name) is not None:
         raise already_exists(type.group, type.plural, name)
@@ -73,7 +81,7 @@ def _store_new(
         type,
         admitted.obj,
         options,
-        ownership=ownership,
+        origin=origin,
         created=True,
         warnings=(*warnings, *metadata.warnings(obj, type), *admitted.warnings),
     )
@@ -91,8 +99,7 @@ def update(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
         return create(state, target, obj, options)
     entry = state.require(type, target.namespace, target.name)
     _check_uid(type, entry, obj)
-    ownership = _Ownership(write=_write(state, target, entry, obj, options))
-    return _write_over(state, target, entry, obj, options, ownership=ownership, warnings=warnings)
+    return _write_over(state, target, entry, obj, options, warnings=warnings)
 
 
 def patch(
@@ -112,8 +119,7 @@ def patch(
         new, warnings = decode(type, patched, options)
     _check_namespace(target, new)
     _check_name(target, new)
-    ownership = _Ownership(write=_write(state, target, entry, new, options))
-    return _write_over(state, target, entry, new, options, ownership=ownership, warnings=warnings)
+    return _write_over(state, target, entry, new, options, warnings=warnings)
 
 
 def apply(state: State, target: Target, body: bytes, options: WriteOptions) -> Written:
@@ -124,8 +130,8 @@ def apply(state: State, target: Target, body: bytes, options: WriteOptions) -> W
         raise state.missing(type, target.name)
     live = zero(type) if entry is None else served(type, entry)
     config, repeated = read_config(body)
-    owners = state.ledger.owners(entry.uid) if entry else Managed()
-    request = state.ledger.request(type, options.manager, state.timestamp(), target.subresource)
+    owners, now = state.ledger.owners(entry.uid) if entry else NOBODY, state.timestamp()
+    request = state.ledger.request(type, options.manager, now, target.subresource)
     merged, managed = applied(live, config, owners, request, type, force=options.force)
     warnings = _repetitions(repeated, options)
     new, _ = decode(type, deepcopy(merged), options, keep_nulls=True)
@@ -134,12 +140,12 @@ def apply(state: State, target: Target, body: bytes, options: WriteOptions) -> W
         raise conflict(type.group, type.plural, target.name, said)
     _check_namespace(target, new)
     _check_name(target, new)
-    ownership = _Ownership(managed=managed, before=owners)
+    origin = Origin(_resource(type), options.manager, now, target.subresource, owners=managed)
     if entry is None:
         new["metadata"].pop("resourceVersion", None)
-        written = _store_new(state, target, new, options, ownership=ownership, warnings=warnings)
+        written = _store_new(state, target, new, options, origin=origin, warnings=warnings)
     else:
-        written = _write_over(state, target, entry, new, options, ownership=ownership, warnings=warnings)
+        written = _write_over(state, target, entry, new, options, origin=origin, warnings=warnings)
     shown = {"managedFields": managed.entries()} if managed else {}
     whole = {**written.obj, "metadata": {**written.obj["metadata"], **shown}}
     return Written(whole, created=written.created, warnings=written.warnings)
@@ -185,37 +191,27 @@ def _repetitions(repeated: Sequence[str], options: WriteOptions) -> tuple[str, .
     return tuple(repeated)
 
 
-def _write(state: State, target: Target, entry: Entry | None, new: Json, options: WriteOptions) -> Write:
-    """Return what ownership must know of a write; takes the managed fields out of `new`."""
-    given = new["metadata"].pop("managedFields", None)
+def _origin(target: Target, new: Json, old: Json | None, options: WriteOptions, now: str) -> Origin:
+    """Return what a write must tell about itself; takes the managed fields out of `new`."""
+    meta, subresource = new["metadata"], target.subresource
+    given = meta.pop("managedFields", None)
+    # Admission does not change a status: what is stored is what was wanted, and need not be written down twice.
+    plain = subresource == "status" and given is None and old is not None and meta == old["metadata"]
     # The real server translates between the owners of a Scale and of the object, and loses the time on the way.
-    time = "" if target.subresource == "scale" else state.timestamp()
-    return Write(target.type, entry, encode(new), options.manager, time, target.subresource, given)
+    time = "" if subresource == "scale" else now
+    return Origin(_resource(target.type), options.manager, time, subresource, None if plain else encode(new), given)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ownership:
-    """What a write does to the owners of fields: as worked out for an apply, or as to be worked out from a note."""
+def _resource(type: ResourceType) -> tuple[str, str, str]:
+    return type.group, type.version, type.plural
 
-    managed: Managed | None = None
-    before: Managed = NOBODY
-    write: Write | None = None
 
-    def changes(self, state: State, uid: str) -> bool:
-        """Tell whether owners change although the object does not: not by a note that does not speak of them."""
-        if self.managed is not None:
-            return not self.managed.same_fields(self.before)
-        if self.write is None or self.write.given is None:
-            return False
-        before = state.ledger.owners(uid)
-        return not state.ledger.after(before, self.write).same_fields(before)
-
-    def record(self, state: State, uid: str) -> None:
-        """Keep account of a write that has been stored."""
-        if self.managed is not None:
-            state.ledger.set(uid, self.managed)
-        elif self.write is not None:
-            state.ledger.note(uid, self.write)
+def _changes_owners(state: State, entry: Entry, origin: Origin) -> bool:
+    """Tell whether a write changes owners although it does not change the object."""
+    if origin.owners is None and origin.given is None:
+        return False
+    before = state.ledger.owners(entry.uid)
+    return not state.ledger.after(before, Note(origin, entry.raw, entry.raw)).same_fields(before)
 
 
 def _write_over(
@@ -225,27 +221,27 @@ def _write_over(
     new: Json,
     options: WriteOptions,
     *,
-    ownership: _Ownership,
+    origin: Origin | None = None,
     warnings: tuple[str, ...],
 ) -> Written:
     """Store `new` in place of `entry` after all checks of an update."""
     type = target.type
-    old = served(type, entry)
+    old, context = served(type, entry), state.context(target.namespace)
+    origin = origin or _origin(target, new, old, options, context.now)
     _check_versions(type, entry, new)
     metadata.for_update(old, new, target.subresource, type)
-    context = state.context(target.namespace)
     causes = metadata.update_causes(old, new, type)
     admitted = _accept(type, type.rules.for_update(old, new, target.subresource, context), causes)
     metadata.count_generation(old, admitted.obj, type)
     admitted.obj["metadata"]["resourceVersion"] = str(entry.version)
     said = (*warnings, *admitted.warnings)
-    if admitted.obj == old and not ownership.changes(state, entry.uid):
+    if admitted.obj == old and not _changes_owners(state, entry, origin):
         return Written(old, raw=None if type.conversion else entry.raw, warnings=said)
     if is_released(type, admitted.obj):
         if not options.dry_run:
             state.storage.remove(type.store, entry)
         return Written(admitted.obj, warnings=said)
-    return _put(state, type, admitted.obj, options, ownership=ownership, created=False, warnings=said)
+    return _put(state, type, admitted.obj, options, origin=origin, created=False, warnings=said)
 
 
 def remove(state: State, target: Target, options: DeleteOptions) -> Deleted:
@@ -262,14 +258,13 @@ def _put(
     obj: Json,
     options: WriteOptions,
     *,
-    ownership: _Ownership,
+    origin: Origin,
     created: bool,
     warnings: tuple[str, ...],
 ) -> Written:
     if options.dry_run:
         return Written(obj, created=created, warnings=warnings)
-    entry = state.storage.put(type.store, stored(type, obj))
-    ownership.record(state, entry.uid)
+    entry = state.storage.put(type.store, stored(type, obj), origin)
     raw = None if type.conversion else entry.raw
     return Written(served(type, entry) if type.conversion else obj, raw, created, warnings)
 

@@ -15,6 +15,8 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_TIMEOUT: Final = 124
 EXIT_INTERRUPTED: Final = 130
+EXIT_NO_READER: Final = 141
+"""What a program has that SIGPIPE ends: nobody reads its output any more, as in `... | head`."""
 
 
 def finish(work: Coroutine[Any, Any, int]) -> None:
@@ -27,6 +29,9 @@ def finish(work: Coroutine[Any, Any, int]) -> None:
         code = asyncio.run(_interruptible(work))
     except* BadInput as group:
         print(f"training-operator local: {_innermost(group)}", file=sys.stderr)
+    except* BrokenPipeError:
+        _turn_away_from_terminal()
+        code = EXIT_NO_READER
     sys.exit(code)
 
 
@@ -60,7 +65,7 @@ async def _interruptible(work: Coroutine[Any, Any, int]) -> int:
 
 
 def _turn_away_from_terminal() -> None:
-    """Let what is still printed go nowhere: writing to a terminal that has gone is an error."""
+    """Let what is still printed go nowhere: writing to a terminal or reader that has gone is an error."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

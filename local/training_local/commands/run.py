@@ -22,6 +22,7 @@ from training_local.commands.finish import EXIT_FAILED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags
 from training_local.commands.up import say_up
 from training_local.follow import JobFollower
+from training_local.output import Output
 from training_local.printable import one_line
 from training_local.progress import JobProgress
 from training_local.report import failure_json, failure_report, next_steps, unfinished
@@ -80,7 +81,7 @@ async def run_files(files: Sequence[Path], cluster_options: ClusterOptions, opti
             say_up(cluster)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
-            print(f"Warning: {warning}", file=sys.stderr)
+            print(f"Warning: {one_line(warning)}", file=sys.stderr)
         follower = JobFollower(cluster.transport, created.job)
         status = await _follow(follower, created, options, cluster)
         if options.keep:
@@ -92,38 +93,34 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
     job, since = created.job, datetime.now(UTC)
     try:
-        with choose_view(job, as_json=options.as_json) as view:
+        with Output(sys.stdout) as out, choose_view(job, out, as_json=options.as_json) as view:
             async with asyncio.timeout(options.limit):
-                await _show(follower, view, since, cluster)
+                await _show(follower, view, out, since, cluster)
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
-        await _report(follower, options)
+        await _report(follower, options, EXIT_TIMEOUT)
         return EXIT_TIMEOUT
     except asyncio.CancelledError:
         told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
         raise
-    succeeded = follower.progress.outcome == "Succeeded"
-    if succeeded:
-        _print_conditions(follower.progress, options)
-    else:
-        await _report(follower, options)
-    return 0 if succeeded else EXIT_FAILED
+    status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
+    await _report(follower, options, status)
+    return status
 
 
-async def _show(follower: JobFollower, view: View, since: datetime, cluster: LocalCluster) -> None:
+async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> None:
     """Show everything until the job has ended and its logs have arrived."""
     try:
         async with asyncio.TaskGroup() as tasks:
             background = (
-                _show_lines(follower, view),
+                _show_lines(follower, view, out),
                 _watch_standstill(follower, view, since),
                 poll_usage(cluster.transport, follower.job, view.usage),
             )
             running = [tasks.create_task(work) for work in background]
-            async for progress in follower.changes():
-                view.progress(progress)
+            await follower.until_end(view.progress)
             await follower.logs.drain()
             for task in running:
                 task.cancel()
@@ -133,8 +130,9 @@ async def _show(follower: JobFollower, view: View, since: datetime, cluster: Loc
             view.line(line)
 
 
-async def _show_lines(follower: JobFollower, view: View) -> None:
+async def _show_lines(follower: JobFollower, view: View, out: Output) -> None:
     async for line in follower.logs.lines():
+        await out.room()
         view.line(line)
 
 
@@ -144,13 +142,17 @@ async def _watch_standstill(follower: JobFollower, view: View, since: datetime) 
         await asyncio.sleep(STANDSTILL_SECONDS)
 
 
-async def _report(follower: JobFollower, options: RunOptions) -> None:
-    """Say what went wrong first, and what to do about it."""
-    first = follower.failures.first
+async def _report(follower: JobFollower, options: RunOptions, status: int) -> None:
+    """Say how it ended and, unless it succeeded, what went wrong first and what to do about it."""
+    first = follower.failures.first if status else None
     lines = await follower.last_lines(first) if first is not None else []
     others = max(len(follower.failures.seen) - 1, 0)
     if options.as_json:
-        print_json({"firstCause": failure_json(first, others, lines)})
+        outcome = follower.progress.outcome
+        print_json({"end": {"status": status, "outcome": outcome, "firstCause": failure_json(first, others, lines)}})
+        return
+    if status == 0:
+        _print_conditions(follower.progress)
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(failure_report(follower.job, follower.progress, first, others, lines), end="")
@@ -164,9 +166,7 @@ async def _keep(cluster: LocalCluster) -> None:
         await asyncio.get_running_loop().create_future()
 
 
-def _print_conditions(progress: JobProgress, options: RunOptions) -> None:
-    if options.as_json:
-        return
+def _print_conditions(progress: JobProgress) -> None:
     print("Conditions:")
     for condition in progress.conditions:
         print(f"  {condition['type']:<10} {condition['status']:<5} {one_line(condition.get('message', ''))}")

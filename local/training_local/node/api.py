@@ -12,8 +12,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
+from training_api.constants import API_VERSION
+from training_api.registry import KINDS
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.ports import Change
+from training_local.node.ports import Change, Followed
 from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
@@ -49,7 +51,7 @@ class TransportApi:
         self._node_name = node_name
         self._counts: OrderedDict[str, int] = OrderedDict()
 
-    async def follow(self, plural: Literal["pods", "services"]) -> AsyncIterator[Change]:
+    async def follow(self, plural: Followed) -> AsyncIterator[Change]:
         """Yield every object there is, then every change, for ever; lost connections are made up for."""
         known: dict[str, Wire] = {}
         version = ""
@@ -109,6 +111,16 @@ class TransportApi:
         answer = await self._transport.request(Request("GET", _path(plural, namespace, name)))
         return None if answer.status == _NOT_FOUND else _content(Request("GET", _path(plural, namespace, name)), answer)
 
+    async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
+        """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
+        for owner in pod.owner_references:
+            if owner.controller and owner.api_version == API_VERSION and owner.kind in KINDS:
+                jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{KINDS[owner.kind].plural}"
+                request = Request("GET", f"{jobs}/{quote(owner.name, safe='')}")
+                found = await self._send(request, accepted=(_NOT_FOUND,))
+                return (found.get("metadata") or {}).get("annotations") or {}
+        return {}
+
     async def services(self, namespace: str) -> list[Wire]:
         """Read the services of a namespace as they are now."""
         return list((await self._send(Request("GET", _path("services", namespace)))).get("items") or ())
@@ -159,7 +171,7 @@ class TransportApi:
             request = _body("PATCH", _path("events", pod.namespace, name), patch, MERGE_PATCH)
             await self._send(request, accepted=(_NOT_FOUND,))
             return
-        component = "default-scheduler" if reason == "Scheduled" else "kubelet"
+        component = "default-scheduler" if reason in ("Scheduled", "FailedScheduling") else "kubelet"
         event = {
             "apiVersion": "v1",
             "kind": "Event",

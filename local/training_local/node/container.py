@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Final, Protocol
 
+from training_local.node.checks import Inside, ask, hook
 from training_local.node.environment import ConfigError
+from training_local.node.limits import Confinement
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container
+from training_local.node.prober import Prober
+from training_local.node.probes import Health, killing, probes, unhealthy
 from training_local.node.programs import LAST_WORDS_SECONDS
 from training_local.node.sandbox.client import Exit, Process, SandboxError
 from training_local.node.sandbox.messages import ContainerSpec
@@ -21,6 +26,12 @@ from training_local.node.volumes import VolumeError
 
 _START_ERROR = 128
 """Exit code that container runtimes report for a program that could not be executed."""
+_ANY_FAILURE = 1
+_SHORTEST_GRACE = 2.0
+"""Seconds that a container has after its hook, however long that has taken."""
+
+RUNTIME: Final = "process"
+"""What stands for the name of a container runtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +65,27 @@ class Attempt:
     log: LogWriter
     spec: ContainerSpec
     arguments: Arguments
+    confinement: Confinement
 
 
 class Host(Protocol):
     """The pod, as one of its containers sees it."""
 
+    @property
+    def grace(self) -> float:
+        """Seconds that a container has to end when it is told to."""
+        ...
+
     async def start(self, container: Container, attempt: int) -> Attempt:
         """Start a container; raises `ConfigError`, `VolumeError` or `SandboxError`."""
+        ...
+
+    def inside(self, container: Container) -> Inside:
+        """How to reach into a running container."""
+        ...
+
+    async def last_words(self, container: Container, attempt: int, *, failed: bool) -> str:
+        """The message that an attempt has left about its end."""
         ...
 
     def changed(self) -> None:
@@ -89,11 +114,12 @@ class ContainerLife:
         self.container = container
         self.view = view
         self.started = asyncio.Event()
-        """Set as soon as a process of this container has been started."""
+        """Set as soon as the container has been started and its startup probe, if it has one, has succeeded."""
         self._host, self._again, self._backoff, self._now = host, again, backoff, now
         self._label = pod_label
         self._stopping = asyncio.Event()
         self._attempt: Attempt | None = None
+        self._condemned = False
 
     @property
     def attempt(self) -> Attempt | None:
@@ -110,7 +136,7 @@ class ContainerLife:
             ended = self.view.state if isinstance(self.view.state, Terminated) else await self._run_once()
             if ended is None:
                 continue
-            if self._stopping.is_set() or not self._again(ended.exit_code):
+            if self._stopping.is_set() or not (ended.restarting or self._again(ended.exit_code)):
                 return ended
             if _seconds(ended) >= self._backoff.reset_after:
                 restarts = 0
@@ -123,8 +149,12 @@ class ContainerLife:
         self._stopping.set()
         if self._attempt is None:
             return
-        process = self._attempt.process
+        await self._terminate(self._attempt, grace)
+
+    async def _terminate(self, attempt: Attempt, grace: float) -> None:
+        process = attempt.process
         if grace > 0 and not process.exited.done():
+            grace = await self._before_stop(attempt, grace)
             process.signal(signal.SIGTERM)
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
@@ -134,26 +164,101 @@ class ContainerLife:
 
     async def _run_once(self) -> Terminated | None:
         """One attempt; None if it could not be configured yet."""
-        name = self.container.name
+        name, number = self.container.name, self.view.restarts
         try:
-            attempt = await self._host.start(self.container, self.view.restarts)
+            attempt = await self._host.start(self.container, number)
         except (ConfigError, VolumeError) as error:
             await self._wait_for_configuration(str(error))
             return None
         except SandboxError as error:
             self._host.event("Warning", "Failed", f"Error: {error}")
             return self._end(Terminated(_START_ERROR, "StartError", None, self._now(), message=str(error)))
-        self._attempt = attempt
+        self._attempt, self._condemned = attempt, False
         begun = self._now()
-        self._show(Running(begun))
         self._host.event("Normal", "Started", f"Started container {name}")
-        self.started.set()
         if self._stopping.is_set():
             attempt.process.signal(signal.SIGKILL)
-        exit_ = await attempt.process.exited
+        exit_ = await self._accompany(attempt, begun)
+        if attempt.confinement.release():
+            exit_ = replace(exit_, reason="OOMKilled")
         await attempt.log.finish(LAST_WORDS_SECONDS)
         self._attempt = None
-        return self._end(_terminated(exit_, begun, self._now()))
+        said = await self._host.last_words(self.container, number, failed=exit_.code != 0)
+        ended = _terminated(exit_, begun, self._now())
+        return self._end(replace(ended, message=said, container_id=_id(attempt), restarting=self._condemned))
+
+    async def _accompany(self, attempt: Attempt, begun: datetime) -> Exit:
+        """Carry out hooks and probes of a running container until it has ended."""
+        await self._after_start(attempt)
+        health = Health.at_start(self.container)
+        if not attempt.process.exited.done():
+            self.view = self.view.to(Running(begun, _id(attempt)))
+            self._set_health(health)
+        probing = asyncio.create_task(self._probe(attempt, health))
+        try:
+            return await asyncio.shield(attempt.process.exited)
+        finally:
+            probing.cancel()
+
+    def _set_health(self, health: Health) -> None:
+        self.view = replace(self.view, health=health)
+        if health.started:
+            self.started.set()
+        self._host.changed()
+
+    async def _probe(self, attempt: Attempt, health: Health) -> None:
+        asked = probes(self.container)
+        if not asked:
+            return
+        inside = self._host.inside(self.container)
+        prober = Prober(
+            asked,
+            health,
+            lambda probe: ask(probe.action, inside, probe.timeout),
+            changed=self._set_health,
+            failed=lambda kind, outcome: self._host.event("Warning", "Unhealthy", unhealthy(kind, outcome)),
+        )
+        failed = await prober.run()
+        if self._stopping.is_set():
+            return
+        self._condemned = self._again(_ANY_FAILURE)
+        said = killing(self.container.name, failed.kind, again=self._condemned)
+        self._host.event("Normal", "Killing", said)
+        await self._terminate(attempt, self._host.grace if failed.grace is None else failed.grace)
+
+    async def _after_start(self, attempt: Attempt) -> None:
+        """The hook postStart: until it has been carried out the container does not count as running."""
+        if problem := await self._hook("postStart", attempt):
+            self._host.event("Warning", "FailedPostStartHook", f"PostStartHook failed: {problem}")
+            self._host.event("Normal", "Killing", "FailedPostStartHook")
+            await self._terminate(attempt, self._host.grace)
+
+    async def _before_stop(self, attempt: Attempt, grace: float) -> float:
+        """The hook preStop, which takes from the grace period; return what is left of it."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(grace):
+                problem = await self._hook("preStop", attempt)
+        except TimeoutError:
+            problem = f"it was not done within the grace period of {grace:g}s"
+        if problem:
+            self._host.event("Warning", "FailedPreStopHook", f"PreStopHook failed: {problem}")
+        spent = loop.time() - begun
+        return max(grace - spent, min(grace, _SHORTEST_GRACE))
+
+    async def _hook(self, name: str, attempt: Attempt) -> str:
+        """Carry out a hook while the container runs; return what was wrong, empty if nothing was."""
+        action = (self.container.lifecycle or {}).get(name)
+        if not action:
+            return ""
+        carrying = asyncio.create_task(hook(action, self._host.inside(self.container)))
+        try:
+            first: list[asyncio.Future[Any]] = [carrying, attempt.process.exited]
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            return carrying.result() if carrying.done() else ""
+        finally:
+            carrying.cancel()
 
     def _end(self, ended: Terminated) -> Terminated:
         self._show(ended)
@@ -194,4 +299,10 @@ def _seconds(ended: Terminated) -> float:
 
 
 def _terminated(exit_: Exit, begun: datetime, ended: datetime) -> Terminated:
-    return Terminated(exit_.code, "Completed" if exit_.code == 0 else "Error", begun, ended, signal=exit_.signal)
+    reason = exit_.reason or ("Completed" if exit_.code == 0 else "Error")
+    return Terminated(exit_.code, reason, begun, ended, signal=exit_.signal)
+
+
+def _id(attempt: Attempt) -> str:
+    """An id of the form that container runtimes give."""
+    return f"{RUNTIME}://{hashlib.sha256(attempt.spec.id.encode()).hexdigest()}"

@@ -55,6 +55,46 @@ class Service:
         return mine and self.selector.items() <= pod.metadata.labels.items()
 
 
+class Services:
+    """The services of one namespace, found by the labels of the pods behind them.
+
+    A cluster can hold a thousand services and pods; asking each about each whenever one changes would take minutes.
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Service] = {}
+        self._by_label: dict[tuple[str, str], dict[str, Service]] = {}
+        """Each service under one label of its selector, which all its pods must have."""
+        self._labels: dict[str, tuple[str, str]] = {}
+
+    def __iter__(self) -> Iterator[Service]:
+        return iter(self._by_name.values())
+
+    def put(self, service: Service) -> None:
+        """Add a service, or replace the one of that name."""
+        self.remove(service.name)
+        self._by_name[service.name] = service
+        if service.selector:
+            # The rarest label: "which job" finds ten services where "of which operator" finds all.
+            label = min(service.selector.items(), key=lambda each: len(self._by_label.get(each, ())))
+            self._by_label.setdefault(label, {})[service.name] = service
+            self._labels[service.name] = label
+
+    def remove(self, name: str) -> Service | None:
+        """Remove and return the service of that name, if there is one."""
+        if label := self._labels.pop(name, None):
+            del self._by_label[label][name]
+            if not self._by_label[label]:
+                del self._by_label[label]
+        return self._by_name.pop(name, None)
+
+    def around(self, pods: Iterable[Pod]) -> list[Service]:
+        """Every service that may have one of the pods behind it, by name."""
+        labels = {label for pod in pods for label in pod.metadata.labels.items()}
+        found = {name: service for label in labels for name, service in self._by_label.get(label, {}).items()}
+        return [found[name] for name in sorted(found)]
+
+
 def entries(peers: Sequence[Peer], services: Iterable[Service]) -> Iterator[tuple[str, str]]:
     """Every (address, name): one per name, so that no resolver prefers a longer alias of the same line."""
     for service in services:
@@ -71,8 +111,13 @@ def _names(name: str, namespace: str) -> tuple[str, ...]:
     return name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.{DOMAIN}"
 
 
-def hosts_file(own: Peer, others: Iterable[tuple[str, str]], *, machine_name: str = "") -> str:
-    """The text of a pod's hosts file.
+def names_of_all(known: Iterable[tuple[str, str]]) -> str:
+    """The part of a hosts file that all pods of a scope share."""
+    return "".join(f"{address}\t{name}\n::ffff:{address}\t{name}\n" for address, name in known)
+
+
+def hosts_file(own: Peer, shared: str, *, machine_name: str = "") -> str:
+    """The text of a pod's hosts file: its own lines and `shared`, which is `names_of_all`.
 
     `machine_name` is the machine's own host name where the pod could not be given another: it must lead to the pod,
     not to whatever the machine thinks of it. Each name is also given for the IPv4-mapped form of its address, which
@@ -87,6 +132,4 @@ def hosts_file(own: Peer, others: Iterable[tuple[str, str]], *, machine_name: st
     if machine_name:
         lines.append(f"{own.address}\t{machine_name}")
     lines += [f"{alias.ip}\t{' '.join(alias.hostnames)}" for alias in own.pod.spec.host_aliases]
-    for address, name in others:
-        lines += [f"{address}\t{name}", f"::ffff:{address}\t{name}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + shared

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from training_local.node.hosts import Peer, Service, entries, hosts_file
+from training_local.node.hosts import Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
+from training_local.node.sandbox.pool import SupervisorPool
 
 PREFIX = 16
 """Length of the network part of pod addresses."""
@@ -33,9 +34,9 @@ def addresses() -> Iterator[str]:
 class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
-    def __init__(self, setup: Setup, services: dict[str, Service]) -> None:
+    def __init__(self, pool: SupervisorPool, services: Services) -> None:
         self.peers: dict[str, Peer] = {}
-        self._setup = setup
+        self._pool = pool
         self._services = services
         self._hosts: dict[str, Path] = {}
         self._ports: dict[tuple[str, int], int] = {}
@@ -45,7 +46,7 @@ class Scope:
     async def supervisor(self) -> Supervisor:
         """The running supervisor, started if there is none; raises `SandboxError`."""
         if self._launch is None or (self._launch.done() and not _alive(self._launch)):
-            self._launch = asyncio.create_task(Supervisor.launch(self._setup))
+            self._launch = self._pool.take()
         return await asyncio.shield(self._launch)
 
     async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
@@ -85,6 +86,10 @@ class Scope:
             self.peers[pod.metadata.uid] = Peer(pod, known.address, ready)
             self.names_changed()
 
+    def is_behind(self, service: Service) -> bool:
+        """Whether a service leads to any of the pods."""
+        return any(service.selects(peer.pod) for peer in self.peers.values())
+
     def names_changed(self) -> None:
         """Bring the hosts files up to date soon: once for all changes of this turn of the loop."""
         if self._rewriting is None:
@@ -94,10 +99,11 @@ class Scope:
         if self._rewriting:
             self._rewriting.cancel()
             self._rewriting = None
-        others = list(entries(list(self.peers.values()), self._services.values()))
+        peers = list(self.peers.values())
+        shared = names_of_all(entries(peers, self._services.around(peer.pod for peer in peers)))
         machine = socket.gethostname() if self._launch and _misses_hostname(self._launch) else ""
         for uid, path in self._hosts.items():
-            _replace_content(path, hosts_file(self.peers[uid], others, machine_name=machine))
+            _replace_content(path, hosts_file(self.peers[uid], shared, machine_name=machine))
 
     def free_port(self, service: str, port: int) -> int:
         """A port of this machine that stands for a service's port in host mode, the same for every pod of the scope."""
@@ -132,16 +138,21 @@ class Network:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
+        self._pool = SupervisorPool(setup)
         self._scopes: dict[str, Scope] = {}
-        self._services: dict[str, dict[str, Service]] = {}
+        self._services: dict[str, Services] = {}
         self._addresses = addresses()
         self._closing: set[asyncio.Task[None]] = set()
+
+    def prepare(self) -> None:
+        """Be ready for the first pod."""
+        self._pool.prepare()
 
     def scope(self, pod: Pod) -> Scope:
         """The scope of a pod, made if it is the first one."""
         if pod.scope not in self._scopes:
-            services = self._services.setdefault(pod.metadata.namespace, {})
-            self._scopes[pod.scope] = Scope(self._setup, services)
+            services = self._services.setdefault(pod.metadata.namespace, Services())
+            self._scopes[pod.scope] = Scope(self._pool, services)
         return self._scopes[pod.scope]
 
     def new_address(self) -> str:
@@ -166,29 +177,26 @@ class Network:
         """End every pod."""
         scopes = list(self._scopes.values())
         self._scopes.clear()
-        await asyncio.gather(*(scope.close() for scope in scopes), *self._closing)
+        await asyncio.gather(self._pool.close(), *(scope.close() for scope in scopes), *self._closing)
 
     def put_service(self, service: Service, *, gone: bool) -> None:
-        """Note a change of a service."""
-        known = self._services.setdefault(service.namespace, {})
-        if gone:
-            known.pop(service.name, None)
-        else:
-            known[service.name] = service
-        self.update_names(service.namespace)
+        """Note a change of a service, and bring the names of the pods behind it up to date."""
+        known = self._services.setdefault(service.namespace, Services())
+        before = known.remove(service.name)
+        if not gone:
+            known.put(service)
+        for scope in self._scopes.values():
+            if any(scope.is_behind(each) for each in (service, before) if each):
+                scope.names_changed()
 
     def set_services(self, namespace: str, services: Iterable[Service]) -> None:
         """Replace what is known of the services of a namespace."""
-        known = self._services.setdefault(namespace, {})
-        known.clear()
-        known.update({service.name: service for service in services})
+        known = self._services.setdefault(namespace, Services())
+        for service in tuple(known):
+            known.remove(service.name)
+        for service in services:
+            known.put(service)
 
     def services(self, namespace: str) -> list[Service]:
         """The services of a namespace."""
-        return list(self._services.get(namespace, {}).values())
-
-    def update_names(self, namespace: str) -> None:
-        """Bring the names of the pods of a namespace up to date."""
-        for scope in self._scopes.values():
-            if any(peer.pod.metadata.namespace == namespace for peer in scope.peers.values()):
-                scope.names_changed()
+        return list(self._services.get(namespace, ()))

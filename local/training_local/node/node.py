@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
+import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from training_local.apiserver import quantity
 from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
-from training_local.node import status, tools, usage
+from training_local.node import gpus, machine, status, tools, usage
+from training_local.node.cgroups import Hierarchies, open_hierarchies
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
+from training_local.node.limits import Limits
 from training_local.node.logs import LogLimits, LogReader, attempts
 from training_local.node.network import Network
-from training_local.node.pod import HOST_IP, PodWorker, Surroundings
+from training_local.node.placement import Placement
+from training_local.node.pod import PodWorker
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import Change, NodeApi
 from training_local.node.programs import converse
@@ -34,11 +37,11 @@ from training_local.node.retry import persistently
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
+from training_local.node.surroundings import Surroundings
 from training_local.node.volumes import VolumeError, safe_name
 
 _log = structlog.get_logger(__name__)
 
-_MOST_PODS = 1000
 SHUTDOWN_SECONDS = 3.0
 """How long processes may take to end with the node, if their grace period is not shorter."""
 
@@ -60,6 +63,12 @@ class NodeConfig:
     """Image -> command, for containers that rely on their image's."""
     backoff: Backoff = field(default_factory=Backoff)
     log_limits: LogLimits = field(default_factory=LogLimits)
+    gpus: int | None = None
+    """How many GPUs to offer, be they there or not; None: those of the machine."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Further labels of the node, for pods that select nodes."""
+    control_groups: bool = True
+    """Whether to make control groups where this machine lets us; without, memory is watched."""
     logs: Path | None = None
     """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
     hidden: Path | None = None
@@ -74,7 +83,7 @@ class Node:
     def __init__(self, api: NodeApi, config: NodeConfig) -> None:
         self._api, self._config = api, config
         self._workers: dict[str, PodWorker] = {}
-        self._binding: set[str] = set()
+        self._placement = Placement(api, config.name, own_networks=config.mode == "netns")
         self._tasks: asyncio.TaskGroup | None = None
         self._meter = usage.Meter(lambda: usage.read(self._workers.values(), config.mode))
 
@@ -90,8 +99,12 @@ class Node:
             shutil.rmtree(state / leftover, ignore_errors=True)
         (state / "root").mkdir()
         hidden = str(config.hidden or state)
+        limits = Limits(self._hierarchies(), config.mode)
+        devices = gpus.offered(config.gpus, os.environ)
+        amounts = machine.capacity(state, len(devices))
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup)
+        self._network.prepare()
         self._around = Surroundings(
             api=self._api,
             network=self._network,
@@ -101,21 +114,32 @@ class Node:
             log_folder=logs,
             search_path=tools.install(state / "bin", config.python),
             working_directory=config.working_directory,
-            capacity=_capacity(),
+            capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
+            gpus=gpus.GpuPool(devices),
+            limits=limits,
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_limits=config.log_limits,
         )
         try:
-            node = _node_object(config.name, self._around.capacity)
+            node = machine.node_object(config.name, amounts, config.labels)
             await persistently(lambda: self._api.register(node), f"node {config.name}")
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._follow_services())
+                tasks.create_task(self._follow_nodes())
+                tasks.create_task(self._follow_claims())
+                tasks.create_task(self._placement.run())
+                tasks.create_task(limits.watch())
                 tasks.create_task(self._follow_pods())
         finally:
             await self._network.close()
+            limits.close()
             shutil.rmtree(state / "work", ignore_errors=True)
+
+    def _hierarchies(self) -> Hierarchies:
+        config = self._config
+        return open_hierarchies(config.cluster or secrets.token_hex(8)) if config.control_groups else Hierarchies()
 
     async def shut_down(self) -> None:
         """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""
@@ -161,6 +185,14 @@ class Node:
         async for change in self._api.follow("services"):
             self._network.put_service(Service.parse(change.object), gone=change.gone)
 
+    async def _follow_nodes(self) -> None:
+        async for change in self._api.follow("nodes"):
+            self._placement.put_node(change.object, gone=change.gone)
+
+    async def _follow_claims(self) -> None:
+        async for change in self._api.follow("persistentvolumeclaims"):
+            self._placement.put_claim(change.object, gone=change.gone)
+
     async def _follow_pods(self) -> None:
         async for change in self._api.follow("pods"):
             try:
@@ -178,36 +210,19 @@ class Node:
             self._handle(pod, change)
 
     def _handle(self, pod: Pod, change: Change) -> None:
+        self._placement.put_pod(pod, gone=change.gone)
         worker = self._workers.get(pod.metadata.uid)
         if change.gone:
             if worker:
                 worker.vanished()
             return
-        if not pod.spec.node_name:
-            self._schedule(pod)
-        elif pod.spec.node_name == self._config.name:
+        if pod.spec.node_name == self._config.name:
             if worker:
                 worker.update(pod)
             elif not pod.finished:
                 self._start(pod)
             elif pod.metadata.deletion_timestamp:
                 self._spawn(self._confirm_deletion(pod))
-
-    def _schedule(self, pod: Pod) -> None:
-        if pod.finished or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
-            return
-        if pod.metadata.uid not in self._binding:
-            self._binding.add(pod.metadata.uid)
-            self._spawn(self._bind(pod))
-
-    async def _bind(self, pod: Pod) -> None:
-        where = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        try:
-            await persistently(lambda: self._api.bind(pod.metadata, self._config.name), f"assignment of pod {where}")
-        finally:
-            self._binding.discard(pod.metadata.uid)
-        message = f"Successfully assigned {where} to {self._config.name}"
-        await self._api.record(pod.metadata, "Normal", "Scheduled", message)
 
     async def _confirm_deletion(self, pod: Pod) -> None:
         what = f"deletion of pod {pod.metadata.namespace}/{pod.metadata.name}"
@@ -239,50 +254,3 @@ async def _guarded(work: Any) -> None:
         await work
     except Exception:
         _log.exception("a pod could not be taken care of")
-
-
-def _capacity() -> dict[str, Fraction]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": Fraction(os.cpu_count() or 1), "memory": Fraction(memory), "pods": Fraction(_MOST_PODS)}
-
-
-def _node_object(name: str, capacity: Mapping[str, Fraction]) -> Wire:
-    now = status.timestamp(datetime.now(UTC))
-    amounts = {resource: str(amount) for resource, amount in capacity.items()}
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    labels = {
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": sys.platform,
-        "kubernetes.io/arch": machine,
-    }
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "KubeletReady",
-        "message": "the local node is ready",
-        "lastHeartbeatTime": now,
-        "lastTransitionTime": now,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [ready],
-            "addresses": [{"type": "InternalIP", "address": HOST_IP}, {"type": "Hostname", "address": name}],
-            "nodeInfo": {
-                "architecture": machine,
-                "bootID": "",
-                "containerRuntimeVersion": "process://1",
-                "kernelVersion": platform.release(),
-                "kubeProxyVersion": "",
-                "kubeletVersion": "v1.34.0",
-                "machineID": "",
-                "operatingSystem": sys.platform,
-                "osImage": platform.platform(),
-                "systemUUID": "",
-            },
-        },
-    }

@@ -5,60 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
-from training_local.node import environment, status, tools, unsupported, volumes
-from training_local.node.container import Arguments, Attempt, Backoff, ContainerLife, as_given
-from training_local.node.environment import Facts, Key
-from training_local.node.hosts import Service
-from training_local.node.logs import LogLimits, LogWriter
-from training_local.node.network import Network
+from training_local.node import environment, status, unsupported
+from training_local.node.checks import Inside
+from training_local.node.container import Attempt, ContainerLife
+from training_local.node.gpus import GpuError
+from training_local.node.last_words import last_words
+from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container, Pod
-from training_local.node.ports import NodeApi
 from training_local.node.programs import LAST_WORDS_SECONDS, Program, launch
 from training_local.node.publisher import StatusPublisher
-from training_local.node.rewrite import Rewriter
+from training_local.node.recipe import Recipe
 from training_local.node.sandbox.client import SandboxError, Supervisor
-from training_local.node.sandbox.messages import ContainerSpec
 from training_local.node.status import CREATING, INITIALIZING, ContainerView, PodView, Waiting
-from training_local.node.volumes import VolumeError, Volumes
-
-HOST_IP = "127.0.0.1"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all pods of a node share."""
-
-    api: NodeApi
-    network: Network
-    node_name: str
-    mode: str
-    state: Path
-    log_folder: Path
-    search_path: str
-    working_directory: Path
-    capacity: Mapping[str, Fraction]
-    entry_points: Mapping[str, Sequence[str]]
-    backoff: Backoff
-    log_limits: LogLimits
-    own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-
-    def logs(self, pod: Pod) -> Path:
-        """The folder of a pod's logs."""
-        metadata = pod.metadata
-        return self.log_folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
-
-    def work(self, pod: Pod) -> Path:
-        """The folder of everything else of a pod."""
-        return self.state / "work" / pod.metadata.uid
+from training_local.node.surroundings import HOST_IP, Surroundings
+from training_local.node.volumes import VolumeError
 
 
 def _now() -> datetime:
@@ -73,11 +40,8 @@ class PodWorker:
         self.writers: dict[str, LogWriter] = {}
         """The log in work of each container that runs."""
         self._around = around
-        self._folder = around.work(pod)
-        self._address = ""
+        self._recipe = Recipe(pod, around, self.event)
         self._supervisor: Supervisor | None = None
-        self._volumes = Volumes({})
-        self._objects: dict[Key, Mapping[str, bytes]] = {}
         self._started_at = status.started_at(pod) or _now()
         self._failure: tuple[str, str] | None = None
         self._abandoned = False
@@ -113,7 +77,7 @@ class PodWorker:
     async def shut_down(self, most: float) -> None:
         """End the containers within `most` seconds because the node ends; the stored status stays as it is."""
         self._publisher.mute()
-        await self._stop_containers(min(self._grace, most))
+        await self._stop_containers(min(self.grace, most))
 
     def waiting_reason(self, container: str) -> str:
         """Why a container has not been started yet; empty if it has been."""
@@ -152,7 +116,11 @@ class PodWorker:
     def changed(self) -> None:
         """Publish the status, and the pod's names if it has become ready or stopped being so."""
         view = self._view()
-        running = status.phase(self.pod, view) == "Running"
+        phase = status.phase(self.pod, view)
+        if phase in status.ENDS:
+            # Before anybody hears of the end, so that the next pod finds them free.
+            self._around.gpus.free(self.pod.metadata.uid)
+        running = phase == "Running"
         is_ready = running and all(status.ready(view, c) for c in self.pod.spec.containers)
         self._around.network.scope(self.pod).set_ready(self.pod, is_ready)
         self._publisher.changed()
@@ -175,7 +143,9 @@ class PodWorker:
                 await self._make_sandbox()
             supervisor = self._supervisor
         assert supervisor is not None
-        spec, arguments = await self._specify(container, attempt)
+        spec, arguments = await self._recipe.specify(container, attempt)
+        confinement = self._around.limits.confine(spec.id, container)
+        spec = spec._replace(cgroups=confinement.entrances)
         log = LogWriter(self._around.logs(self.pod) / container.name, attempt, self._around.log_limits)
         streams = log.pipes()
         try:
@@ -185,11 +155,13 @@ class PodWorker:
             for stream in streams:
                 os.close(stream)
             await log.finish(0)
+            confinement.release()
             raise
         for stream in streams:
             os.close(stream)
         self.writers[container.name] = log
-        return Attempt(process, log, spec, arguments)
+        confinement.process = process
+        return Attempt(process, log, spec, arguments, confinement)
 
     async def launch(self, container: str, command: Sequence[str], *, stdin: bool, terminal: bool) -> Program:
         """Start a further program in a running container; raises `SandboxError`."""
@@ -198,6 +170,21 @@ class PodWorker:
             raise SandboxError(f"container {container} does not run")
         argv = attempt.arguments(command)
         return await launch(supervisor, attempt.spec, argv, stdin=stdin, terminal=terminal)
+
+    def inside(self, container: Container) -> Inside:
+        """How to reach into a running container."""
+        launching = partial(self.launch, container.name, stdin=False, terminal=False)
+        return Inside(container, self._recipe.address, launching, self._open_socket)
+
+    async def _open_socket(self) -> socket.socket:
+        if self._supervisor is None:
+            raise SandboxError("the pod has no sandbox")
+        return await self._supervisor.open_socket(self.pod.metadata.uid)
+
+    async def last_words(self, container: Container, attempt: int, *, failed: bool) -> str:
+        """The message that an attempt has left about its end."""
+        file, logs = self._recipe.message_file(container, attempt), self._around.logs(self.pod) / container.name
+        return await last_words(container, file, logs, attempt, failed=failed, sharing=len(self.pod.containers))
 
     # The stages of its life.
 
@@ -223,7 +210,7 @@ class PodWorker:
             else:
                 await self._run_main_containers()
             for life in reversed(sidecars):
-                await life.stop(self._grace)
+                await life.stop(self.grace)
 
     async def _run_main_containers(self) -> None:
         mains = [self._lives[c.name] for c in self.pod.spec.containers]
@@ -244,7 +231,7 @@ class PodWorker:
                 return True
             except (VolumeError, environment.ConfigError) as error:
                 self._wait_for("FailedMount", f"MountVolume.SetUp failed: {error}")
-            except SandboxError as error:
+            except (SandboxError, GpuError) as error:
                 self._wait_for("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
@@ -260,15 +247,9 @@ class PodWorker:
             self.changed()
 
     async def _make_sandbox(self) -> None:
-        around, temporary = self._around, self._folder / "tmp"
-        temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._address = self._address or around.network.new_address()
-        for key in volumes.referenced(self.pod):
-            await self._fetch(key)
-        self._volumes = volumes.prepare(self._facts(), self._folder / "volumes")
-        hosts = self._folder / "hosts"
-        scope = around.network.scope(self.pod)
-        self._supervisor = await scope.add(self.pod, self._address, hosts, self._volumes.memory)
+        recipe, scope = self._recipe, self._around.network.scope(self.pod)
+        await recipe.prepare()
+        self._supervisor = await scope.add(self.pod, recipe.address, recipe.hosts, recipe.volumes.memory)
 
     async def _end_when_told(self) -> None:
         """Stop the containers when the pod is deleted or has run out of its time."""
@@ -280,7 +261,7 @@ class PodWorker:
         for container in self.pod.containers:
             if container.name in self.writers:
                 self.event("Normal", "Killing", f"Stopping container {container.name}")
-        await self._stop_containers(self._grace)
+        await self._stop_containers(self.grace)
 
     async def _stop_containers(self, grace: float) -> None:
         sidecars = [c.name for c in self.pod.spec.init_containers if status.restartable(self.pod, c)]
@@ -289,7 +270,8 @@ class PodWorker:
         await asyncio.gather(*(self._lives[name].stop(grace) for name in sidecars))
 
     @property
-    def _grace(self) -> float:
+    def grace(self) -> float:
+        """Seconds that a container has to end when it is told to."""
         if self._abandoned:
             return 0.0
         asked = self.pod.metadata.deletion_grace_period_seconds
@@ -297,77 +279,17 @@ class PodWorker:
 
     async def _clean_up(self) -> None:
         await self._around.network.leave(self.pod)
+        self._around.gpus.free(self.pod.metadata.uid)
         for log in self.writers.values():
             await log.finish(LAST_WORDS_SECONDS)
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    # What its containers are told.
-
-    def _facts(self) -> Facts:
-        around = self._around
-        return Facts(self.pod, around.node_name, HOST_IP, self._address, around.capacity, self._objects)
-
-    async def _fetch(self, key: Key) -> None:
-        kind, name = key
-        plural = "configmaps" if kind == environment.CONFIG_MAP else "secrets"
-        try:
-            stored = await self._around.api.get(plural, self.pod.metadata.namespace, name)
-        except OSError as error:
-            raise environment.ConfigError(f'{kind} "{name}" cannot be read: {error}') from error
-        if stored is None:
-            self._objects.pop(key, None)
-        else:
-            self._objects[key] = environment.data_of(stored, kind)
-
-    async def _specify(self, container: Container, attempt: int) -> tuple[ContainerSpec, Arguments]:
-        around = self._around
-        for key in environment.referenced(container):
-            await self._fetch(key)
-        temporary = self._folder / "tmp"
-        base = tools.base_environment(around.search_path, temporary, self.pod.hostname, around.own_environment)
-        env = environment.build(container, self._facts(), base)
-        argv = environment.command_line(container, around.entry_points, env)
-        mounts = volumes.mounts(container, self._volumes, env)
-        cwd, arguments = container.working_dir or str(around.working_directory), as_given
-        if around.mode == "host":
-            paths = {mount.target: mount.source for mount in mounts}
-            rewriter = await self._rewriter(container)
-            # What the pod asks about itself stays true: its name is no address there, though a service has it too.
-            own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
-            rewritten = rewriter.rewrite(argv, env, env.keys() - base.keys() - own, paths)
-            argv, env, cwd, mounts = rewritten.argv, rewritten.env, paths.get(cwd, cwd), []
-            arguments = partial(rewriter.arguments, paths=paths)
-            if rewritten.changes and attempt == 0:
-                changes = "; ".join(rewritten.changes)
-                self.event("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")
-        spec = ContainerSpec(
-            id=f"{self.pod.metadata.uid}/{container.name}/{attempt}",
-            pod=self.pod.metadata.uid,
-            argv=argv,
-            env=env,
-            cwd=cwd,
-            mounts=mounts,
-            visible=[str(around.state / "bin"), str(temporary)],
-        )
-        return spec, arguments
-
-    async def _rewriter(self, container: Container) -> Rewriter:
-        network, namespace = self._around.network, self.pod.metadata.namespace
-        # Read now: the pod may have been seen before the services that were created first.
-        stored = await self._around.api.services(namespace)
-        network.set_services(namespace, [Service.parse(service) for service in stored])
-        known = network.services(namespace)
-        own = next((service.name for service in known if service.selects(self.pod)), self.pod.metadata.name)
-        ports = frozenset(p for service in stored for p in _ports(service)) | {
-            p.container_port for p in container.ports
-        }
-        return Rewriter(known, own, ports, network.scope(self.pod).free_port)
+        # In a thread: volumes can be large, and a busy disk slow.
+        await asyncio.to_thread(shutil.rmtree, self._around.work(self.pod), ignore_errors=True)
 
     def _view(self) -> PodView:
         return PodView(
             containers={name: life.view for name, life in self._lives.items()},
             started_at=self._started_at,
-            address=self._address,
+            address=self._recipe.address,
             host_ip=HOST_IP,
             failure=self._failure,
             conditions=self.pod.status.get("conditions") or (),
@@ -375,7 +297,3 @@ class PodWorker:
 
     def _render(self) -> dict[str, Any]:
         return status.render(self.pod, self._view(), _now())
-
-
-def _ports(service: Mapping[str, Any]) -> list[int]:
-    return [port["port"] for port in (service.get("spec") or {}).get("ports") or ()]

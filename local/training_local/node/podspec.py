@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property, lru_cache
+from math import ceil
 from typing import Any
 
 import msgspec
+
+from training_local.apiserver import quantity
 
 Wire = Mapping[str, Any]
 """A JSON object as an API server gives it."""
 
 Quantity = str | int | float
+
+
+PODS = "pods"
+"""The resource of which every pod takes one."""
 
 
 class _Struct(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,6 +87,8 @@ class Port(_Struct, frozen=True):
     container_port: int
     name: str = ""
     host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
 
 
 class Resources(_Struct, frozen=True):
@@ -115,6 +126,8 @@ class Container(_Struct, frozen=True):
     readiness_probe: Wire | None = None
     startup_probe: Wire | None = None
     lifecycle: Wire | None = None
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
     security_context: Wire | None = None
 
 
@@ -143,6 +156,14 @@ class PodSpec(_Struct, frozen=True):
     security_context: Wire | None = None
     host_aliases: tuple[HostAlias, ...] = ()
     scheduling_gates: tuple[Wire, ...] = ()
+    scheduler_name: str = "default-scheduler"
+    node_selector: dict[str, str] = {}
+    affinity: Wire | None = None
+    tolerations: tuple[Wire, ...] = ()
+    priority: int = 0
+    preemption_policy: str = ""
+    overhead: dict[str, Quantity] = {}
+    resources: Resources = Resources()
 
 
 class OwnerReference(_Struct, frozen=True):
@@ -150,6 +171,9 @@ class OwnerReference(_Struct, frozen=True):
 
     uid: str
     controller: bool = False
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class Metadata(_Struct, frozen=True):
@@ -165,7 +189,7 @@ class Metadata(_Struct, frozen=True):
     deletion_grace_period_seconds: int | None = None
 
 
-class Pod(_Struct, frozen=True):
+class Pod(_Struct, frozen=True, dict=True):
     """A pod as a node sees it."""
 
     metadata: Metadata
@@ -199,6 +223,39 @@ class Pod(_Struct, frozen=True):
     def containers(self) -> Sequence[Container]:
         """Init containers, then containers."""
         return (*self.spec.init_containers, *self.spec.containers)
+
+    @cached_property
+    def requests(self) -> Mapping[str, int]:
+        """What it takes of its node, as `amounts`: the larger of its containers together, and of any init container.
+
+        Sidecars count with the containers, and with the init containers after them. Resources of the pod itself count
+        instead of the sum; its overhead is added (the scheduler's `PodRequests`).
+        """
+        running, sidecars, largest = Counter[str](), Counter[str](), Counter[str]()
+        for container in self.spec.containers:
+            running += _requests(container.resources)
+        for container in self.spec.init_containers:
+            if container.restart_policy == "Always":
+                sidecars += _requests(container.resources)
+                largest |= sidecars
+            else:
+                largest |= sidecars + _requests(container.resources)
+        total = Counter({**((running + sidecars) | largest), **_requests(self.spec.resources)})
+        return {**(total + Counter(amounts(self.spec.overhead))), PODS: 1}
+
+
+def _requests(resources: Resources) -> Counter[str]:
+    return Counter(amounts({**resources.limits, **resources.requests}))
+
+
+def amounts(quantities: Mapping[str, Quantity]) -> dict[str, int]:
+    """Quantities as a scheduler counts them: thousandths of processors, else whole units, rounded up."""
+    return {name: _amount(name, str(text)) for name, text in quantities.items()}
+
+
+@lru_cache(maxsize=4096)
+def _amount(resource: str, text: str) -> int:
+    return ceil(quantity.parse(text) * (1000 if resource == "cpu" else 1))
 
 
 def parse_pod(stored: Wire) -> Pod:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from training_local.node.podspec import Metadata, Wire
+
+Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,16 @@ class Change:
 class NodeApi(Protocol):
     """The API server as a node uses it. Methods raise `OSError` when it cannot be reached."""
 
-    def follow(self, plural: Literal["pods", "services"]) -> AsyncIterator[Change]:
+    def follow(self, plural: Followed) -> AsyncIterator[Change]:
         """Yield every object there is, then every change, for ever; lost connections are made up for."""
         ...
 
     async def get(self, plural: str, namespace: str, name: str) -> Wire | None:
         """Read a config map or secret; None if there is none."""
+        ...
+
+    async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
+        """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
         ...
 
     async def services(self, namespace: str) -> list[Wire]:

@@ -57,7 +57,7 @@ async def launch(
     """Start a program in a running container, with its environment and folder; raises `SandboxError`."""
     env = {"TERM": "xterm", **container.env} if terminal else container.env
     id = f"{container.id}/exec/{next(_numbers)}"
-    spec = ExecSpec(id, container.pod, container.id, argv, env, container.cwd, terminal)
+    spec = ExecSpec(id, container.pod, container.id, argv, env, container.cwd, terminal, container.cgroups)
     if terminal:
         ours, theirs = await supervisor.open_terminal(container.pod)
         os.set_blocking(ours, False)
@@ -180,3 +180,20 @@ async def _ready(descriptor: int, add: Callable[..., None], remove: Callable[[in
         await ready
     finally:
         remove(descriptor)
+
+
+async def output(program: Program, most: int) -> tuple[int, bytes]:
+    """Wait for the end of a program; return its exit status and the first `most` bytes of what it has printed."""
+    said = bytearray()
+
+    async def take(descriptor: int) -> None:
+        async for data in _read(descriptor):
+            said.extend(data[: most - len(said)])
+
+    async with asyncio.TaskGroup() as tasks:
+        taking = [tasks.create_task(take(descriptor)) for descriptor in program.outputs.values()]
+        ended = await asyncio.shield(program.process.exited)
+        await asyncio.wait(taking, timeout=LAST_WORDS_SECONDS)
+        for task in taking:
+            task.cancel()
+    return ended.code, bytes(said)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from training_local.node.podspec import Container, Pod, Wire
+from training_local.node.probes import Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Running:
     """A container whose process runs."""
 
     started_at: datetime
+    container_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,9 @@ class Terminated:
     finished_at: datetime | None = None
     signal: int = 0
     message: str = ""
+    container_id: str = ""
+    restarting: bool = False
+    """Whether the node has ended it in order to start it again; not part of the status."""
 
 
 State = Waiting | Running | Terminated
@@ -52,6 +57,8 @@ class ContainerView:
     state: State = CREATING
     last: Terminated | None = None
     restarts: int = 0
+    health: Health = field(default_factory=Health)
+    """What its probes say, while it runs."""
 
     def to(self, state: State) -> ContainerView:
         """The view after a change; a termination is remembered when the next state comes."""
@@ -97,13 +104,15 @@ def initialized(pod: Pod, view: PodView) -> bool:
 
 def _init_done(pod: Pod, container: Container, known: ContainerView) -> bool:
     if restartable(pod, container):
-        return isinstance(known.state, Running) or known.last is not None or isinstance(known.state, Terminated)
+        running = isinstance(known.state, Running) and known.health.started
+        return running or known.last is not None or isinstance(known.state, Terminated)
     return isinstance(known.state, Terminated) and known.state.exit_code == 0
 
 
 def ready(view: PodView, container: Container) -> bool:
-    """Whether a container takes part in the pod's work: its process runs."""
-    return isinstance(view.containers[container.name].state, Running)
+    """Whether a container takes part in the pod's work: its process runs, and its probes have nothing against it."""
+    known = view.containers[container.name]
+    return isinstance(known.state, Running) and known.health.ready
 
 
 def phase(pod: Pod, view: PodView) -> str:
@@ -124,7 +133,7 @@ def _phase(pod: Pod, view: PodView) -> str:
     if all(isinstance(k.state, Waiting) and k.last is None for k in known):
         return "Pending"
     ended = [k.state for k in known if isinstance(k.state, Terminated)]
-    again = any(restarts(pod, c, e.exit_code) for c, e in _endings(pod, view))
+    again = any(e.restarting or restarts(pod, c, e.exit_code) for c, e in _endings(pod, view))
     if len(ended) < len(known) or again:
         return "Running" if all(isinstance(k.state, Running | Terminated) or k.last for k in known) else "Pending"
     return "Succeeded" if all(e.exit_code == 0 for e in ended) else "Failed"
@@ -169,12 +178,19 @@ def _container_status(pod: Pod, container: Container, view: PodView, current: st
         "name": container.name,
         "image": container.image,
         "imageID": "",
-        "ready": done if init else running and current not in ENDS,
-        "started": running,
+        "containerID": _container_id(known),
+        "ready": done if init else running and known.health.ready and current not in ENDS,
+        "started": running and known.health.started,
         "restartCount": known.restarts,
         "state": _state(known.state),
         "lastState": _state(known.last) if known.last else {},
     }
+
+
+def _container_id(known: ContainerView) -> str | None:
+    """The id of what runs or ran last; None if nothing has."""
+    latest = known.last if isinstance(known.state, Waiting) else known.state
+    return (latest.container_id or None) if latest else None
 
 
 def _state(state: State) -> dict[str, Any]:
@@ -187,6 +203,7 @@ def _state(state: State) -> dict[str, Any]:
             optional = {
                 "signal": state.signal,
                 "message": state.message,
+                "containerID": state.container_id,
                 "startedAt": state.started_at and timestamp(state.started_at),
                 "finishedAt": state.finished_at and timestamp(state.finished_at),
             }
@@ -256,9 +273,9 @@ def _recovered(stored: Wire, now: datetime) -> ContainerView:
         return replace(view, state=_ended(terminated))
     if running := state.get("running"):
         begun = _moment(running.get("startedAt"))
-        return replace(
-            view, state=Terminated(137, "ContainerStatusUnknown", begun, now, message="the node has restarted")
-        )
+        said, id = "the node has restarted", stored.get("containerID") or ""
+        ended = Terminated(137, "ContainerStatusUnknown", begun, now, message=said, container_id=id)
+        return replace(view, state=ended)
     return view
 
 
@@ -270,6 +287,7 @@ def _ended(stored: Wire) -> Terminated:
         finished_at=_moment(stored.get("finishedAt")),
         signal=stored.get("signal", 0),
         message=stored.get("message", ""),
+        container_id=stored.get("containerID", ""),
     )
 
 

@@ -14,6 +14,25 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOCALE = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
+def interpreter(path: Path) -> Path:
+    """The interpreter that `path` is, or that is in the virtual environment `path`; raises `ValueError` if it is none.
+
+    Links are not resolved: a virtual environment's Python knows its packages by its own place.
+    """
+    if not path.is_absolute():
+        raise ValueError(f"{path} is not an absolute path")
+    if path.is_dir():
+        found = next((path / "bin" / name for name in ("python", "python3") if (path / "bin" / name).exists()), None)
+        if found is None:
+            raise ValueError(f"{path} is no virtual environment: it has no bin/python")
+        path = found
+    if not path.exists():
+        raise ValueError(f"{path} does not exist")
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise ValueError(f"{path} is not executable")
+    return path
+
+
 def install(folder: Path, python: Path) -> str:
     """Fill `folder` and return the search path for pods.
 

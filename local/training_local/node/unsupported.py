@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from training_local.node.podspec import Container, Pod, Wire
+from training_local.node.probes import ACTIONS, HOOK_ACTIONS, HOOKS
 
 
 def ignored(pod: Pod, mode: str, user: int) -> Iterator[str]:
@@ -24,10 +25,11 @@ def _of_container(container: Container, mode: str, user: int) -> Iterator[str]:
         "startupProbe": container.startup_probe,
     }
     for name, probe in probes.items():
-        if probe:
-            yield f"{name} of {where} is not run: it counts as passed"
-    for hook in container.lifecycle or ():
-        yield f"lifecycle.{hook} of {where} is not run"
+        if probe and not any(action in probe for action in ACTIONS):
+            yield f"{name} of {where} is not run (only {', '.join(ACTIONS)} are): it counts as passed"
+    for hook, action in (container.lifecycle or {}).items():
+        if hook not in HOOKS or not any(known in action for known in HOOK_ACTIONS):
+            yield f"lifecycle.{hook} of {where} is not run"
     if mode != "host":
         for port in container.ports:
             if port.host_port:

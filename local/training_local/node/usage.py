@@ -94,11 +94,13 @@ class _Families:
         """The use of a container that runs."""
         attempt, state = life.attempt, life.view.state
         assert attempt is not None
+        age = (datetime.now(UTC) - state.started_at).total_seconds() if isinstance(state, Running) else 0.0
+        if (group := attempt.confinement.group) and (used := group.use()):
+            return Use(*used, age)
         supervisor, inner = attempt.process.place
         if supervisor not in self._known:
             self._known[supervisor] = self._table.of_supervisor(supervisor, self._mode)
         pids = self._known[supervisor].get(inner, [])
-        age = (datetime.now(UTC) - state.started_at).total_seconds() if isinstance(state, Running) else 0.0
         return Use(self._table.cpu_seconds(pids), self._table.memory_bytes(pids), age)
 
 

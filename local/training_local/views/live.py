@@ -25,8 +25,16 @@ _LINES_KEPT: Final = 200
 class LiveView:
     """Fills the terminal with the picture while the job runs, and leaves its last state standing."""
 
-    def __init__(self, job: JobRef, console: Console, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        job: JobRef,
+        console: Console,
+        ready: Callable[[], bool],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Draw on `console`, a new picture only while it is `ready`: a stopped terminal shall not get all it missed."""
         self._job, self._console, self._now = job, console, now
+        self._ready = ready
         self._begun = now()
         self._progress = JobProgress()
         self._usage: Mapping[str, Usage] = {}
@@ -71,8 +79,9 @@ class LiveView:
         self._notice = text
 
     def _redraw(self) -> None:
-        width, height = self._console.size
-        self._live.update(draw(self._scene(), width, height), refresh=True)
+        if self._ready():
+            width, height = self._console.size
+            self._live.update(draw(self._scene(), width, height), refresh=True)
         self._timer = asyncio.get_running_loop().call_later(REDRAW_SECONDS, self._redraw)
 
     def _scene(self) -> Scene:

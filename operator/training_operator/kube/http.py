@@ -25,13 +25,14 @@ AGENT: Final = "training-operator"
 class HttpTransport:
     """Carries requests to the API server of a `ClusterConfig`. Make it inside the event loop that uses it."""
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: ClusterConfig, connections: int = CONNECTIONS) -> None:
+        """Use at most so many `connections` at once; 0 for any number."""
         self._config = config
         self._server = config.server.rstrip("/")
         # Not trust_env: looking for proxies in the environment costs 90 us per request.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=CONNECTIONS, ssl=config.tls or False, keepalive_timeout=60, socket_factory=open_socket
+                limit=connections, ssl=config.tls or False, keepalive_timeout=60, socket_factory=open_socket
             ),
             headers={"User-Agent": AGENT},
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -9,7 +9,7 @@ from unit_tests.local.node.support import pod, service
 
 from training_local.node import status
 from training_local.node.container import Backoff
-from training_local.node.hosts import Peer, Service, entries, hosts_file
+from training_local.node.hosts import Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod, parse_pod
 from training_local.node.rewrite import Rewriter
 from training_local.node.status import ContainerView, PodView, Running, Terminated, Waiting
@@ -112,10 +112,34 @@ def test_names_of_services() -> None:
     peer = Peer(parsed(pod("a", "true")), "10.0.0.1", ready=False)
     names = ["web", "web.team", "web.team.svc", "web.team.svc.cluster.local"]
     assert list(entries([peer], services)) == [("10.0.0.1", name) for name in names]
-    text = hosts_file(peer, entries([peer], services), machine_name="vm")
+    text = hosts_file(peer, names_of_all(entries([peer], services)), machine_name="vm")
     assert "10.0.0.1\tweb\n::ffff:10.0.0.1\tweb\n" in text
     assert "10.0.0.1\ta\n" in text
     assert "10.0.0.1\tvm\n" in text
+
+
+def _service(name: str, selector: dict[str, str]) -> Service:
+    body = service(name, "unused")
+    body["metadata"]["namespace"] = "team"
+    body["spec"]["selector"] = selector
+    return Service.parse(body)
+
+
+def test_services_are_found_by_the_pods_behind_them() -> None:
+    known = Services()
+    for index in range(3):
+        known.put(_service(f"service-{index}", {"of": "all", "job": str(index)}))
+    pods = [pod(f"pod-{index}", "true") for index in range(3)]
+    for index, each in enumerate(pods):
+        each["metadata"] |= {"labels": {"of": "all", "job": str(index)}, "namespace": "team"}
+
+    def behind(each: Pod) -> list[str]:
+        return [found.name for found in known.around([each]) if found.selects(each)]
+
+    assert [behind(parsed(each)) for each in pods] == [["service-0"], ["service-1"], ["service-2"]]
+    known.put(_service("service-0", {"job": "2"}))
+    known.remove("service-1")
+    assert [behind(parsed(each)) for each in pods] == [[], [], ["service-0", "service-2"]]
 
 
 def test_names_of_pods_with_a_subdomain() -> None:
@@ -124,7 +148,7 @@ def test_names_of_pods_with_a_subdomain() -> None:
     peer = Peer(parsed(pod("a", "true", hostname="node-0", subdomain="job")), "10.0.0.1", ready=True)
     names = [name for _, name in entries([peer], [Service.parse(body)])]
     assert "node-0.job" in names
-    assert "10.0.0.1\tnode-0.job.team.svc.cluster.local\tnode-0\n" in hosts_file(peer, ())
+    assert "10.0.0.1\tnode-0.job.team.svc.cluster.local\tnode-0\n" in hosts_file(peer, "")
 
 
 def rewriter() -> Rewriter:
@@ -165,7 +189,7 @@ def test_host_mode_replaces_in_arguments_and_leaves_the_rest() -> None:
 
 def test_what_has_no_effect_is_said() -> None:
     container = {
-        "livenessProbe": {"exec": {}},
+        "livenessProbe": {"grpc": {"port": 1}},
         "lifecycle": {"preStop": {}},
         "ports": [{"containerPort": 80, "hostPort": 80}],
         "securityContext": {"runAsUser": 1000},

@@ -1,13 +1,11 @@
-"""Reading apply patches, and what is special about `kubectl` (server-side apply, Kubernetes API concepts)."""
+"""Apply patches: their checks and outcome, and what is special about `kubectl` (Kubernetes API: server-side apply)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-import yaml
 
 from training_local.apiserver.errors import ApiError, Json, bad_request
 from training_local.apiserver.ownership import elements, merge
@@ -20,53 +18,6 @@ from training_local.apiserver.resource_types import ResourceType
 APPLY_PATCH = "application/apply-patch+yaml"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL = "kubectl"
-
-
-class _Loader(yaml.CSafeLoader):
-    """Reads YAML as the real server does: moments stay text; notes keys that stand in a mapping twice."""
-
-    def __init__(self, stream: bytes) -> None:
-        super().__init__(stream)
-        self.repeated: list[str] = []
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> Json:
-    loader.flatten_mapping(node)
-    found: Json = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        name = key if isinstance(key, str) else json.dumps(key)
-        if name in found:
-            loader.repeated.append(f"line {key_node.start_mark.line + 1}: key {json.dumps(name)} already set in map")
-        found[name] = loader.construct_object(value_node, deep=True)
-    return found
-
-
-def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
-
-
-def read_config(body: bytes) -> tuple[Json, list[str]]:
-    """Return the configuration that a patch applies, YAML or JSON, and the keys that stand in it twice.
-
-    Raises a 400 for a body that is no object.
-    """
-    loader = _Loader(body)
-    try:
-        config: Any = loader.get_single_data()
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_request(f"error decoding YAML: {error}") from error
-    finally:
-        loader.dispose()
-    if config is None:
-        config = {}
-    if not isinstance(config, dict):
-        raise bad_request(f"error decoding YAML: expected an object, got {type(config).__name__}")
-    return config, loader.repeated
 
 
 def applied(
@@ -86,13 +37,13 @@ def applied(
 
 
 def _check(config: Json, type: ResourceType, request: merge.Request) -> None:
-    version, kind = config.get("apiVersion", ""), config.get("kind", "")
+    version, kind = (found if isinstance(found := config.get(key), str) else "" for key in ("apiVersion", "kind"))
+    meta = found if isinstance(found := config.get("metadata"), dict) else {}
     if (version, kind) != (type.api_version, type.kind):
         raise bad_request(f"invalid object type: {_shown_kind(version, kind)}")
-    if (config.get("metadata") or {}).get("managedFields") is not None:
+    if meta.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     if found := problems(config, request.level):
-        meta = config.get("metadata") or {}
         named = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {_shown_kind(version, kind)}"
         said = found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
         raise ApiError(500, "", f"failed to create typed patch object ({named}): {said}")

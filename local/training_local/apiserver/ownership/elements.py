@@ -12,7 +12,7 @@ from typing import Any
 Path = tuple[str, ...]
 
 FIELD, KEY, VALUE = "f:", "k:", "v:"
-_SORTS = (FIELD, KEY, VALUE)
+SORTS = (FIELD, KEY, VALUE)
 
 
 def field(name: str) -> str:
@@ -30,6 +30,16 @@ def item_by_value(value: Any) -> str:
     return VALUE + _written(value)
 
 
+def read(element: str) -> str:
+    """Return an element from elsewhere as this module writes it; raises ValueError if it is malformed."""
+    if element.startswith(KEY):
+        keys = json.loads(element[2:])
+        if not isinstance(keys, dict):
+            raise ValueError(f"the keys of an item are no object: {element}")
+        return item_by_keys(keys)
+    return item_by_value(json.loads(element[2:])) if element.startswith(VALUE) else element
+
+
 def order(element: str) -> tuple[int, Any]:
     """Return what elements are sorted by in messages: fields, then items by key, then by value."""
     content = element[2:]
@@ -37,7 +47,7 @@ def order(element: str) -> tuple[int, Any]:
         return 0, content
     value = json.loads(content)
     comparable = [(name, _rank(each)) for name, each in value.items()] if isinstance(value, dict) else _rank(value)
-    return _SORTS.index(element[:2]), comparable
+    return SORTS.index(element[:2]), comparable
 
 
 def text(path: Sequence[str]) -> str:

@@ -33,17 +33,19 @@ class FieldSet:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> FieldSet:
-        """Read the format FieldsV1; elements of unknown sorts are left out."""
+        """Read the format FieldsV1; elements of unknown sorts are left out. Raises ValueError."""
         return cls._read(fields)[0]
 
     @classmethod
-    def _read(cls, fields: Mapping[str, Any]) -> tuple[FieldSet, bool]:
+    def _read(cls, fields: Any) -> tuple[FieldSet, bool]:
         """Return what is below a path, and whether the path itself is a member."""
+        if not isinstance(fields, dict):
+            raise ValueError(f"fields are an object, not {fields!r}")
         found = cls()
-        for element, below in fields.items():
-            if element[:2] not in ("f:", "k:", "v:"):
+        for name, below in fields.items():
+            if not name.startswith(elements.SORTS):
                 continue
-            child, member = cls._read(below)
+            element, (child, member) = elements.read(name), cls._read(below)
             if member:
                 found.members.add(element)
             if child:
@@ -82,7 +84,7 @@ class FieldSet:
             yield from self.children[element].paths((*above, element))
 
     def __bool__(self) -> bool:
-        return bool(self.members) or any(self.children.values())
+        return bool(self.members or self.children)
 
     def __contains__(self, path: Path) -> bool:
         place = self
@@ -119,6 +121,8 @@ class FieldSet:
 
     def without_trees(self, other: FieldSet) -> FieldSet:
         """Return the paths that are neither in `other` nor below a path of `other`."""
+        if not other:
+            return self
         children = (
             (element, child.without_trees(other.below(element)))
             for element, child in self.children.items()

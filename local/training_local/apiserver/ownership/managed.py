@@ -104,10 +104,11 @@ class Managed:
             operation, version = entry["operation"], entry["apiVersion"]
             known_by = version if operation == "Update" else ""
             manager = Manager(entry.get("manager", ""), operation, known_by, entry.get("subresource", ""))
-            fields = entry.get("fieldsV1") or {}
-            if not isinstance(fields, dict):
-                raise BadEntries(f"fieldsV1 of entry {number} is no object")
-            owners[manager] = Owned(FieldSet.read(fields), version, entry.get("time") or "")
+            try:
+                fields = FieldSet.read({} if entry.get("fieldsV1") is None else entry["fieldsV1"])
+            except (ValueError, RecursionError) as error:
+                raise BadEntries(f"fieldsV1 of entry {number}: {error}") from error
+            owners[manager] = Owned(fields, version, entry.get("time") or "")
         return cls(owners)
 
 

@@ -125,9 +125,10 @@ def compare(old: Any, new: Any, level: Level) -> Difference:
 def _compare(old: Any, new: Any, level: Level, path: Path, found: Difference) -> None:
     if old is not ABSENT and new is not ABSENT and old == new:
         return
-    forms = {form(level, value) for value in (old, new) if value is not ABSENT}
-    last = form(level, old if new is ABSENT else new)
-    for each in sorted(forms, key=lambda this: this == last):
+    forms = [form(level, old if new is ABSENT else new)]
+    if old is not ABSENT and new is not ABSENT and (before := form(level, old)) != forms[0]:
+        forms.insert(0, before)
+    for each in forms:
         if whole := is_whole(each, old, new, level):
             _changed(old, new, path, found)
         elif each == "map":

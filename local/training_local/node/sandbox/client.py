@@ -39,6 +39,8 @@ class Exit:
 
     code: int
     signal: int = 0
+    reason: str = ""
+    """Why, if it is known better than from the code (`OOMKilled`)."""
 
 
 LOST = Exit(code=137, signal=9)

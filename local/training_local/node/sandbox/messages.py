@@ -64,6 +64,8 @@ class ContainerSpec(NamedTuple):
     mounts: Sequence[Mount] = ()
     visible: Sequence[str] = ()
     """Parts of the hidden directory that the container sees."""
+    cgroups: Sequence[str] = ()
+    """Files of control groups that the process enters before anything else, by writing 0 to them."""
 
 
 class ExecSpec(NamedTuple):
@@ -78,6 +80,7 @@ class ExecSpec(NamedTuple):
     cwd: str
     terminal: bool = False
     """Whether its standard input is a terminal that it is to control."""
+    cgroups: Sequence[str] = ()
 
 
 def encode(operation: str, **fields: object) -> bytes:

@@ -1,0 +1,12 @@
+"""The recording of the real scheduler is current."""
+
+from __future__ import annotations
+
+import pytest
+from e2e.scheduling import RECORDING, record, text_of
+
+
+async def test_recording_is_current(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--provider") != "bare":
+        pytest.skip("needs the scheduler of the provider `bare`")
+    assert RECORDING.read_text() == text_of(await record()), "run `python -m e2e.scheduling`"

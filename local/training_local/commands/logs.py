@@ -1,0 +1,151 @@
+"""`training-operator local logs`: what the replicas of a job, or one pod, have printed and go on printing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import cloup
+from rich.console import Console
+
+from training_local.apply import BadInput
+from training_local.commands.finish import EXIT_FAILED, finish
+from training_local.follow import JobFollower
+from training_local.log_lines import LinePrinter
+from training_local.overview import connected
+from training_local.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
+from training_local.progress import TERMINAL, JobRef
+from training_local.registry import find
+from training_local.targets import Contents, PodRef, chosen, contents
+from training_local.watching import watch
+from training_operator.kube.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What of which log to print, and how."""
+
+    namespace: str | None
+    container: str
+    follow: bool
+    tail: int | None
+    previous: bool
+    timestamps: bool
+    as_json: bool
+
+
+@cloup.command()
+@click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]")
+@click.option("--name", help="The cluster. Default: the only one that is running.")
+@click.option("--namespace", "-n", help="Where to look. Default: in all namespaces.")
+@click.option("--container", "-c", default="", help="Default: the one that trains.")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the job has ended, also with replicas that come later.")
+@click.option("--tail", type=click.IntRange(min=0), help="Begin with this many lines of each replica. Default: all.")
+@click.option("--previous", "-p", is_flag=True, help="Of the attempt before the last restart.")
+@click.option("--timestamps", is_flag=True, help="With the time of each line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
+def logs(*, target: str | None, name: str | None, **options: Any) -> None:
+    """Print the logs of a job's replicas, or of one pod, line by line in the order of time.
+
+    Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0.
+    """
+    finish(_logs(target, name, LogOptions(**options)))
+
+
+async def _logs(target: str | None, cluster: str | None, options: LogOptions) -> int:
+    if options.follow and options.previous:
+        raise BadInput("--follow and --previous exclude each other: what is over cannot be followed")
+    record = find(cluster)
+    printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
+    status = EXIT_FAILED
+    async with connected(record) as transport:
+        try:
+            there = await contents(transport, options.namespace)
+            found = chosen(target, there)
+            if options.follow:
+                status = await _follow(transport, found, options, printer)
+            else:
+                status = await _print_what_there_is(transport, found, there, options, printer)
+        except* BrokenPipeError:  # our own reader's
+            raise
+        except* OSError:
+            print(f"the cluster {record.name} has ended", file=sys.stderr)
+    return status
+
+
+async def _print_what_there_is(
+    transport: Transport, found: JobRef | PodRef, there: Contents, options: LogOptions, printer: LinePrinter
+) -> int:
+    """Print the logs there are, and say which ones there are not; status 1 if there is none."""
+    pods = [found] if isinstance(found, PodRef) else [pod for pod in there.pods if pod.job == found]
+    refusals: list[str] = []
+
+    async def lines(pod: PodRef) -> AsyncIterator[LogLine]:
+        choice = LogChoice(options.container or pod.container, options.tail, options.previous)
+        try:
+            async for line in read_log(transport, pod.namespace, pod.replica, choice):
+                yield line
+        except LogRefused as error:
+            refusals.append(f"{pod.replica.short_name}: {error}")
+
+    async for line in merged([lines(pod) for pod in pods]):
+        printer.print(line)
+    nothing = len(refusals) == len(pods)
+    # Most replicas of a job have never been restarted: that is no news unless it is all there is.
+    for refusal in refusals if nothing or not options.previous else ():
+        print(refusal, file=sys.stderr)
+    if not pods:
+        print(f"{found} has no pods", file=sys.stderr)
+    return EXIT_FAILED if nothing else 0
+
+
+async def _follow(transport: Transport, found: JobRef | PodRef, options: LogOptions, printer: LinePrinter) -> int:
+    choice = LogChoice(options.container or _default_container(found), options.tail)
+    if isinstance(found, PodRef):
+        await _follow_pod(transport, found, choice, printer)
+        return 0
+    follower = JobFollower(transport, found, choice)
+    async with asyncio.TaskGroup() as tasks:
+        printing = tasks.create_task(_print_all(follower.logs, printer))
+        await follower.until_end(lambda _: None)
+        await follower.logs.drain()
+        printing.cancel()
+    for line in follower.logs.pending():
+        printer.print(line)
+    return 0
+
+
+def _default_container(found: JobRef | PodRef) -> str:
+    return found.info.container if isinstance(found, JobRef) else found.container
+
+
+async def _follow_pod(transport: Transport, pod: PodRef, choice: LogChoice, printer: LinePrinter) -> None:
+    """Print until the pod has ended or is gone."""
+    following, ended = LogFollower(transport, pod.namespace, choice), asyncio.Event()
+
+    def seen(change: str, stored: dict[str, Any]) -> None:
+        following.take(stored)
+        if change == "DELETED" or (stored.get("status") or {}).get("phase") in TERMINAL:
+            ended.set()
+
+    path, named = f"/api/v1/namespaces/{pod.namespace}/pods", {"fieldSelector": f"metadata.name={pod.replica.pod}"}
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(watch(transport, path, named, seen))
+        printing = tasks.create_task(_print_all(following, printer))
+        await ended.wait()
+        watching.cancel()
+        await following.drain()
+        printing.cancel()
+    for line in following.pending():
+        printer.print(line)
+
+
+async def _print_all(following: LogFollower, printer: LinePrinter) -> None:
+    with suppress(asyncio.CancelledError):
+        async for line in following.lines():
+            printer.print(line)

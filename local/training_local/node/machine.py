@@ -1,0 +1,83 @@
+"""This machine as a node: what it has, and the Node object that says so."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from training_local.node.container import RUNTIME
+from training_local.node.gpus import RESOURCE
+from training_local.node.podspec import Wire
+from training_local.node.status import timestamp
+from training_local.node.surroundings import HOST_IP
+
+_MOST_PODS = 1000
+
+
+def capacity(state: Path, gpus: int) -> Mapping[str, str]:
+    """What the machine has, as quantities in their canonical form; `state` lies on the disk that counts."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": str(_processors()),
+        "ephemeral-storage": f"{shutil.disk_usage(state).total // 1024}Ki",
+        "memory": f"{memory // 1024}Ki",
+        "pods": str(_MOST_PODS),
+        **({RESOURCE: str(gpus)} if gpus else {}),
+    }
+
+
+def _processors() -> int:
+    """Those that this process may use, where the system says."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def node_object(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Wire:
+    """The Node object to register."""
+    now = timestamp(datetime.now(UTC))
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    own = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": sys.platform,
+        "kubernetes.io/arch": machine,
+        # Jobs may spread over zones; one zone satisfies them.
+        "topology.kubernetes.io/region": name,
+        "topology.kubernetes.io/zone": name,
+    }
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "the local node is ready",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**own, **labels}},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [ready],
+            "addresses": [{"type": "InternalIP", "address": HOST_IP}, {"type": "Hostname", "address": name}],
+            "nodeInfo": {
+                "architecture": machine,
+                "bootID": "",
+                "containerRuntimeVersion": f"{RUNTIME}://1",
+                "kernelVersion": platform.release(),
+                "kubeProxyVersion": "",
+                "kubeletVersion": "v1.34.0",
+                "machineID": "",
+                "operatingSystem": sys.platform,
+                "osImage": platform.platform(),
+                "systemUUID": "",
+            },
+        },
+    }

@@ -1,0 +1,159 @@
+"""What the containers of a pod are started with: environment, command line, mounts, Python."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from training_local.node import environment, gpus, tools, volumes
+from training_local.node.container import Arguments, as_given
+from training_local.node.environment import ConfigError, Facts, Key
+from training_local.node.hosts import Service
+from training_local.node.podspec import Container, Pod
+from training_local.node.rewrite import Rewriter
+from training_local.node.sandbox.messages import ContainerSpec, Mount
+from training_local.node.surroundings import HOST_IP, Surroundings
+from training_local.node.volumes import Volumes
+
+PYTHON_ANNOTATION: Final = "training-operator.local/python"
+"""Annotation of a pod or of the job that owns it: the interpreter or virtual environment that `python` means."""
+
+
+class Recipe:
+    """Works out what the containers of one pod are started with."""
+
+    def __init__(self, pod: Pod, around: Surroundings, announce: Callable[[str, str, str], None]) -> None:
+        """`announce` records an event: type, reason, message."""
+        self.address = ""
+        self.volumes = Volumes({})
+        self._pod, self._around, self._announce = pod, around, announce
+        self._folder = around.work(pod)
+        self._objects: dict[Key, Mapping[str, bytes]] = {}
+        self._python: str | None = None
+        self._devices: Mapping[str, Sequence[str]] = {}
+
+    async def prepare(self) -> None:
+        """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError` or `GpuError`."""
+        uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
+        self._devices = gpus.shares(self._pod, self._around.gpus.take(uid, wanted))
+        self._temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.address = self.address or self._around.network.new_address()
+        for key in volumes.referenced(self._pod):
+            await self._fetch(key)
+        self.volumes = volumes.prepare(self._facts(), self._folder / "volumes")
+
+    @property
+    def _temporary(self) -> Path:
+        return self._folder / "tmp"
+
+    @property
+    def hosts(self) -> Path:
+        """The file that is the pod's `/etc/hosts`."""
+        return self._folder / "hosts"
+
+    def message_file(self, container: Container, attempt: int) -> Path:
+        """The file in which an attempt of a container may leave a message about its end."""
+        return self._folder / "messages" / container.name / str(attempt)
+
+    async def specify(self, container: Container, attempt: int) -> tuple[ContainerSpec, Arguments]:
+        """What the supervisor is asked to start; raises `ConfigError` or `VolumeError`."""
+        around = self._around
+        for key in environment.referenced(container):
+            await self._fetch(key)
+        search_path = await self._search_path()
+        base = tools.base_environment(search_path, self._temporary, self._pod.hostname, around.own_environment)
+        env = environment.build(container, self._facts(), base)
+        spec = ContainerSpec(
+            id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
+            pod=self._pod.metadata.uid,
+            argv=environment.command_line(container, around.entry_points, env),
+            env=env,
+            cwd=container.working_dir or str(around.working_directory),
+            mounts=[self._message_mount(container, attempt), *volumes.mounts(container, self.volumes, env)],
+            visible=[str(around.tools), str(self._temporary)],
+        )
+        arguments: Arguments = as_given
+        if around.mode == "host":
+            spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
+        return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
+
+    def _gpu_variables(self, container: Container, env: Mapping[str, str]) -> Mapping[str, str]:
+        """What hides the GPUs of others; nothing where the machine has none."""
+        if not self._around.gpus.devices:
+            return {}
+        return {gpus.VISIBLE: gpus.visible(self._devices[container.name], env.get(gpus.VISIBLE))}
+
+    async def _without_sandbox(
+        self, container: Container, attempt: int, spec: ContainerSpec, names: set[str]
+    ) -> tuple[ContainerSpec, Arguments]:
+        paths = {mount.target: mount.source for mount in spec.mounts}
+        rewriter = await self._rewriter(container)
+        # What the pod asks about itself stays true: its name is no address there, though a service has it too.
+        own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
+        rewritten = rewriter.rewrite(spec.argv, spec.env, names - own, paths)
+        if rewritten.changes and attempt == 0:
+            changes = "; ".join(rewritten.changes)
+            self._announce("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")
+        changed = spec._replace(argv=rewritten.argv, env=rewritten.env, cwd=paths.get(spec.cwd, spec.cwd), mounts=[])
+        return changed, partial(rewriter.arguments, paths=paths)
+
+    def _message_mount(self, container: Container, attempt: int) -> Mount:
+        file = self.message_file(container, attempt)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o666)
+        return Mount(str(file), container.termination_message_path)
+
+    async def _search_path(self) -> str:
+        """Where the pod's programs are looked for; raises `ConfigError` if it asks for a Python that is not there."""
+        if self._python is None:
+            own = self._pod.metadata.annotations.get(PYTHON_ANNOTATION)
+            self._python = own or (await self._owner_annotations()).get(PYTHON_ANNOTATION, "")
+        if not self._python:
+            return self._around.search_path
+        try:
+            python = tools.interpreter(Path(self._python))
+        except ValueError as error:
+            raise ConfigError(f"annotation {PYTHON_ANNOTATION}: {error}") from error
+        folder = self._around.tools / hashlib.sha256(str(python).encode()).hexdigest()[:16]
+        return tools.install(folder, python)
+
+    async def _owner_annotations(self) -> Mapping[str, str]:
+        try:
+            return await self._around.api.owner_annotations(self._pod.metadata)
+        except OSError as error:
+            raise ConfigError(f"the owner of the pod cannot be read: {error}") from error
+
+    def _facts(self) -> Facts:
+        around = self._around
+        return Facts(self._pod, around.node_name, HOST_IP, self.address, around.capacity, self._objects)
+
+    async def _fetch(self, key: Key) -> None:
+        kind, name = key
+        plural = "configmaps" if kind == environment.CONFIG_MAP else "secrets"
+        try:
+            stored = await self._around.api.get(plural, self._pod.metadata.namespace, name)
+        except OSError as error:
+            raise ConfigError(f'{kind} "{name}" cannot be read: {error}') from error
+        if stored is None:
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = environment.data_of(stored, kind)
+
+    async def _rewriter(self, container: Container) -> Rewriter:
+        network, namespace = self._around.network, self._pod.metadata.namespace
+        # Read now: the pod may have been seen before the services that were created first.
+        stored = await self._around.api.services(namespace)
+        network.set_services(namespace, [Service.parse(service) for service in stored])
+        known = network.services(namespace)
+        own = next((service.name for service in known if service.selects(self._pod)), self._pod.metadata.name)
+        ports = frozenset(p for service in stored for p in _ports(service)) | {
+            p.container_port for p in container.ports
+        }
+        return Rewriter(known, own, ports, network.scope(self._pod).free_port)
+
+
+def _ports(service: Mapping[str, Any]) -> list[int]:
+    return [port["port"] for port in (service.get("spec") or {}).get("ports") or ()]

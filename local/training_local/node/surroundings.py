@@ -1,0 +1,54 @@
+"""What all pods of a node share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from training_local.node.container import Backoff
+from training_local.node.gpus import GpuPool
+from training_local.node.limits import Limits
+from training_local.node.logs import LogLimits
+from training_local.node.network import Network
+from training_local.node.podspec import Pod
+from training_local.node.ports import NodeApi
+
+HOST_IP = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all pods of a node share."""
+
+    api: NodeApi
+    network: Network
+    node_name: str
+    mode: str
+    state: Path
+    log_folder: Path
+    search_path: str
+    working_directory: Path
+    capacity: Mapping[str, Fraction]
+    gpus: GpuPool
+    limits: Limits
+    entry_points: Mapping[str, Sequence[str]]
+    backoff: Backoff
+    log_limits: LogLimits
+    own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def tools(self) -> Path:
+        """The folder of the programs that pods find first."""
+        return self.state / "bin"
+
+    def logs(self, pod: Pod) -> Path:
+        """The folder of a pod's logs."""
+        metadata = pod.metadata
+        return self.log_folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+
+    def work(self, pod: Pod) -> Path:
+        """The folder of everything else of a pod."""
+        return self.state / "work" / pod.metadata.uid

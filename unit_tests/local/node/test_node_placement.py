@@ -1,0 +1,151 @@
+"""Pods wait for what the machine has not got, and get it when it is freed; GPUs are nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit_tests.local.node.support import Cluster, cluster_in, pod
+
+from training_local.node import gpus
+from training_local.node.podspec import parse_pod
+
+NODE = "/api/v1/nodes/local"
+
+
+@pytest.fixture
+async def with_gpus(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster_in(tmp_path / "state", "host", gpus=2, labels={"kind": "test"}) as cluster:
+        yield cluster
+
+
+def wanting(count: int) -> dict[str, Any]:
+    return {"resources": {"limits": {"nvidia.com/gpu": str(count)}}}
+
+
+SHOW = ("sh", "-c", 'echo "[$CUDA_VISIBLE_DEVICES]"; sleep 60')
+
+
+def scheduled(cluster: Cluster, name: str) -> dict[str, Any]:
+    conditions = cluster.api.pod(name).get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == "PodScheduled"), {})
+
+
+async def test_a_pod_waits_for_gpus_until_they_are_freed(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    await api.create("pods", pod("first", *SHOW, container=wanting(2)))
+    await api.running("first")
+    await api.create("pods", pod("second", *SHOW, container=wanting(1)))
+    await api.create("pods", pod("without", "sh", "-c", 'echo "[${CUDA_VISIBLE_DEVICES-unset}]"'))
+    await api.ended("without")
+    await api.until(lambda: scheduled(with_gpus, "second"))
+    refusal = (
+        "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: "
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+    condition = scheduled(with_gpus, "second")
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", refusal)
+    await api.until(lambda: ("second", "Warning", "FailedScheduling", refusal) in api.events)
+    await api.delete("first", grace=0)
+    await api.running("second")
+    assert scheduled(with_gpus, "second")["status"] == "True"
+    await with_gpus.says("second", "[0]")
+    assert await with_gpus.log("without") == "[]\n"
+
+
+async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    await api.create("pods", pod("other", *SHOW, container=wanting(1)))
+    await api.running("other")
+    script = 'echo "$CUDA_VISIBLE_DEVICES" >> $SEEN/seen; test $(wc -l < $SEEN/seen) = 3'
+    where = {"env": [{"name": "SEEN", "value": str(with_gpus.state.parent)}]}
+    await api.create("pods", pod("again", "sh", "-c", script, restartPolicy="OnFailure", container=wanting(1) | where))
+    await api.ended("again")
+    assert (with_gpus.state.parent / "seen").read_text().split() == ["1", "1", "1"]
+    await api.create("pods", pod("next", *SHOW, container=wanting(1)))
+    await api.running("next")
+    await with_gpus.says("next", "[1]")
+
+
+async def test_the_node_says_what_it_has_and_listens(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    await api.create("pods", pod("fits", "true", nodeSelector={"kind": "test"}))
+    await api.ended("fits")
+    node = await api.request("GET", NODE)
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
+    assert node["status"]["capacity"]["memory"].endswith("Ki")
+    stored = {**node, "spec": {"unschedulable": True}}
+    await api.request("PUT", NODE, stored)
+    await api.create("pods", pod("cordoned", "true"))
+    await api.until(lambda: "unschedulable" in scheduled(with_gpus, "cordoned").get("message", ""))
+    node = await api.request("GET", NODE)
+    await api.request("PUT", NODE, {**node, "spec": {}})
+    await api.ended("cordoned")
+
+
+async def test_more_than_the_machine_has_stays_pending(on_host: Cluster) -> None:
+    huge = {"resources": {"requests": {"memory": "900Ti", "cpu": "10m"}}}
+    await on_host.api.create("pods", pod("huge", "true", container=huge))
+    message = await on_host.api.until(lambda: scheduled(on_host, "huge").get("message"))
+    assert "1 Insufficient memory." in message
+    assert on_host.api.phase("huge") == "Pending"
+    await on_host.api.delete("huge")
+    await on_host.api.gone("huge")
+
+
+def machine_with(root: Path, *, driver: int = 0, devices: int = 0) -> Path:
+    for index in range(driver):
+        (root / f"proc/driver/nvidia/gpus/0000:{index:02}:00.0").mkdir(parents=True)
+    (root / "dev").mkdir()
+    for name in ("nvidiactl", "nvidia-uvm", *(f"nvidia{index}" for index in range(devices))):
+        (root / "dev" / name).touch()
+    return root
+
+
+@pytest.mark.parametrize(
+    ("environment", "seen"),
+    [
+        ({}, ("0", "1", "2")),
+        ({"CUDA_VISIBLE_DEVICES": "2,0"}, ("2", "0")),
+        ({"CUDA_VISIBLE_DEVICES": "1,-1,0"}, ("1",)),
+        ({"CUDA_VISIBLE_DEVICES": "1, 7"}, ("1",)),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}, ("GPU-8932f937",)),
+        ({"CUDA_VISIBLE_DEVICES": ""}, ()),
+        ({"NVIDIA_VISIBLE_DEVICES": "all"}, ("0", "1", "2")),
+        ({"NVIDIA_VISIBLE_DEVICES": "void"}, ()),
+    ],
+)
+def test_gpus_of_the_machine(tmp_path: Path, environment: dict[str, str], seen: tuple[str, ...]) -> None:
+    assert gpus.detect(environment, machine_with(tmp_path, driver=3)) == seen
+
+
+def test_gpus_are_found_by_device_files_where_the_driver_lists_none(tmp_path: Path) -> None:
+    assert gpus.detect({}, machine_with(tmp_path, devices=2)) == ("0", "1")
+    assert gpus.detect({"CUDA_VISIBLE_DEVICES": "0"}, tmp_path / "absent") == ()
+
+
+def test_containers_share_the_gpus_of_their_pod() -> None:
+    def container(name: str, count: int, **more: Any) -> dict[str, Any]:
+        return {"name": name, **wanting(count), **more}
+
+    init = [container("init", 3), container("sidecar", 1, restartPolicy="Always")]
+    spec = {"initContainers": init, "containers": [container("a", 2), container("b", 0)]}
+    parsed = parse_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})
+    shares = gpus.shares(parsed, ["4", "5", "6"])
+    assert shares == {"init": ["4", "5", "6"], "sidecar": ["4"], "a": ["5", "6"], "b": []}
+
+
+def test_the_pool_gives_each_gpu_once() -> None:
+    pool = gpus.GpuPool(["0", "1", "2"])
+    assert (pool.take("a", 2), pool.take("b", 1), pool.take("a", 2)) == (["0", "1"], ["2"], ["0", "1"])
+    with pytest.raises(gpus.GpuError, match="only 0 of 3"):
+        pool.take("c", 1)
+    pool.free("a")
+    assert pool.take("c", 1) == ["0"]
+
+
+@pytest.mark.parametrize(("asked", "seen"), [(None, "4,5"), ("1", "5"), ("1,0", "5,4"), ("", ""), ("0,7", "4")])
+def test_a_containers_own_choice_is_among_its_own(asked: str | None, seen: str) -> None:
+    assert gpus.visible(["4", "5"], asked) == seen
