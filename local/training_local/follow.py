@@ -22,7 +22,7 @@ class JobFollower:
 
     def __init__(self, transport: Transport, job: JobRef, choice: LogChoice | None = None) -> None:
         self._transport, self.job = transport, job
-        self.logs = LogFollower(transport, job.namespace, choice or LogChoice(job.info.container))
+        self.logs = LogFollower(transport, job.namespace, choice or LogChoice(job.info.container, all_attempts=True))
         self.failures = Failures()
         self.progress = JobProgress()
         self._changed = asyncio.Event()

@@ -60,6 +60,8 @@ class LogChoice:
     """Lines of each pod to begin with; None for all."""
     previous: bool = False
     """The attempt before the current one."""
+    all_attempts: bool = False
+    """When followed, begin with the earlier attempt that there still is."""
 
     def query(self, *, follow: bool, previous: bool | None = None) -> dict[str, str]:
         """Return it as parameters of a request (PodLogOptions)."""
@@ -161,7 +163,9 @@ class LogFollower:
         queries = [self._choice.query(follow=True, previous=False)]
         if first and self._choice.tail is not None:
             queries[0]["tailLines"] = str(self._choice.tail)
-        if not first:  # what was printed between the end of the last answer and the end of the attempt
+        if not first or (
+            attempt and self._choice.all_attempts
+        ):  # what was printed between the end of the last answer and the end of the attempt
             queries.insert(0, self._choice.query(follow=False, previous=True))
         for query in queries:
             with suppress(OSError):

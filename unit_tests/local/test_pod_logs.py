@@ -84,6 +84,15 @@ async def test_a_clock_that_is_set_back_loses_no_line() -> None:
     assert await followed(ScriptedNode([*stamped("late", second=9), *stamped("early")]), ENDED) == ["late", "early"]
 
 
+async def test_a_first_attempt_that_ended_before_it_was_seen_is_read_where_all_are_wanted() -> None:
+    node = ScriptedNode(stamped("a"), stamped("b", second=1))
+    logs = LogFollower(node, NAMESPACE, LogChoice("jax", all_attempts=True))
+    logs.take(AGAIN)
+    await logs.drain()
+    assert [line.text for line in logs.pending()] == ["a", "b"]
+    assert await followed(ScriptedNode(stamped("b")), AGAIN) == ["b"]
+
+
 async def test_the_same_attempt_is_followed_once() -> None:
     node = ScriptedNode(stamped("a"))
     assert await followed(node, pod("worker-0", RUNNING), pod("worker-0", RUNNING), ENDED) == ["a"]
