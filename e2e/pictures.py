@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from rich._export_format import CONSOLE_SVG_FORMAT
+from rich._export_format import CONSOLE_SVG_FORMAT  # there is no public name for it
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 

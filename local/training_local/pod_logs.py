@@ -163,9 +163,8 @@ class LogFollower:
         queries = [self._choice.query(follow=True, previous=False)]
         if first and self._choice.tail is not None:
             queries[0]["tailLines"] = str(self._choice.tail)
-        if not first or (
-            attempt and self._choice.all_attempts
-        ):  # what was printed between the end of the last answer and the end of the attempt
+        if not first or (attempt and self._choice.all_attempts):
+            # What was printed between the end of the last answer and the end of the attempt.
             queries.insert(0, self._choice.query(follow=False, previous=True))
         for query in queries:
             with suppress(OSError):
