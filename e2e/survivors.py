@@ -29,6 +29,7 @@ import yaml
 from training_local.node.sandbox.marks import CLUSTER, CONTAINER
 from training_local.overview import connected
 from training_local.registry import STATE_VARIABLE, ClusterRecord, claimed, find
+from training_local.sweep import GROUPS, group_name
 from training_operator.kube.transport import Request
 
 WORD: Final = "SURVIVORS"
@@ -88,18 +89,22 @@ PROCESSES_OF_JOB: Final = 2 * 3 * 4
 class Machine:
     """What a cluster could leave on the machine outside of its own folders, and those."""
 
-    mounts: str
-    interfaces: tuple[str, ...]
-    groups: tuple[str, ...]
-    files: tuple[str, ...]
+    mounts: frozenset[str]
+    interfaces: frozenset[str]
+    files: frozenset[str]
 
     @classmethod
     def now(cls, *folders: Path) -> Machine:
-        found = [str(path) for folder in folders for path in sorted(folder.rglob("*")) if path.name != ".lock"]
-        groups = sorted(str(path) for path in Path("/sys/fs/cgroup").glob("**/training-operator-*"))
-        interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
+        found = [str(path) for folder in folders for path in folder.rglob("*") if path.name != ".lock"]
         mounts = [line.split(maxsplit=1)[1] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        return cls("\n".join(sorted(mounts)), tuple(interfaces), tuple(groups), tuple(found))
+        interfaces = [path.name for path in Path("/sys/class/net").iterdir()]
+        return cls(frozenset(mounts), frozenset(interfaces), frozenset(found))
+
+    def beyond(self, before: Machine) -> list[str]:
+        """Return what there is now and was not before."""
+        return sorted(
+            (self.mounts - before.mounts) | (self.interfaces - before.interfaces) | (self.files - before.files)
+        )
 
 
 def environment_of(pid: int) -> list[bytes]:
@@ -125,6 +130,13 @@ def supervisors(word: str) -> list[int]:
     return [pid for pid, (cluster, container) in marked if cluster and not container]
 
 
+def groups(processes: Sequence[int]) -> set[str]:
+    """Return what the control groups of the clusters to which these processes belong are called."""
+    mark = CLUSTER.encode() + b"="
+    variables = [variable for pid in processes for variable in environment_of(pid) if variable.startswith(mark)]
+    return {group_name(variable.removeprefix(mark).decode()) for variable in variables}
+
+
 def namespaces(processes: Sequence[int]) -> set[str]:
     found = set()
     for pid in processes:
@@ -135,9 +147,10 @@ def namespaces(processes: Sequence[int]) -> set[str]:
 
 
 def left_of(word: str, seen: set[str]) -> list[str]:
-    """Return what there still is of a cluster: its processes, and the namespaces that were seen of it."""
+    """Return what there still is of a cluster: its processes, and the namespaces and groups that were seen of it."""
     processes = [f"process {pid}: {b' '.join(environment_of(pid)[:3])!r}" for pid in of_word(word)]
-    return processes + sorted(seen & namespaces(pids()))
+    existing = {path.name for path in GROUPS.glob("**/training-operator-*")}
+    return processes + sorted(seen & (namespaces(pids()) | existing))
 
 
 @dataclass
@@ -175,16 +188,14 @@ class Proof:
 
     @contextmanager
     def compared(self, what: str, word: str, seen: set[str]) -> Iterator[None]:
-        """Compare before and after; `seen` are the namespaces that were found in between."""
+        """Compare before and after; `seen` are the namespaces and control groups that were found in between."""
         before = Machine.now(self.state, self.scratch)
         yield
         self.settle(what, word, seen)
-        after = Machine.now(self.state, self.scratch)
-        if after != before:
-            self.survivors.append(f"{what}: {before} became {after}")
+        self.survivors += [f"{what}: {left}" for left in Machine.now(self.state, self.scratch).beyond(before)]
 
     def settle(self, what: str, word: str, seen: set[str]) -> None:
-        """Give the kernel its time and note the processes and namespaces that are left then."""
+        """Give the kernel its time and note what is left then."""
         begun = time.monotonic()
         foreign = seen - namespaces([os.getpid()])
         while (left := left_of(word, foreign)) and time.monotonic() < begun + KERNEL_SECONDS:
@@ -204,7 +215,7 @@ class Proof:
             time.sleep(moment)
             victims = of_word(word)
             self.most = max(self.most, len(victims))
-            seen |= namespaces(victims)
+            seen |= namespaces(victims) | groups(victims)
             victims = [cluster.pid, *supervisors(word)] if everything else [cluster.pid]
             self.rng.shuffle(victims)
             for pid in victims:
@@ -230,7 +241,7 @@ class Proof:
             cluster = self.run(word)
             time.sleep(moment)
             victims = of_word(word)
-            seen |= namespaces(victims)
+            seen |= namespaces(victims) | groups(victims)
             cluster.send_signal(number)
             cluster.wait()
 
@@ -285,7 +296,8 @@ class Proof:
 def prove(mode: str, kills: int, interrupts: int, deletions: int, seed: int) -> Proof:
     """Do all of it in one sandbox mode and return what was left."""
     rng = Random(seed)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what clusters inherit, also below nohup
+    for ignored in (signal.SIGINT, signal.SIGHUP):  # by nohup and by shells in the background; clusters inherit it
+        signal.signal(ignored, signal.SIG_DFL)
     with tempfile.TemporaryDirectory(prefix="survivors-") as name:
         folder = Path(name)
         (folder / "scratch").mkdir()
