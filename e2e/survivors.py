@@ -26,10 +26,11 @@ from typing import Any, Final
 
 import yaml
 
+from training_local.node.cgroups import PREFIX
 from training_local.node.sandbox.marks import CLUSTER, CONTAINER
 from training_local.overview import connected
 from training_local.registry import STATE_VARIABLE, ClusterRecord, claimed, find
-from training_local.sweep import GROUPS, group_name
+from training_local.sweep import GROUPS
 from training_operator.kube.transport import Request
 
 WORD: Final = "SURVIVORS"
@@ -134,7 +135,7 @@ def groups(processes: Sequence[int]) -> set[str]:
     """Return what the control groups of the clusters to which these processes belong are called."""
     mark = CLUSTER.encode() + b"="
     variables = [variable for pid in processes for variable in environment_of(pid) if variable.startswith(mark)]
-    return {group_name(variable.removeprefix(mark).decode()) for variable in variables}
+    return {f"{PREFIX}{variable.removeprefix(mark).decode()}" for variable in variables}
 
 
 def namespaces(processes: Sequence[int]) -> set[str]:
@@ -149,7 +150,7 @@ def namespaces(processes: Sequence[int]) -> set[str]:
 def left_of(word: str, seen: set[str]) -> list[str]:
     """Return what there still is of a cluster: its processes, and the namespaces and groups that were seen of it."""
     processes = [f"process {pid}: {b' '.join(environment_of(pid)[:3])!r}" for pid in of_word(word)]
-    existing = {path.name for path in GROUPS.glob("**/training-operator-*")}
+    existing = {name for _, names, _ in os.walk(GROUPS) for name in names if name.startswith(PREFIX)}
     return processes + sorted(seen & (namespaces(pids()) | existing))
 
 

@@ -6,18 +6,18 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from training_local.node import cgroups
 from training_local.node.sandbox.marks import CLUSTER, marked
 
 PATIENCE_SECONDS: Final = 10.0
 GROUPS: Final = Path("/sys/fs/cgroup")
-"""Where control groups are; those of a cluster are below a directory `training-operator-ID`."""
+"""Where control groups are; those of a cluster are somewhere below, in directories that carry its id."""
 _PAUSE_SECONDS: Final = 0.01
 
 _log = structlog.get_logger(__name__)
@@ -29,32 +29,16 @@ def remove_remains(folder: Path, cluster_id: str) -> None:
     Mode `netns` leaves no process: the kernel ends them. Mode `host` can leave those that have left their container's
     session, if cluster and supervisor were killed together.
     """
-    if cluster_id:
-        groups = _groups(cluster_id)
-        if not _end_processes(cluster_id, groups):
-            _log.warning("processes of a dead cluster do not end", cluster=folder.name)
-            return
-        for group in groups:
-            with suppress(OSError):  # for example because it is not ours
-                group.rmdir()
+    if cluster_id and not (_end_processes(cluster_id) and _remove_groups(cluster_id)):
+        _log.warning("processes of a dead cluster do not end", cluster=folder.name)
+        return
     remove_tree(folder)
 
 
-def _groups(cluster_id: str) -> list[Path]:
-    """The control groups of a cluster, inner ones first."""
-    tops = [Path(top, name) for top, names, _ in os.walk(GROUPS) for name in names if name == group_name(cluster_id)]
-    return [Path(inner) for top in tops for inner, _, _ in os.walk(top, topdown=False)]
-
-
-def group_name(cluster_id: str) -> str:
-    """Return what the outermost control group of a cluster is called."""
-    return f"training-operator-{cluster_id}"
-
-
-def _end_processes(cluster_id: str, groups: Sequence[Path]) -> bool:
+def _end_processes(cluster_id: str) -> bool:
     mark = f"{CLUSTER}={cluster_id}"
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while found := [*marked(mark), *_members(groups)]:  # until none is left: one may have forked before it was killed
+    while found := marked(mark):  # again until none is left: one may have forked before it was killed
         if time.monotonic() > deadline:
             return False
         for pid in found:
@@ -64,12 +48,12 @@ def _end_processes(cluster_id: str, groups: Sequence[Path]) -> bool:
     return True
 
 
-def _members(groups: Sequence[Path]) -> list[int]:
-    found: list[int] = []
-    for group in groups:
-        with suppress(OSError):
-            found += [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
-    return [pid for pid in found if pid > 0]  # 0 stands for one outside of our process-id namespace
+def _remove_groups(cluster_id: str) -> bool:
+    wanted = f"{cgroups.PREFIX}{cluster_id}"
+    found = [Path(parent, name) for parent, names, _ in os.walk(GROUPS) for name in names if name == wanted]
+    for group in found:
+        cgroups.remove(group)
+    return not any(group.exists() for group in found)
 
 
 def remove_tree(folder: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from training_local import registry, sweep
 from training_local.apply import BadInput
+from training_local.node.cgroups import PREFIX
 from training_local.node.sandbox.marks import CLUSTER
 from training_local.registry import Claim, ClusterRecord, claimed, end, find, running
 
@@ -162,7 +163,7 @@ def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
     )
     if parent is None:
         pytest.skip("needs a control group of version 2 that it may divide")
-    group = parent / sweep.group_name("0123456789abcdef")
+    group = parent / f"{PREFIX}0123456789abcdef"
     (group / "pod").mkdir(parents=True)
     with subprocess.Popen(["setsid", "sleep", "600"]) as process:
         (group / "pod/cgroup.procs").write_text(str(process.pid))

@@ -70,7 +70,7 @@ class Group:
     def remove(self) -> None:
         """Remove the group; its processes have ended, or are about to."""
         for folder in {*self.folders.values()}:
-            _remove(folder)
+            remove(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Hierarchies:
     def close(self) -> None:
         """Remove all groups."""
         for folder in {*self.folders.values()}:
-            _remove(folder)
+            remove(folder)
 
 
 def open_hierarchies(cluster: str, proc: Path = Path("/proc/self")) -> Hierarchies:
@@ -183,14 +183,15 @@ def _second_version(proc: Path) -> Mapping[str, Path]:
     return {}
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Remove a group and those in it; the kernel refuses while a process lives, and a killed one lives a moment on."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while folder.is_dir() and time.monotonic() < deadline:
         for directory, _, _ in os.walk(folder, topdown=False):
             for pid in _text(Path(directory, "cgroup.procs")).split():
-                with suppress(OSError):
-                    os.kill(int(pid), signal.SIGKILL)
+                if pid != "0":  # which stands for one outside of our process-id namespace
+                    with suppress(OSError):
+                        os.kill(int(pid), signal.SIGKILL)
             with suppress(OSError):
                 Path(directory).rmdir()
         if folder.is_dir():
