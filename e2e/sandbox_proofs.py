@@ -1,4 +1,4 @@
-"""What the sandbox of the local cluster promises, tried on this machine: `python -m e2e.sandbox_proofs`.
+"""What the sandbox of the local cluster promises, tried on this machine: `python -m e2e.sandbox_proofs [NAME ...]`.
 
 Prints a line per promise with what was seen, and ends with status 1 if one was not kept. It needs a machine on which
 pods can be isolated; nobody's privileges are needed, so it is worth running as root and as somebody else.
@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,9 @@ def _beyond(starts: list[float], plain: list[float]) -> list[float]:
 
 
 async def _plain_start() -> float:
-    begun = time.time()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", STARTED, stdout=asyncio.subprocess.PIPE)
+    begun, pipe = time.time(), asyncio.subprocess.PIPE
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # as pods have it
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", STARTED, stdout=pipe, env=environment)
     said, _ = await process.communicate()
     return float(said) - begun
 
@@ -322,10 +323,10 @@ PROOFS: tuple[Callable[[Cluster], Awaitable[str]], ...] = (
 )
 
 
-async def prove() -> bool:
-    """Try every promise on a node of its own; print what was seen, and return whether all were kept."""
+async def prove(names: Sequence[str]) -> bool:
+    """Try promises (none named: all), each on a node of its own; print what was seen, return whether all were kept."""
     kept = True
-    for proof in PROOFS:
+    for proof in [proof for proof in PROOFS if not names or proof.__name__ in names]:
         with tempfile.TemporaryDirectory(prefix="sandbox-proofs-") as folder:
             async with cluster_in(Path(folder, "state"), "netns") as cluster:
                 try:
@@ -340,4 +341,4 @@ async def prove() -> bool:
 if __name__ == "__main__":
     if REFUSAL:
         sys.exit(f"pods cannot be isolated on this machine: {REFUSAL}")
-    sys.exit(0 if asyncio.run(prove()) else 1)
+    sys.exit(0 if asyncio.run(prove(sys.argv[1:])) else 1)
