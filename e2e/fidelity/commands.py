@@ -112,7 +112,7 @@ SESSIONS: Mapping[str, Sequence[Step]] = {
         Step("apply view-last-applied configmap settings"),
         Step("apply -f -", _LESS),
         Step("get configmap settings -o jsonpath={.data}"),
-        Step("edit configmap settings", editor=_SED + "s/a:.*3.*/a:'7'/"),
+        Step("edit configmap settings", editor=_SED + "/^..a:/s/3/7/"),
         Step("apply --server-side -f -", _LESS),
     ),
     "jobs_on_the_server": (

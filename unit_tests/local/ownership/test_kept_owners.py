@@ -8,6 +8,7 @@ from typing import Any
 from unit_tests.local.api_client import Client
 from unit_tests.local.test_api_journal import CONFIG_MAPS, life
 
+from training_local.apiserver.journal import Journal
 from training_local.apiserver.ownership.apply import APPLY_PATCH
 from training_local.apiserver.ownership.tracker import NOTES_LIMIT
 
@@ -74,3 +75,5 @@ async def test_a_new_object_of_the_same_name(tmp_path: Path) -> None:
     with life(tmp_path) as client:
         assert await owners(client) == before
         assert [entry["manager"] for entry in before] == ["second"]
+    with Journal.open(tmp_path) as journal:
+        assert [note.origin.manager for _, note in journal.notes()] == ["second"]
