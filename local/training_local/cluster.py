@@ -139,6 +139,7 @@ class LocalCluster:
             logs=self._logs,
             hidden=state_folder(),
             cluster=claim.id,
+            claims=self._options.data.absolute() / "claims" if self._options.data else None,
         )
 
     async def _serve(

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from training_api.constants import API_VERSION
 from training_api.registry import KINDS
+from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
 from training_local.node.ports import Change, Followed
 from training_local.node.status import timestamp
@@ -145,6 +146,15 @@ class TransportApi:
         }
         request = _body("POST", _path("pods", pod.namespace, pod.name, "binding"), binding)
         await self._send(request, accepted=(_NOT_FOUND, _CONFLICT))
+
+    async def bind_claim(self, claim: Wire) -> None:
+        """Mark a volume claim as bound; nothing happens if it is, cannot be or has gone."""
+        metadata, patches = claim["metadata"], binding(claim)
+        if patches is None:
+            return
+        for subresource, patch in zip(("", "status"), patches, strict=True):
+            path = _path("persistentvolumeclaims", metadata["namespace"], metadata["name"], subresource)
+            await self._send(_body("PATCH", path, patch, MERGE_PATCH), accepted=(_NOT_FOUND, _CONFLICT))
 
     async def patch_status(self, pod: Metadata, status: Wire) -> None:
         """Merge `status` into the status of exactly this pod; nothing happens if it has gone."""

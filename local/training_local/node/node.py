@@ -8,6 +8,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,9 @@ from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
-from training_local.node import gpus, machine, status, tools, usage
+from training_local.node import gpus, machine, status, tools, usage, volumes
 from training_local.node.cgroups import Hierarchies, open_hierarchies
+from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
 from training_local.node.limits import Limits
@@ -67,6 +69,8 @@ class NodeConfig:
     """How many GPUs to offer, be they there or not; None: those of the machine."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Further labels of the node, for pods that select nodes."""
+    claims: Path | None = None
+    """Folder for the data of volume claims; None for one in `state`, which goes with it."""
     control_groups: bool = True
     """Whether to make control groups where this machine lets us; without, memory is watched."""
     logs: Path | None = None
@@ -117,6 +121,7 @@ class Node:
             capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
             gpus=gpus.GpuPool(devices),
             limits=limits,
+            claims=Claims(config.claims or state / "claims"),
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_limits=config.log_limits,
@@ -192,6 +197,15 @@ class Node:
     async def _follow_claims(self) -> None:
         async for change in self._api.follow("persistentvolumeclaims"):
             self._placement.put_claim(change.object, gone=change.gone)
+            self._around.claims.put(change.object, gone=change.gone)
+            self._remove_unclaimed()
+            if not change.gone:
+                with suppress(OSError):  # it is seen again with its next change
+                    await self._api.bind_claim(change.object)
+
+    def _remove_unclaimed(self) -> None:
+        used = {claim for worker in self._workers.values() for claim in volumes.claims(worker.pod)}
+        self._around.claims.remove_orphans(used)
 
     async def _follow_pods(self) -> None:
         async for change in self._api.follow("pods"):
@@ -240,6 +254,7 @@ class Node:
             await worker.run()
         finally:
             del self._workers[worker.pod.metadata.uid]
+            self._remove_unclaimed()
         if worker.pod.metadata.deletion_timestamp:
             await self._confirm_deletion(worker.pod)
 

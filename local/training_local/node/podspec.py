@@ -195,6 +195,8 @@ class Pod(_Struct, frozen=True, dict=True):
     metadata: Metadata
     spec: PodSpec
     status: dict[str, Any] = {}
+    stored: Wire = {}
+    """The whole object."""
 
     @property
     def phase(self) -> str:
@@ -260,7 +262,8 @@ def _amount(resource: str, text: str) -> int:
 
 def parse_pod(stored: Wire) -> Pod:
     """Decode a stored pod; raises `ValueError` with the field that is wrong."""
-    return msgspec.convert(_without_nulls(stored), Pod)
+    whole = _without_nulls(stored)
+    return msgspec.convert({**whole, "stored": whole}, Pod)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -46,6 +46,10 @@ class NodeApi(Protocol):
         """Assign a pod to a node; nothing happens if it has gone or is assigned already."""
         ...
 
+    async def bind_claim(self, claim: Wire) -> None:
+        """Mark a volume claim as bound; nothing happens if it is, cannot be or has gone."""
+        ...
+
     async def patch_status(self, pod: Metadata, status: Wire) -> None:
         """Merge `status` into the status of exactly this pod; nothing happens if it has gone."""
         ...

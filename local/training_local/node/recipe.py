@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from training_local.node import environment, gpus, tools, volumes
+from training_local.node import environment, gpus, host_ports, tools, unsupported, volumes
 from training_local.node.container import Arguments, as_given
 from training_local.node.environment import ConfigError, Facts, Key
 from training_local.node.hosts import Service
 from training_local.node.podspec import Container, Pod
 from training_local.node.rewrite import Rewriter
+from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import ContainerSpec, Mount
 from training_local.node.surroundings import HOST_IP, Surroundings
 from training_local.node.volumes import Volumes
@@ -36,14 +37,17 @@ class Recipe:
         self._devices: Mapping[str, Sequence[str]] = {}
 
     async def prepare(self) -> None:
-        """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError` or `GpuError`."""
+        """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
+        taken = host_ports.taken(self._pod) if self._around.mode == "host" else ""
+        if problem := unsupported.refusal(self._pod) or taken:
+            raise SandboxError(problem)
         uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
         self._devices = gpus.shares(self._pod, self._around.gpus.take(uid, wanted))
         self._temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.address = self.address or self._around.network.new_address()
         for key in volumes.referenced(self._pod):
             await self._fetch(key)
-        self.volumes = volumes.prepare(self._facts(), self._folder / "volumes")
+        self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._around.claims.path)
 
     @property
     def _temporary(self) -> Path:

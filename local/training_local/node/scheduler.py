@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from training_local.node.podspec import PODS, Pod, Port, Wire
+from training_local.node.volumes import claims as used_claims
 
 _NO_SCHEDULE = ("NoSchedule", "NoExecute")
 _CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -95,11 +96,10 @@ class _Occupied:
 
 def _refusal(pod: Pod, occupied: _Occupied, claims: Collection[tuple[str, str]]) -> str:
     """The scheduler's sentence; empty if the pod fits."""
-    for volume in pod.spec.volumes:
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if name and (pod.metadata.namespace, name) not in claims:
+    for wanted in used_claims(pod):
+        if wanted not in claims:
             # The repetition is the scheduler's.
-            return f'0/1 nodes are available: persistentvolumeclaim "{name}" not found. not found'
+            return f'0/1 nodes are available: persistentvolumeclaim "{wanted[1]}" not found. not found'
     reasons = _reasons(pod, occupied)
     if reasons is None:
         return ""

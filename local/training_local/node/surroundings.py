@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.gpus import GpuPool
 from training_local.node.limits import Limits
@@ -34,6 +35,7 @@ class Surroundings:
     capacity: Mapping[str, Fraction]
     gpus: GpuPool
     limits: Limits
+    claims: Claims
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_limits: LogLimits

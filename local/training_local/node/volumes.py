@@ -59,6 +59,13 @@ def referenced(pod: Pod) -> Iterator[Key]:
                 yield SECRET, source.get("secretName") or source.get("name", "")
 
 
+def claims(pod: Pod) -> Iterator[tuple[str, str]]:
+    """The volume claims that a pod uses, as (namespace, name)."""
+    for volume in pod.spec.volumes:
+        if claim := volume.get("persistentVolumeClaim"):
+            yield pod.metadata.namespace, claim["claimName"]
+
+
 def _sources(volume: Wire) -> Iterator[tuple[str, Wire]]:
     """The objects a volume is made of: (`configMap`, `secret` or `downwardAPI`, its source)."""
     for kind, source in volume.items():
@@ -69,17 +76,28 @@ def _sources(volume: Wire) -> Iterator[tuple[str, Wire]]:
             yield kind, source
 
 
-def prepare(facts: Facts, folder: Path) -> Volumes:
-    """Make the folders of a pod's volumes below `folder`; raises `VolumeError`."""
+def _no_claims(namespace: str, name: str) -> Path:
+    raise VolumeError(f'persistentvolumeclaim "{name}" not found')
+
+
+def prepare(facts: Facts, folder: Path, claimed: Callable[[str, str], Path] = _no_claims) -> Volumes:
+    """Make the folders of a pod's volumes below `folder`; raises `VolumeError`.
+
+    `claimed` finds the folder of a volume claim by namespace and name.
+    """
     paths: dict[str, Path] = {}
     memory: list[tuple[str, int]] = []
-    readonly = set()
+    readonly = set[str]()
     for volume in facts.pod.spec.volumes:
         name = volume["name"]
         kinds = [kind for kind in volume if kind != "name"] or ["emptyDir"]
         try:
             if kinds[0] == "hostPath":
                 paths[name] = _host_path(volume["hostPath"])
+                continue
+            if claim := volume.get("persistentVolumeClaim"):
+                paths[name] = claimed(facts.pod.metadata.namespace, claim["claimName"])
+                readonly |= {name} if claim.get("readOnly") else set()
                 continue
             paths[name] = folder / safe_name(name)
             paths[name].mkdir(mode=0o777, parents=True, exist_ok=True)
@@ -90,7 +108,7 @@ def prepare(facts: Facts, folder: Path) -> Volumes:
             elif kinds[0] in _MADE_OF_OBJECTS:
                 readonly.add(name)
                 _write(paths[name], _files(volume, facts))
-            else:
+            elif kinds[0] != "ephemeral":  # a folder that lives as long as the pod
                 raise VolumeError(f"type {kinds[0]} is not available on the local node")
         except (VolumeError, ValueError, OSError, environment.ConfigError) as error:
             raise VolumeError(f"volume {name!r}: {error}") from error

@@ -219,7 +219,6 @@ async def test_a_host_path_is_bound_where_the_pod_wants_it(cluster: Cluster, tmp
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
-        ({"persistentVolumeClaim": {"claimName": "x"}}, "type persistentVolumeClaim is not available"),
         ({"csi": {"driver": "x"}}, "type csi is not available"),
         ({"hostPath": {"path": "/no/such/place"}}, "/no/such/place does not exist"),
         ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}}, "/etc/passwd is not a directory"),

@@ -127,16 +127,16 @@ def claim_causes(claim: Json) -> Iterator[Cause]:
 
 
 def claim_update_causes(old: Json, new: Json) -> Iterator[Cause]:
-    """Check a change of a volume claim: only its size may grow once it is bound."""
-    if _without_size(old["spec"]) != _without_size(new["spec"]):
+    """Check a change of a volume claim: only its size may grow, and its volume may be named."""
+    # The volume is named once, by whoever binds the claim.
+    unnamed = () if old["spec"].get("volumeName") else ("volumeName",)
+    free = ("resources", "volumeAttributesClassName", *unnamed)
+    before, after = ({name: value for name, value in each["spec"].items() if name not in free} for each in (old, new))
+    if before != after:
         said = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
         yield forbidden_value("spec", said)
-
-
-def _without_size(spec: Json) -> Json:
-    return {name: value for name, value in spec.items() if name not in ("resources", "volumeAttributesClassName")}
 
 
 CONFIG_MAP_RULES = BuiltinRules(
