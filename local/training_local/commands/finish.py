@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from training_local.apply import BadInput
+from training_operator.logs import configure
+from training_operator.settings import LogFormat, LogLevel
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -22,8 +24,10 @@ EXIT_NO_READER: Final = 141
 def finish(work: Coroutine[Any, Any, int]) -> None:
     """Run `work` to its end; a user's error is one sentence.
 
-    SIGINT, SIGTERM and SIGHUP end it in order, a further SIGINT at once.
+    SIGINT, SIGTERM and SIGHUP end it in order, a further SIGINT at once. Standard output is for what was asked for;
+    warnings of the cluster's parts go to standard error.
     """
+    configure(LogFormat.CONSOLE, LogLevel.WARNING)
     code = EXIT_USAGE
     try:
         code = asyncio.run(_interruptible(work))
