@@ -66,7 +66,10 @@ def _progress() -> JobProgress:
     }
     status = {
         "startTime": CREATED,
-        "conditions": [{"type": "Running", "status": "True", "message": f"{JOB} is running."}],
+        "conditions": [
+            {"type": "Created", "status": "True"},
+            {"type": "Running", "status": "True", "message": f"{JOB} is running."},
+        ],
         "replicaStatuses": {"Worker": {"restarts": 3}},
     }
     pods = [_pod("master", 0), *(_pod("worker", index) for index in range(WORKERS))]

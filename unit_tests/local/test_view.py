@@ -124,6 +124,13 @@ def test_a_picture_never_leaves_its_terminal(width: int, height: int, size: int,
     assert not any(category(character) == "Cc" for character in picture.replace("\n", ""))
 
 
+def test_the_head_tells_which_conditions_hold() -> None:
+    conditions = ({"type": "Running", "status": "False"}, {"type": "Created", "status": "True"}, SUCCEEDED)
+    head, message = drawn(scene(progress(conditions=conditions)))
+    assert head == "JAXJob default/sim  Succeeded  1:15  conditions Created, Succeeded"
+    assert message == "done"
+
+
 def test_a_notice_is_folded_not_cut() -> None:
     lines = drawn(scene(progress(conditions=()), notice="JAXJob default/sim has not started: " + "no room " * 12))
     assert lines[0] == "JAXJob default/sim  waiting  1:15"

@@ -58,12 +58,14 @@ def draw(scene: Scene, width: int, height: int) -> Text:
 
 def _head(scene: Scene) -> Text:
     state = scene.progress.state or "waiting"
+    holding = [condition["type"] for condition in scene.progress.conditions if condition["status"] == "True"]
     return Text.assemble(
         (scene.job, "bold"),
         "  ",
         (state, STATE_STYLES.get(state, OTHER_STATE)),
         "  ",
         (clock(scene.now - scene.begun), "dim"),
+        (f"  conditions {', '.join(holding)}" if len(holding) > 1 else "", "dim"),
     )
 
 
