@@ -253,14 +253,15 @@ class PodWorker:
 
     async def _end_when_told(self) -> None:
         """Stop the containers when the pod is deleted or has run out of its time."""
+        deadline = self.pod.spec.active_deadline_seconds
         try:
-            async with asyncio.timeout(self.pod.spec.active_deadline_seconds):
+            async with asyncio.timeout(None if deadline is None else deadline - self._age):
                 await self._deleted.wait()
         except TimeoutError:
             self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
-        for container in self.pod.containers:
-            if container.name in self.writers:
-                self.event("Normal", "Killing", f"Stopping container {container.name}")
+            self.event("Normal", *self._failure)
+        for name in self.running:
+            self.event("Normal", "Killing", f"Stopping container {name}")
         await self._stop_containers(self.grace)
 
     async def _stop_containers(self, grace: float) -> None:
@@ -268,6 +269,11 @@ class PodWorker:
         mains = [life for name, life in self._lives.items() if name not in sidecars]
         await asyncio.gather(*(life.stop(grace) for life in mains))
         await asyncio.gather(*(self._lives[name].stop(grace) for name in sidecars))
+
+    @property
+    def _age(self) -> float:
+        """Seconds since the pod was first seen, by an earlier node perhaps."""
+        return (_now() - self._started_at).total_seconds()
 
     @property
     def grace(self) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Api, Cluster, exists, pod
+from unit_tests.local.node.support import Api, Cluster, exists, pod, processes_with
 
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
@@ -213,6 +213,7 @@ async def test_a_pod_that_outlives_its_deadline_fails(cluster: Cluster) -> None:
     status = await cluster.run("slow", "sleep", "60", activeDeadlineSeconds=1, terminationGracePeriodSeconds=0)
     assert status["phase"] == "Failed"
     assert status["reason"] == "DeadlineExceeded"
+    assert ("slow", "Normal", "DeadlineExceeded", status["message"]) in cluster.api.events
 
 
 async def test_a_gated_pod_is_not_scheduled(cluster: Cluster) -> None:
@@ -250,3 +251,35 @@ async def test_broken_pods_do_not_stop_the_node(tmp_path: Path) -> None:
 
 def _files(cluster: Cluster, name: str) -> str:
     return "".join(path.read_text() for path in cluster.state.glob(f"pods/default_{name}_*/main/*.log"))
+
+
+@pytest.mark.parametrize("stage", ["configuration", "init", "back-off", "hook", "probe"])
+async def test_a_pod_deleted_before_it_runs_well_is_gone_at_once(cluster: Cluster, stage: str) -> None:
+    body = pod("early", "sh", "-c", "exit 1" if stage == "back-off" else "sleep 4520", restartPolicy="Always")
+    (main,) = body["spec"]["containers"]
+    if stage == "configuration":
+        main["env"] = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "a"}}}]
+    if stage == "init":
+        body["spec"]["initContainers"] = [{"name": "first", "image": "none", "command": ["sleep", "4520"]}]
+    if stage == "hook":
+        main["lifecycle"] = {"postStart": {"exec": {"command": ["sleep", "4521"]}}}
+    if stage == "probe":
+        main["startupProbe"] = {"exec": {"command": ["sleep", "4521"]}, "timeoutSeconds": 60}
+    await cluster.api.create("pods", body)
+    reached = {
+        "configuration": lambda: _waits(cluster, "CreateContainerConfigError"),
+        "back-off": lambda: _waits(cluster, "CrashLoopBackOff"),
+        "init": lambda: processes_with("sleep 4520"),
+        "hook": lambda: processes_with("sleep 4521"),
+        "probe": lambda: processes_with("sleep 4521"),
+    }
+    while not reached[stage]():  # noqa: ASYNC110 - processes announce nothing
+        await asyncio.sleep(0.01)
+    await cluster.api.delete("early", grace=1)
+    await cluster.api.gone("early")
+    assert not processes_with("sleep 4520")
+    assert not processes_with("sleep 4521")
+
+
+def _waits(cluster: Cluster, reason: str) -> bool:
+    return any(state["state"].get("waiting", {}).get("reason") == reason for state in cluster.api.statuses("early"))
