@@ -37,10 +37,8 @@ class Background:
 
     def let_go(self, log: Path) -> None:
         """Release the terminal; output goes to the file `log`, which only its owner can read."""
-        sys.stdout.close()
-        sys.stderr.close()
-        _connect(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1, 2)
-        sys.stdout, sys.stderr = (os.fdopen(number, "w", 1, closefd=False) for number in (1, 2))
+        mine = [stream.fileno() for stream in (sys.stdout, sys.stderr)]  # loggers hold on to these streams
+        _connect(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1, 2, *mine)
         os.write(self._report, _UP)
         os.close(self._report)
 
