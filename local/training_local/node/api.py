@@ -211,7 +211,7 @@ class TransportApi:
 
 
 def _body(method: str, path: str, content: Mapping[str, Any], content_type: str = JSON) -> Request:
-    return Request(method, path, body=json.dumps(content).encode(), content_type=content_type)
+    return Request(method, path, body=json.dumps(content).encode(), content_type=content_type, user_agent="kubelet")
 
 
 def _content(request: Request, answer: Response) -> Any:

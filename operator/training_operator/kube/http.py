@@ -12,14 +12,13 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from training_operator.kube.config import ClusterConfig
-from training_operator.kube.transport import Request, Response, Stream
+from training_operator.kube.transport import AGENT, Request, Response, Stream
 
 CONNECTIONS: Final = 96
 """64 for requests, the rest for watches and urgent requests; a TLS connection of asyncio takes 256 KiB."""
 CONNECT_SECONDS: Final = 10.0
 KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that vanished without a word is noticed within a minute, not at the end of the watch."""
-AGENT: Final = "training-operator"
 
 
 class HttpTransport:

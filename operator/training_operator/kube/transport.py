@@ -9,6 +9,7 @@ from typing import Protocol
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+AGENT = "training-operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class Request:
     body: bytes | None = None
     content_type: str = JSON
     accept: str = JSON
-    user_agent: str = ""
-    """The client's name for an embedded server; over HTTP the transport sends its own."""
+    user_agent: str = AGENT
+    """Who sends it, for an embedded server; over HTTP the transport says it once for all requests."""
     timeout: float = 30.0
     """Seconds until the whole answer must be there; for a stream, the longest silence between two lines."""
 
