@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -72,7 +71,7 @@ class NodeConfig:
     claims: Path | None = None
     """Folder for the data of volume claims; None for one in `state`, which goes with it."""
     control_groups: bool = True
-    """Whether to make control groups where this machine lets us; without, memory is watched."""
+    """Whether to make control groups where this machine lets us and `cluster` names them; else memory is watched."""
     logs: Path | None = None
     """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
     hidden: Path | None = None
@@ -143,8 +142,9 @@ class Node:
             shutil.rmtree(state / "work", ignore_errors=True)
 
     def _hierarchies(self) -> Hierarchies:
+        # Those of a killed cluster without a name could not be found again.
         config = self._config
-        return open_hierarchies(config.cluster or secrets.token_hex(8)) if config.control_groups else Hierarchies()
+        return open_hierarchies(config.cluster) if config.control_groups and config.cluster else Hierarchies()
 
     async def shut_down(self) -> None:
         """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""
