@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e.bench_local.cluster import cluster, idle, memory_mb, run_jobs
+from e2e.bench_local.cluster import cluster, cpu_seconds, idle, memory_mb, run_jobs
 from e2e.bench_local.pods import PODS, pod
 from e2e.harness.processes import Child
 
@@ -99,21 +99,23 @@ def bench_api(seconds: float) -> None:
         say(f"floor: same JSON for each request, {connections} connections", floors[connections], "/s")
     for journal in (False, True):
         for connections, watchers, rate in CASES:
-            with served(SERVER, journal=journal) as (_, kubeconfig):
+            with served(SERVER, journal=journal) as (child, kubeconfig):
+                before = cpu_seconds(child.pid)
                 made, seen = load(kubeconfig, connections, watchers, seconds, rate)
+                cpu = (cpu_seconds(child.pid) - before) / made["created"] * 1000
             paced = f", {rate} asked for" if rate else ""
             what = f"creates, {connections} connections, {watchers} watchers{paced}{', journal' if journal else ''}"
             ratio = f"{made['per_second'] / floors[connections]:.2f} x floor; "
-            answers = f"{'' if rate else ratio}answer {made['median_ms']:.2f} ms, p99 {made['p99_ms']:.2f}"
-            say(what, made["per_second"], "/s", answers)
+            answers = f"answer {made['median_ms']:.2f} ms, p99 {made['p99_ms']:.2f}; CPU {cpu:.2f} ms each"
+            say(what, made["per_second"], "/s", ("" if rate else ratio) + answers)
             if seen:
                 more = f"p99 {seen['p99_ms']:.2f} ms, {seen['events']:.0f} events"
                 say("    write begun -> event in the client, median", seen["median_ms"], "ms", more)
     with served(SERVER) as (child, kubeconfig):
         before = memory_mb(child.pid)
         made, _ = load(kubeconfig, 8, 0, seconds)
-        pods = made["per_second"] * seconds
-        say("memory per 1,000 pods, with their history", (memory_mb(child.pid) - before) / pods * 1000, "MB")
+        grown = memory_mb(child.pid) - before
+        say("memory per 1,000 pods, with their history", grown / made["created"] * 1000, "MB")
 
 
 def bench_cluster(jobs: int, replicas: int, rest: float) -> None:

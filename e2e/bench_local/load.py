@@ -45,8 +45,13 @@ async def create(place: Place, connections: int, seconds: float, rate: float = 0
         connection.close()
 
     await asyncio.gather(*(writer(number) for number in range(connections)))
-    rate = len(took) / (time.monotonic() - begun)
-    return {"per_second": rate, "median_ms": quantile(took, 0.5), "p99_ms": quantile(took, 0.99)}
+    reached = len(took) / (time.monotonic() - begun)
+    return {
+        "created": len(took),
+        "per_second": reached,
+        "median_ms": quantile(took, 0.5),
+        "p99_ms": quantile(took, 0.99),
+    }
 
 
 async def watch(place: Place, connections: int, seconds: float) -> dict[str, float]:
