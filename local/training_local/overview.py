@@ -51,8 +51,8 @@ def access(record: ClusterRecord) -> ClusterConfig:
 
 @asynccontextmanager
 async def connected(record: ClusterRecord) -> AsyncIterator[Transport]:
-    """Talk to a cluster of the registry, over HTTPS; every log that is read holds a connection."""
-    transport = HttpTransport(access(record), connections=0)
+    """Talk to a cluster of the registry, over HTTPS."""
+    transport = HttpTransport(access(record))
     try:
         yield transport
     finally:

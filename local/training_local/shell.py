@@ -97,7 +97,14 @@ async def execute(config: ClusterConfig, execution: Execution) -> int:
         url = f"{config.server.rstrip('/')}{execution.path}"
         async with asyncio.timeout(_CONNECT_SECONDS):
             try:
-                socket = await session.ws_connect(url, params=execution.query, protocols=(V5, V4), max_msg_size=0)
+                socket = await session.ws_connect(
+                    url,
+                    params=execution.query,
+                    protocols=(V5, V4),
+                    max_msg_size=0,
+                    server_hostname=config.server_name or None,
+                    proxy=config.proxy or None,
+                )
             except aiohttp.WSServerHandshakeError:
                 raise BadInput(await _refusal(session, url, execution)) from None
             except aiohttp.ClientError as error:

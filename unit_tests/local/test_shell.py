@@ -11,6 +11,7 @@ from unit_tests.local.pods import RUNNING, Json, pod, terminated, waiting
 from training_api.registry import KINDS
 from training_local.apply import BadInput
 from training_local.progress import JobRef, replica_of
+from training_local.reach import Choice, reached
 from training_local.shell import Execution, container_of, shell_command
 from training_local.targets import PodRef
 
@@ -74,3 +75,12 @@ def test_the_shell_is_the_preferred_one_or_one_that_is_there(preferred: str, tmp
     command = shell_command({"SHELL": preferred, "TERM": "vt100"})
     done = subprocess.run(command, input="echo $TERM", capture_output=True, text=True, check=True, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("vt100\n", "")
+
+
+async def test_a_cluster_is_chosen_by_name_or_by_kubeconfig() -> None:
+    with pytest.raises(BadInput, match="exclude each other"):
+        async with reached(Choice("mine", Path("kubeconfig"))):
+            pass
+    assert Choice("mine").searched is None
+    assert Choice(kubeconfig=Path("kubeconfig")).searched == "default"
+    assert Choice(kubeconfig=Path("kubeconfig"), namespace="team").searched == "team"

@@ -32,16 +32,16 @@ def finish(work: Coroutine[Any, Any, int]) -> None:
     try:
         code = asyncio.run(_interruptible(work))
     except* BadInput as group:
-        print(f"training-operator local: {_innermost(group)}", file=sys.stderr)
+        print(f"training-operator local: {innermost(group)}", file=sys.stderr)
     except* BrokenPipeError:
         _turn_away_from_terminal()
         code = EXIT_NO_READER
     sys.exit(code)
 
 
-def _innermost(error: BaseException) -> BaseException:
+def innermost(error: BaseException) -> BaseException:
     """Return the error inside the groups into which the parts of the cluster wrap it."""
-    return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+    return innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _interruptible(work: Coroutine[Any, Any, int]) -> int:

@@ -34,3 +34,18 @@ def follow_flags(command: Command) -> Command:
     limit = click.option("--timeout", "limit", type=float, help="Give up after this many seconds (exit status 124).")
     as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
     return limit(as_json(command))
+
+
+def reach_flags(command: Command) -> Command:
+    """Add the flags that all commands have which look into a running cluster."""
+    name = click.option("--name", help="The cluster. Default: the only one that is running.")
+    kubeconfig = click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Of any other cluster, whose current context is taken.",
+    )
+    namespace = click.option(
+        "--namespace", "-n", help="Where to look. Default: all; with --kubeconfig the one called default."
+    )
+    container = click.option("--container", "-c", default="", help="Default: the one that trains.")
+    return name(kubeconfig(namespace(container(command))))

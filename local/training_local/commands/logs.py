@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,13 +15,13 @@ import cloup
 from rich.console import Console
 
 from training_local.apply import BadInput
-from training_local.commands.finish import EXIT_FAILED, finish
+from training_local.commands.finish import EXIT_FAILED, finish, innermost
+from training_local.commands.flags import reach_flags
 from training_local.follow import JobFollower
 from training_local.log_lines import LinePrinter
-from training_local.overview import connected
 from training_local.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
 from training_local.progress import TERMINAL, JobRef
-from training_local.registry import find
+from training_local.reach import Choice, reached
 from training_local.targets import Contents, PodRef, chosen, contents
 from training_local.watching import watch
 from training_operator.kube.transport import Transport
@@ -30,7 +31,6 @@ from training_operator.kube.transport import Transport
 class LogOptions:
     """What of which log to print, and how."""
 
-    namespace: str | None
     container: str
     follow: bool
     tail: int | None
@@ -41,31 +41,31 @@ class LogOptions:
 
 @cloup.command()
 @click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]")
-@click.option("--name", help="The cluster. Default: the only one that is running.")
-@click.option("--namespace", "-n", help="Where to look. Default: in all namespaces.")
-@click.option("--container", "-c", default="", help="Default: the one that trains.")
+@reach_flags
 @click.option("--follow", "-f", is_flag=True, help="Go on until the job has ended, also with replicas that come later.")
 @click.option("--tail", type=click.IntRange(min=0), help="Begin with this many lines of each replica. Default: all.")
 @click.option("--previous", "-p", is_flag=True, help="Of the attempt before the last restart.")
 @click.option("--timestamps", is_flag=True, help="With the time of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
-def logs(*, target: str | None, name: str | None, **options: Any) -> None:
+def logs(
+    *, target: str | None, name: str | None, kubeconfig: Path | None, namespace: str | None, **options: Any
+) -> None:
     """Print the logs of a job's replicas, or of one pod, line by line in the order of time.
 
     Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0.
     """
-    finish(_logs(target, name, LogOptions(**options)))
+    finish(_logs(target, Choice(name, kubeconfig, namespace), LogOptions(**options)))
 
 
-async def _logs(target: str | None, cluster: str | None, options: LogOptions) -> int:
+async def _logs(target: str | None, choice: Choice, options: LogOptions) -> int:
     if options.follow and options.previous:
         raise BadInput("--follow and --previous exclude each other: what is over cannot be followed")
-    record = find(cluster)
     printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
     status = EXIT_FAILED
-    async with connected(record) as transport:
+    async with reached(choice) as cluster:
+        transport = cluster.transport
         try:
-            there = await contents(transport, options.namespace)
+            there = await contents(transport, choice.searched)
             found = chosen(target, there)
             if options.follow:
                 status = await _follow(transport, found, options, printer)
@@ -73,8 +73,8 @@ async def _logs(target: str | None, cluster: str | None, options: LogOptions) ->
                 status = await _print_what_there_is(transport, found, there, options, printer)
         except* BrokenPipeError:  # our own reader's
             raise
-        except* OSError:
-            print(f"the cluster {record.name} has ended", file=sys.stderr)
+        except* OSError as group:
+            print(f"{cluster.title} does not answer any more: {innermost(group)}", file=sys.stderr)
     return status
 
 
