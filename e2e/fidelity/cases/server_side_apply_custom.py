@@ -110,6 +110,26 @@ async def scale(api: Player) -> None:
     await apply(api, f"{jobs}/a", job(replicas=2), force="true")
 
 
+async def scale_cannot_be_applied(api: Player) -> None:
+    jobs = await define_jobs(api)
+    wanted = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 3}}
+    await apply(api, f"{jobs}/a/scale", wanted)
+    await api.post(jobs, job(replicas=1), fieldManager="creator")
+    await apply(api, f"{jobs}/a/scale", wanted, force="true")
+    await show_owners(api, f"{jobs}/a")
+
+
+async def managers_keep_names_that_are_scaled(api: Player) -> None:
+    jobs = await define_jobs(api)
+    await api.post(jobs, job(replicas=1), fieldManager="creator")
+    read = await api.get(f"{jobs}/a/scale")
+    await api.put(f"{jobs}/a/scale", {**read.body, "spec": {"replicas": 2}}, fieldManager="creator")
+    await api.put(
+        f"{jobs}/a/scale", {**read.body, "metadata": {"name": "a"}, "spec": {"replicas": 3}}, fieldManager="x"
+    )
+    await show_owners(api, f"{jobs}/a")
+
+
 async def wrong_values(api: Player) -> None:
     jobs = await define_jobs(api)
     await apply(api, f"{jobs}/a", job(surprise=1))

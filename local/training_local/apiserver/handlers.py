@@ -122,7 +122,10 @@ class Handlers:
         return json_answer(200, written.obj, written.warnings)
 
     def _patch_scale(self, target: Target, request: Request) -> Response:
-        options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent)
+        apply = is_apply(request)
+        options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent, apply=apply)
+        if apply:
+            scale.refuse_apply(self._state, target)
         written = scale.patch(self._state, target, read_patch(request, target.type), options)
         return json_answer(200, written.obj, written.warnings)
 

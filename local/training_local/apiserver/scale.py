@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from training_local.apiserver import verbs
-from training_local.apiserver.errors import Json, bad_request, internal, invalid, invalid_object, json_kind
+from training_local.apiserver.errors import ApiError, Json, bad_request, internal, invalid, invalid_object, json_kind
 from training_local.apiserver.options import WriteOptions
 from training_local.apiserver.resource_types import ResourceType, ScalePaths
 from training_local.apiserver.state import State, served
@@ -38,6 +38,14 @@ def patch(state: State, target: Target, change: Callable[[Json], Json], options:
         return wanted
 
     return _write(state, target, changed, options)
+
+
+def refuse_apply(state: State, target: Target) -> NoReturn:
+    """Answer an apply patch as the real server does, which cannot convert what comes of it."""
+    state.require(target.type, target.namespace, target.name)
+    named = f"/{target.name}; autoscaling/v1, Kind=Scale"
+    said = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    raise ApiError(500, "", f"failed to convert new object ({named}) {said}")
 
 
 def _write(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
