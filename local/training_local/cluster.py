@@ -66,6 +66,8 @@ class ClusterOptions:
     """Where to write a further kubeconfig; there is always one in the cluster's own folder."""
     data: Path | None = None
     """Folder for objects and logs that outlive the cluster."""
+    gpus: int | None = None
+    """How many GPUs to offer, be they there or not; None for those of the machine."""
 
 
 class LocalCluster:
@@ -139,6 +141,7 @@ class LocalCluster:
             logs=self._logs,
             hidden=state_folder(),
             cluster=claim.id,
+            gpus=self._options.gpus,
             claims=self._options.data.absolute() / "claims" if self._options.data else None,
         )
 

@@ -29,6 +29,15 @@ def cluster_flags(command: Command) -> Command:
     return python(sandbox(command))
 
 
+def gpus_flag(command: Command) -> Command:
+    """Add the flag that pretends GPUs."""
+    return click.option(
+        "--gpus",
+        type=click.IntRange(0, 1024),
+        help="Offer so many GPUs, be they there or not, to try how pods are placed. Default: those of this machine.",
+    )(command)
+
+
 def follow_flags(command: Command) -> Command:
     """Add the flags that all commands have which follow a job."""
     limit = click.option("--timeout", "limit", type=float, help="Give up after this many seconds (exit status 124).")

@@ -19,7 +19,7 @@ from training_local.apply import Created, create_objects, job_of, load_objects
 from training_local.cause import standstill
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import EXIT_FAILED, EXIT_TIMEOUT, finish
-from training_local.commands.flags import cluster_flags, follow_flags
+from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
 from training_local.follow import JobFollower
 from training_local.output import Output
@@ -50,6 +50,7 @@ class RunOptions:
 @cloup.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path))
 @cluster_flags
+@gpus_flag
 @follow_flags
 @click.option("--namespace", "-n", help="For objects that name none. Default: default.")
 @click.option("--keep", is_flag=True, help="Keep the cluster after the end, for kubectl, until Ctrl-C.")
@@ -58,6 +59,7 @@ def run(
     files: tuple[Path, ...],
     python: Path | None,
     sandbox: str,
+    gpus: int | None,
     limit: float | None,
     as_json: bool,
     namespace: str | None,
@@ -68,7 +70,7 @@ def run(
     FILES are YAML with one training job and the objects it needs; - is standard input. The exit status is 0 if the job
     Succeeded, 1 if it Failed.
     """
-    options = ClusterOptions(python, SandboxMode(sandbox))
+    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus)
     finish(run_files(files, options, RunOptions(limit, as_json, namespace, keep)))
 
 

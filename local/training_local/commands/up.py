@@ -15,7 +15,7 @@ import cloup
 from training_local.background import Background
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import finish
-from training_local.commands.flags import cluster_flags
+from training_local.commands.flags import cluster_flags, gpus_flag
 from training_local.registry import DEFAULT_NAME
 
 LOG = "log"
@@ -38,6 +38,7 @@ LOG = "log"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print name, kubeconfig, url and pid as JSON.")
 @cluster_flags
+@gpus_flag
 def up(
     *,
     name: str,
@@ -48,6 +49,7 @@ def up(
     as_json: bool,
     python: Path | None,
     sandbox: str,
+    gpus: int | None,
 ) -> None:
     """Start a cluster and keep it until Ctrl-C, or in the background.
 
@@ -55,7 +57,8 @@ def up(
     eval "$(training-operator local up --detach)".
     """
     background = Background.enter() if detach else None
-    finish(_up(ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data), as_json, background))
+    options = ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus)
+    finish(_up(options, as_json, background))
 
 
 async def _up(options: ClusterOptions, as_json: bool, background: Background | None) -> int:
