@@ -12,10 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-import cel
-from cel.stdlib import STDLIB_FUNCTIONS
-
 from training_local.apiserver import quantity
+from training_local.apiserver.custom.cel_library import STDLIB_FUNCTIONS, cel
 from training_local.apiserver.custom.schema_validation import compiled, item_key, keyed_items
 from training_local.apiserver.custom.structural import Structural
 from training_local.apiserver.errors import Cause, Json, duplicate, forbidden_value, invalid, required
