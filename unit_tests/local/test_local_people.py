@@ -120,14 +120,14 @@ def watched(tmp_path: Path, state: Path) -> Iterator[Terminal]:
     file.write_text(JOB)
     terminal = Terminal(["run", str(file)], state)
     try:
-        terminal.until("I am little-worker-1")
+        for text in ("I am little-worker-0", "I am little-worker-1", "worker: 2 Running"):
+            terminal.until(text)
         yield terminal
     finally:
         terminal.close()
 
 
 def test_a_job_is_watched_read_entered_and_interrupted(watched: Terminal, state: Path) -> None:
-    assert "worker: 2 Running" in watched.seen
     status, out, err = answer(["logs"], state)
     assert (status, err) == (0, "")
     assert sorted(out.splitlines()) == [f"worker-{n} | I am little-worker-{n}" for n in (0, 1)]
