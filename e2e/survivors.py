@@ -148,10 +148,15 @@ def namespaces(processes: Sequence[int]) -> set[str]:
 
 
 def left_of(word: str, seen: set[str]) -> list[str]:
-    """Return what there still is of a cluster: its processes, and the namespaces and groups that were seen of it."""
+    """Return what there still is of a cluster: its processes, and the namespaces and groups that were seen of it.
+
+    The kernel uses the numbers of namespaces again: one with a living process of somebody else is not meant.
+    """
     processes = [f"process {pid}: {b' '.join(environment_of(pid)[:3])!r}" for pid in of_word(word)]
     existing = {name for _, names, _ in os.walk(GROUPS) for name in names if name.startswith(PREFIX)}
-    return processes + sorted(seen & (namespaces(pids()) | existing))
+    wanted = f"{WORD}={word}".encode()
+    suspects = [pid for pid in pids() if (known := environment_of(pid)) in ([], [b""]) or wanted in known]
+    return processes + sorted(seen & (namespaces(suspects) | existing))
 
 
 @dataclass
