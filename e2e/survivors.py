@@ -154,9 +154,14 @@ def left_of(word: str, seen: set[str]) -> list[str]:
     """
     processes = [f"process {pid}: {b' '.join(environment_of(pid)[:3])!r}" for pid in of_word(word)]
     existing = {name for _, names, _ in os.walk(GROUPS) for name in names if name.startswith(PREFIX)}
-    wanted = f"{WORD}={word}".encode()
-    suspects = [pid for pid in pids() if (known := environment_of(pid)) in ([], [b""]) or wanted in known]
-    return processes + sorted(seen & (namespaces(suspects) | existing))
+    return processes + sorted(seen & (namespaces(suspects(word)) | existing))
+
+
+def suspects(word: str) -> list[int]:
+    """Return the processes of all clusters of this proof, and those that show no environment, for they are ending."""
+    ours = f"{WORD}={word.partition('-')[0]}-".encode()
+    shown = {pid: environment_of(pid) for pid in pids()}
+    return [pid for pid, known in shown.items() if not any(known) or any(each.startswith(ours) for each in known)]
 
 
 @dataclass
@@ -166,11 +171,16 @@ class Proof:
     mode: str
     rng: Random
     folder: Path
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
     survivors: list[str] = field(default_factory=list)
     slowest: float = 0.0
     """Seconds that the kernel took at most to end what it ends by itself."""
     most: int = 0
     """Processes that a killed cluster had at most."""
+
+    def word(self) -> str:
+        """Return a word for one more cluster or job of this proof."""
+        return f"{self.id}-{secrets.token_hex(8)}"
 
     @property
     def state(self) -> Path:
@@ -211,7 +221,7 @@ class Proof:
 
     def kill(self, everything: bool, running: bool, moment: float) -> None:
         """Kill a cluster so many seconds after its start, or after its job runs, and let the next one sweep."""
-        word, seen = secrets.token_hex(8), set[str]()
+        word, seen = self.word(), set[str]()
         since = "its job ran" if running else "its start"
         what = f"{'everything' if everything else 'the cluster'} killed {moment:.2f} s after {since}"
         with self.compared(what, word, seen):
@@ -242,7 +252,7 @@ class Proof:
 
     def interrupt(self, number: signal.Signals, moment: float) -> None:
         """End a cluster by a signal: it clears up itself, and no later one has to."""
-        word, seen = secrets.token_hex(8), set[str]()
+        word, seen = self.word(), set[str]()
         with self.compared(f"{number.name} after {moment:.2f} s", word, seen):
             cluster = self.run(word)
             time.sleep(moment)
@@ -253,7 +263,7 @@ class Proof:
 
     def delete(self, times: int) -> None:
         """Create and delete jobs in one cluster at random moments; the cluster goes on living."""
-        word, seen = secrets.token_hex(8), set[str]()
+        word, seen = self.word(), set[str]()
         with self.compared(f"{times} deletions", word, seen):
             cluster = self.start(word, "up", "--name", "deletions")
             try:
@@ -274,7 +284,7 @@ class Proof:
     async def _delete(self, times: int, record: ClusterRecord) -> None:
         async with connected(record) as api:
             for number in range(times):
-                word, name = secrets.token_hex(8), f"job-{number}"
+                word, name = self.word(), f"job-{number}"
                 moment = self.rng.uniform(0.0, 1.5)
                 body = json.dumps(job(word, name)).encode()
                 assert (await api.request(Request("POST", JOBS, body=body))).status == 201
