@@ -10,6 +10,10 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO_INSTALLED := .venv/.installed-demo
+# Frameworks that are too large for .venv have environments of their own.
+DEMO_ENVIRONMENTS ?= .cache/demo
+DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(DEMO_ENVIRONMENTS)/$(FRAMEWORK))
+FRAMEWORKS := jax pytorch tensorflow xgboost paddle
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := api controllers operator local unit_tests e2e
 
@@ -22,12 +26,16 @@ CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  FRAMEWORK=jax|pytorch            job of the demo"
+	@echo "  FRAMEWORK=jax|pytorch|tensorflow|xgboost|paddle|all  job of the demo"
 	@echo "  PROVIDER=bare|kind|existing|local  API server of e2e; existing takes KUBECONFIG=FILE"
 	@echo "  ARGS=...                         further arguments for pytest or the benchmark"
 
-demo: $(INSTALLED) $(if $(filter jax,$(FRAMEWORK)),$(DEMO_INSTALLED)) ## run a real training job on an embedded cluster
-	@$(BIN)/training-operator local demo --framework $(FRAMEWORK)
+demo: $(INSTALLED) $(if $(filter jax,$(FRAMEWORK)),$(DEMO_INSTALLED)) $(DEMO_ENVIRONMENT:=/.installed) ## run a real training job on an embedded cluster
+ifeq ($(FRAMEWORK),all)
+	@$(BIN)/python -m e2e.demos $(FRAMEWORKS)
+else
+	@$(BIN)/training-operator local demo --framework $(FRAMEWORK) $(DEMO_ENVIRONMENT:%=--python %)
+endif
 
 test: $(INSTALLED) ## unit tests and local-cluster tests; without ARGS with coverage
 	@$(BIN)/pytest -n 2 $(or $(ARGS),--cov --cov-report=)
@@ -65,6 +73,9 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group build pyproject.toml --output-file constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra demo pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-demo.txt
+	@for framework in $(notdir $(patsubst %/,%,$(dir $(wildcard examples/*/requirements.in)))); do \
+	  .cache/uv/bin/uv --quiet pip compile $(LOCK) examples/$$framework/requirements.in \
+	    --output-file examples/$$framework/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command 'make constraints'
@@ -84,6 +95,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into .venv ..." >&2
 	@$(PIP) install --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
+	@echo "Installing $* into $(@D) ..." >&2
+	@test -x $(@D)/bin/python || $(BIN)/python -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@
 
 $(DEMO_INSTALLED): $(INSTALLED) constraints-demo.txt

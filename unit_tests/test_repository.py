@@ -87,7 +87,14 @@ def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
     assert wanted - _pins(file).keys() == set()
 
 
-@pytest.mark.parametrize("file", ["constraints.txt", "constraints-demo.txt"])
+PINNED = [
+    "constraints.txt",
+    "constraints-demo.txt",
+    *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
+]
+
+
+@pytest.mark.parametrize("file", PINNED)
 def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
     blocks = re.split(r"^(?=[a-z0-9])", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
     assert all(re.match(r"\S+==\S+ .*\n    --hash=sha256:", block) for block in blocks)

@@ -28,6 +28,9 @@ DEMOS = {
         "torch",
         "install it with `pip install torch`, or on Debian with `apt-get install python3-torch`",
     ),
+    "tensorflow": Demo("tensorflow/tfjob.yaml", "tensorflow", "install it with `pip install tensorflow-cpu`"),
+    "xgboost": Demo("xgboost/xgboostjob.yaml", "xgboost", "install it with `pip install xgboost-cpu`"),
+    "paddle": Demo("paddle/paddlejob.yaml", "paddle", "install it with `pip install paddlepaddle`"),
 }
 
 
