@@ -282,7 +282,8 @@ def _check_kind(type: ResourceType, obj: Json) -> None:
     if (kind, api_version) == (type.kind, type.api_version):
         return
     if type.custom and api_version == type.api_version:
-        name = obj.get("metadata", {}).get("name", "")
+        meta = obj.get("metadata")
+        name = meta.get("name", "") if isinstance(meta, dict) else ""
         raise invalid_object(type.group, str(kind), name, [invalid("kind", kind, f"must be {type.kind}")])
     if type.custom:
         said = f"the API version in the data ({api_version}) does not match the expected API version"
