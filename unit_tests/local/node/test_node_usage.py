@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unit_tests.local.node.support import Cluster, pod
+from unit_tests.local.node.support import Cluster, pod, stat
 
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.marks import CONTAINER
@@ -94,14 +94,6 @@ def test_rates_are_over_the_time_since_the_question_before() -> None:
     assert cores() == (2.0, 10.0)
     now, used, attempt = 120.0, 2.0, 1
     assert cores() == (0.25, 8.0), "a new attempt starts from its own beginning"
-
-
-def stat(proc: Path, pid: int, parent: int, ticks: int = 0, pages: int = 0, **files: str) -> None:
-    (proc / str(pid)).mkdir()
-    fields = ["S", str(parent), *["0"] * 9, str(ticks), "0", "0", "0", *["0"] * 6, str(pages), "0"]
-    (proc / str(pid) / "stat").write_text(f"{pid} (a (b) c) {' '.join(fields)}")
-    for name, content in files.items():
-        (proc / str(pid) / name).write_text(content)
 
 
 def test_processes_of_isolated_containers(tmp_path: Path) -> None:
