@@ -108,6 +108,13 @@ def test_processes_of_isolated_containers(tmp_path: Path) -> None:
     assert table.memory_bytes([20, 21]) == 3 * os.sysconf("SC_PAGE_SIZE")
 
 
+def test_a_long_line_of_descendants(tmp_path: Path) -> None:
+    for pid in range(10, 3010):
+        stat(tmp_path, pid, pid - 1)
+    assert len([*ProcessTable(tmp_path).family(10)]) == 3000
+    assert [*ProcessTable(tmp_path).family(9)] == []
+
+
 def test_orphans_on_the_host_are_known_by_their_mark(tmp_path: Path) -> None:
     stat(tmp_path, 10, 1)
     for pid, mark in ((20, "one"), (30, "two"), (40, "one")):
