@@ -343,6 +343,12 @@ def test_a_pod_is_reduced_to_rank_restarts_and_its_last_end() -> None:
     assert found.last_end.brief == "137 OOMKilled"
 
 
+def test_restarts_are_those_of_replaced_pods_too() -> None:
+    replacement = pod("worker-1", RUNNING, restarts=1)
+    replacement["metadata"]["annotations"] = {"extension.training.kubeflow.org/restarts": "2"}
+    assert replica_of(replacement).restarts == 3
+
+
 def test_a_pod_of_no_job_has_its_own_name() -> None:
     bare = {"metadata": {"name": "alone"}, "spec": {"containers": [{"name": "c"}]}}
     found = replica_of(bare)
