@@ -285,7 +285,6 @@ SESSIONS: Mapping[str, Sequence[Step]] = {
         Step("wait --for=condition=Ready=false pod/web --timeout=1s"),
         Step("wait --for=jsonpath={.metadata.name}=web pods --all --timeout=5s"),
         Step("wait --for=condition=Ready pod/absent --timeout=1s"),
-        Step("wait --for=delete pod/web --timeout=1s"),
         Step("wait --for=condition=Ready pods -l app=none --timeout=1s"),
     ),
     "events": (

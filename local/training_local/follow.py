@@ -55,8 +55,10 @@ class JobFollower:
         followed = failure.container == self.job.info.container
         if followed and (lines := self.logs.last_lines(failure.pod_uid, failure.attempt)):
             return lines
-        now = next((r for r in self._replicas.values() if r.pod == failure.replica.pod), failure.replica)
-        previous = now.restarts > failure.attempt
+        now = self._replicas.get(failure.pod_uid)
+        if now is None:  # its log has gone with it
+            return []
+        previous = now.attempts.get(failure.container, 0) > failure.attempt
         choice = LogChoice(failure.container, LAST_LINES, previous=previous)
         with suppress(LogRefused, OSError):
             return [line.text async for line in read_log(self._transport, self.job.namespace, now, choice)]

@@ -7,13 +7,14 @@ import io
 import os
 import threading
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, TextIO
 
 MOST_WAITING: Final = 1 << 20
 """Characters that may wait to be written before those who can wait should do so."""
 _LAST_SECONDS: Final = 5.0
-"""How long the end waits for a reader."""
+"""How long an untimely end waits for a reader."""
 
 
 class Output(io.TextIOBase):
@@ -27,21 +28,26 @@ class Output(io.TextIOBase):
         self._closing = False
         self._error: OSError | None = None
         self._change = threading.Condition()
+        self._ended = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop
         self._thread = threading.Thread(target=self._write_out, name="output", daemon=True)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         """Begin to write."""
+        self._loop = asyncio.get_running_loop()
         self._thread.start()
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write the rest, as long as there is somebody who reads it."""
+        """Wait until the rest has been read; after an error or interrupt not for long."""
         with self._change:
             self._closing = True
             self._change.notify_all()
-        self._thread.join(_LAST_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SECONDS if kind else None):
+                await self._ended.wait()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # an attribute in typeshed, read-only for everybody
@@ -96,6 +102,8 @@ class Output(io.TextIOBase):
             with self._change:
                 self._size -= len(text)
                 self._change.notify_all()
+        with suppress(RuntimeError):  # the loop did not wait for us
+            self._loop.call_soon_threadsafe(self._ended.set)
 
     def _next(self) -> str:
         """Wait for text and take all there is; empty at the end."""

@@ -14,6 +14,7 @@ from training_api.constants import (
     OPERATOR_NAME_LABEL,
     REPLICA_INDEX_LABEL,
     REPLICA_TYPE_LABEL,
+    RESTARTS_ANNOTATION,
 )
 from training_api.kinds import KindInfo
 from training_local.endings import Ending, container_ends, moment
@@ -58,6 +59,9 @@ class Replica:
     """The pod's phase, or `Terminating`."""
     rank: str = "-"
     restarts: int = 0
+    """Of its containers, and of the pods that it replaces."""
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    """The number of the current attempt of each of its containers, 0 for the first."""
     last_end: Ending | None = None
     """How its container (or, where none tells, its pod) ended last."""
     waiting: Waiting | None = None
@@ -211,6 +215,8 @@ def replica_of(pod: Mapping[str, Any]) -> Replica:
     labels = metadata.get("labels") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     index = labels.get(REPLICA_INDEX_LABEL, "")
+    inherited = (metadata.get("annotations") or {}).get(RESTARTS_ANNOTATION, "")
+    attempts = {s["name"]: int(s.get("restartCount") or 0) for s in statuses}
     moments = [moment(time) for time in (metadata.get("creationTimestamp"), *_times(statuses))]
     return Replica(
         pod=metadata["name"],
@@ -218,7 +224,8 @@ def replica_of(pod: Mapping[str, Any]) -> Replica:
         index=int(index) if index.isdecimal() else 0,
         phase="Terminating" if metadata.get("deletionTimestamp") else status.get("phase") or "Pending",
         rank=_rank(pod),
-        restarts=sum(s.get("restartCount", 0) for s in statuses),
+        restarts=sum(attempts.values()) + (int(inherited) if inherited.isdecimal() else 0),
+        attempts=attempts,
         last_end=_last_end(status),
         waiting=_waiting(status, statuses),
         runs=_runs(status.get("containerStatuses") or ()),

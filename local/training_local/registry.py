@@ -1,11 +1,12 @@
 """The clusters of this user: each has a folder, and in it a lock that it holds for as long as it lives.
 
-    STATE/clusters/NAME/lock           locked by the cluster; its content is the cluster's id
+    STATE/clusters/NAME/lock           locked by the cluster; its content is the cluster's id and process id
                         cluster.json   the record, written when the cluster is up
                         ...            kubeconfig, log, logs and volumes of pods
 
 STATE is `$TRAINING_OPERATOR_STATE`, else `$XDG_STATE_HOME/training-operator`, else `~/.local/state/training-operator`.
-The kernel releases a lock with the process that held it, so no process id is ever trusted to tell who lives.
+The kernel releases a lock with the process that held it, so no process id is ever trusted to tell who lives; it is
+asked for only to tell a cluster from its children.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import secrets
 import signal
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +35,8 @@ STATE_VARIABLE: Final = "TRAINING_OPERATOR_STATE"
 DEFAULT_NAME: Final = "default"
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PAUSE_SECONDS: Final = 0.05
+_FORK_SECONDS: Final = 2.0
+"""A child needs a fraction of this between its start and that of its program."""
 _LOCK: Final = "lock"
 _RECORD: Final = "cluster.json"
 _HINT: Final = f"set {STATE_VARIABLE} to a folder of your own"
@@ -134,8 +138,8 @@ def claimed(name: str) -> Iterator[Claim]:
     clusters = _clusters()
     with _locked(clusters):
         for each in clusters.iterdir():
-            if each.is_dir() and not _alive(each):
-                remove_remains(each, _id(each))
+            if each.is_dir() and not _lives_on(each):
+                remove_remains(each, _owner(each)[0])
         folder = clusters / name
         if _alive(folder):
             raise BadInput(f"a cluster {name} is already running; --name gives another one another name")
@@ -145,7 +149,7 @@ def claimed(name: str) -> Iterator[Claim]:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         claim = Claim(name, secrets.token_hex(8), folder)
-        os.write(lock, claim.id.encode())
+        os.write(lock, f"{claim.id} {os.getpid()}".encode())
     try:
         yield claim
     finally:
@@ -221,6 +225,19 @@ def _alive(folder: Path) -> bool:
     return False
 
 
+def _lives_on(folder: Path) -> bool:
+    """Whether a cluster lives, and not only a child of it that it had just forked when it was killed.
+
+    Such a child holds the lock until it executes its program.
+    """
+    deadline = time.monotonic() + _FORK_SECONDS
+    while _alive(folder):
+        if _holds(_owner(folder)[1], folder / _LOCK) or time.monotonic() > deadline:
+            return True
+        time.sleep(_PAUSE_SECONDS)
+    return False
+
+
 def _holds(pid: int, lock: Path) -> bool:
     """Whether a process has the lock open; a process id means another process in another process-id namespace."""
     with suppress(OSError):
@@ -232,10 +249,12 @@ def _holds(pid: int, lock: Path) -> bool:
     return False
 
 
-def _id(folder: Path) -> str:
-    with suppress(FileNotFoundError):
-        return (folder / _LOCK).read_text()
-    return ""
+def _owner(folder: Path) -> tuple[str, int]:
+    """The id of a cluster and of its process; an empty one if it was killed before it could write them."""
+    with suppress(FileNotFoundError, ValueError):
+        cluster, pid = (folder / _LOCK).read_text().split()
+        return cluster, int(pid)
+    return "", 0
 
 
 def _read(file: Path) -> ClusterRecord | None:

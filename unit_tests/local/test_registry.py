@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -141,6 +143,19 @@ def test_nothing_is_left_of_a_killed_cluster_after_the_next_start(state: Path) -
         assert not marked_in(survivor)
 
 
+def test_a_child_that_a_killed_cluster_had_just_forked_is_waited_for(state: Path) -> None:
+    process, stray = holder("victim")
+    lock = os.open(state / "clusters/victim/lock", os.O_RDONLY)
+    process.kill()
+    process.communicate()
+    fcntl.flock(lock, fcntl.LOCK_EX)  # as a child has it that is not the cluster
+    release = threading.Timer(0.1, os.close, [lock])
+    release.start()
+    with claimed("victim"):
+        assert not marked_in(stray)
+    release.join()
+
+
 def test_only_the_process_that_holds_the_lock_is_asked_to_end() -> None:
     process, stray = holder("here")
     with subprocess.Popen(["sleep", "600"]) as bystander:
@@ -171,7 +186,7 @@ def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
         dead.mkdir(parents=True)
         state.chmod(0o700)
         dead.parent.chmod(0o700)
-        (dead / "lock").write_text("0123456789abcdef")
+        (dead / "lock").write_text("0123456789abcdef 1")
         with claimed("next"):
             assert not group.exists()
     assert process.returncode == -signal.SIGKILL

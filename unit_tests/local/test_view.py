@@ -258,7 +258,8 @@ def test_without_colours_nothing_but_text_is_left() -> None:
 
 def test_a_pipe_gets_lines_and_json_is_asked_for() -> None:
     begin, end = os.pipe()
-    with os.fdopen(begin), os.fdopen(end, "w") as pipe, Output(pipe) as out:
+    with os.fdopen(begin), os.fdopen(end, "w") as pipe:
+        out = Output(pipe)
         assert isinstance(choose_view(JOB, out, as_json=False), PlainView)
         assert isinstance(choose_view(JOB, out, as_json=True), JsonView)
 
@@ -267,20 +268,20 @@ async def test_a_reader_who_takes_his_time_holds_up_nobody_and_loses_nothing() -
     begin, end = os.pipe()
     text = "".join(f"line {n}\n" for n in range(1 << 18))
     with os.fdopen(begin) as reader, os.fdopen(end, "w") as pipe:
-        with Output(pipe) as out:
+        async with Output(pipe) as out:
             out.write(text)  # more than a pipe holds, and nobody reads
             assert not out.idle
             reading = asyncio.create_task(asyncio.to_thread(reader.read, len(text)))
             await out.room()
-            assert await reading == text
+        assert await reading == text
         assert out.idle
 
 
-def test_a_reader_who_has_gone_is_an_error_for_the_writer() -> None:
+async def test_a_reader_who_has_gone_is_an_error_for_the_writer() -> None:
     begin, end = os.pipe()
     os.close(begin)
     with os.fdopen(end, "w") as pipe:
-        with Output(pipe) as out:
+        async with Output(pipe) as out:
             out.write("x")
         with pytest.raises(BrokenPipeError):
             out.write("y")
@@ -340,6 +341,12 @@ def test_a_pod_is_reduced_to_rank_restarts_and_its_last_end() -> None:
     assert (found.rank, found.restarts, found.stands) == ("1", 3, "Running")
     assert found.last_end is not None
     assert found.last_end.brief == "137 OOMKilled"
+
+
+def test_restarts_are_those_of_replaced_pods_too() -> None:
+    replacement = pod("worker-1", RUNNING, restarts=1)
+    replacement["metadata"]["annotations"] = {"extension.training.kubeflow.org/restarts": "2"}
+    assert replica_of(replacement).restarts == 3
 
 
 def test_a_pod_of_no_job_has_its_own_name() -> None:

@@ -205,3 +205,11 @@ async def status_does_not_change_the_spec(api: Player) -> None:
 async def an_update_does_not_change_the_status(api: Player) -> None:
     await api.quietly("POST", "pods", pod("a"))
     await api.patch("pods/a", {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Running"}})
+
+
+async def nulls_are_zero_values(api: Player) -> None:
+    await api.post("pods", pod("a", containers=[None]))
+    limits = {"cpu": None, "memory": "1Gi"}
+    main = {"name": "main", "image": "busybox:1", "args": [None], "env": [None], "resources": {"limits": limits}}
+    await api.post("pods", pod("b", containers=[main]))
+    await api.post("configmaps", {"metadata": {"name": "c"}, "data": {"a": None}})

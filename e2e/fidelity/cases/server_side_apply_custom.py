@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.kinds import define, resource
+from e2e.fidelity.kinds import GROUP, define, define_whole, definition, resource
 from e2e.fidelity.owners import apply, define_jobs, job, job_status, show_owners, worker
 from e2e.fidelity.player import MERGE, Player
 
 MAIN = {"name": "main", "image": "busybox:1"}
+_WIDGET = {"apiVersion": "fidelity.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 
 
 async def creates(api: Player) -> None:
@@ -160,13 +161,27 @@ async def without_a_schema(api: Player) -> None:
     await apply(api, f"{things}/a", resource("LooseThing"))
 
 
+async def atomic_by_default(api: Player) -> None:
+    await api.post("widgets", {**_WIDGET, "spec": {"size": 1}}, fieldManager="creator")
+    await apply(api, "widgets/a", {**_WIDGET, "spec": {"size": 1, "parts": [{"name": "x"}]}})
+    await apply(api, "widgets/a", {**_WIDGET, "spec": {"size": 2}})
+    await apply(api, "widgets/a", _WIDGET)
+
+
 async def versions(api: Player) -> None:
-    await api.post(
-        "widgets",
-        {**resource("Widget"), "apiVersion": "fidelity.example.com/v1", "spec": {"size": 1}},
-        fieldManager="creator",
-    )
-    whole = {"apiVersion": "fidelity.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
-    await apply(api, "widgets/a", {**whole, "spec": {"size": 1, "parts": [{"name": "x"}]}})
-    await apply(api, "widgets/a", {**whole, "spec": {"size": 2}})
-    await apply(api, "widgets/a", whole)
+    spec = {"type": "object", "properties": {name: {"type": "string"} for name in ("x", "y", "z")}}
+    whole = definition("TwoVersioned", spec)
+    first = whole["spec"]["versions"][0]
+    whole["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+    one = f"{await define_whole(api, whole)}/a"
+    other = one.replace("/v1/", "/v2/")
+    await api.until(other, lambda answer: answer.body["reason"] == "NotFound" and "details" in answer.body)
+    second = {**resource("TwoVersioned", x="2", y="1"), "apiVersion": f"{GROUP}/v2"}
+    await apply(api, one, resource("TwoVersioned", x="1", z="1"))
+    await apply(api, other, second, "two")
+    await apply(api, other, second, "two", force="true")
+    await apply(api, other, {**second, "spec": {"z": "1"}})
+    await api.patch(other, {"spec": {"z": "5"}}, MERGE, fieldManager="three")
+    await show_owners(api, one)
+    await apply(api, one, resource("TwoVersioned", z="6"))
+    await apply(api, one, {**second, "spec": {"z": "1"}})

@@ -195,11 +195,18 @@ def _origin(target: Target, new: Json, old: Json | None, options: WriteOptions, 
     """Return what a write must tell about itself; takes the managed fields out of `new`."""
     meta, subresource = new["metadata"], target.subresource
     given = meta.pop("managedFields", None)
-    # Admission does not change a status: what is stored is what was wanted, and need not be written down twice.
-    plain = subresource == "status" and given is None and old is not None and meta == old["metadata"]
+    # What is stored is what was wanted, and need not be written down twice, where nothing but metadata is admitted.
+    plain = old is not None and meta == old["metadata"] if subresource == "status" else target.type.custom
     # The real server translates between the owners of a Scale and of the object, and loses the time on the way.
     time = "" if subresource == "scale" else now
-    return Origin(_resource(target.type), options.manager, time, subresource, None if plain else encode(new), given)
+    return Origin(
+        _resource(target.type),
+        options.manager,
+        time,
+        subresource,
+        None if plain and given is None else encode(new),
+        given,
+    )
 
 
 def _resource(type: ResourceType) -> tuple[str, str, str]:
@@ -282,7 +289,8 @@ def _check_kind(type: ResourceType, obj: Json) -> None:
     if (kind, api_version) == (type.kind, type.api_version):
         return
     if type.custom and api_version == type.api_version:
-        name = obj.get("metadata", {}).get("name", "")
+        meta = obj.get("metadata")
+        name = meta.get("name", "") if isinstance(meta, dict) else ""
         raise invalid_object(type.group, str(kind), name, [invalid("kind", kind, f"must be {type.kind}")])
     if type.custom:
         said = f"the API version in the data ({api_version}) does not match the expected API version"

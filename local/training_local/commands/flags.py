@@ -56,5 +56,5 @@ def reach_flags(command: Command) -> Command:
     namespace = click.option(
         "--namespace", "-n", help="Where to look. Default: all; with --kubeconfig the one called default."
     )
-    container = click.option("--container", "-c", default="", help="Default: the one that trains.")
+    container = click.option("--container", "-c", default="", show_default=False, help="Default: the one that trains.")
     return name(kubeconfig(namespace(container(command))))

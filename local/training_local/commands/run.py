@@ -18,7 +18,7 @@ from rich.console import Console
 from training_local.apply import Created, create_objects, job_of, load_objects
 from training_local.cause import standstill
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
-from training_local.commands.finish import EXIT_FAILED, EXIT_TIMEOUT, finish
+from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
 from training_local.follow import JobFollower
@@ -95,9 +95,10 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
     job, since = created.job, datetime.now(UTC)
     try:
-        with Output(sys.stdout) as out, choose_view(job, out, as_json=options.as_json) as view:
-            async with asyncio.timeout(options.limit):
-                await _show(follower, view, out, since, cluster)
+        async with Output(sys.stdout) as out:
+            with choose_view(job, out, as_json=options.as_json) as view:
+                async with asyncio.timeout(options.limit):
+                    await _show(follower, view, out, since, cluster)
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
@@ -106,6 +107,7 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
     except asyncio.CancelledError:
         told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
+        await _report(follower, options, EXIT_INTERRUPTED)
         raise
     status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
     await _report(follower, options, status)
@@ -158,7 +160,8 @@ async def _report(follower: JobFollower, options: RunOptions, status: int) -> No
         return
     console = Console(highlight=False, soft_wrap=True)
     console.print(failure_report(follower.job, follower.progress, first, others, lines), end="")
-    console.print(next_steps(sys.argv[1:], first), end="")
+    if status != EXIT_INTERRUPTED:
+        console.print(next_steps(sys.argv[1:], first), end="")
 
 
 async def _keep(cluster: LocalCluster) -> None:

@@ -42,10 +42,10 @@ class ProcessTable:
 
     def family(self, first: int) -> Iterator[int]:
         """A process, if it lives, and all its descendants."""
-        if first in self._rows:
-            yield first
-        for child in self._children.get(first, ()):
-            yield from self.family(child)
+        todo = [first] if first in self._rows else []
+        while todo:
+            yield (pid := todo.pop())
+            todo += reversed(self._children.get(pid, ()))
 
     def of_supervisor(self, supervisor: int, mode: str) -> Mapping[int, list[int]]:
         """The processes of each container: by the id that the supervisor program knows its first process by.
@@ -60,7 +60,7 @@ class ProcessTable:
         return {self._inner_id(pid): list(self.family(pid)) for pid in inner}
 
     def _inner_id(self, pid: int) -> int:
-        with suppress(OSError):
+        with suppress(OSError, IndexError):
             for line in (self._proc / str(pid) / "status").read_text().splitlines():
                 if line.startswith("NSpid:"):
                     return int(line.split()[2])

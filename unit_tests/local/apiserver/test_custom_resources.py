@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from training_local.apiserver.builtin.definitions import definition_causes
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.custom.cel import CompileError, RuleTree, compile_rule, program
 from training_local.apiserver.custom.json_path import JsonPath, PathError
+from training_local.apiserver.custom.schema_validation import schema_causes
 from training_local.apiserver.custom.structural import compile_schema, shape
 from training_local.apiserver.errors import Cause
 
@@ -147,3 +149,28 @@ def test_json_paths_that_cannot_be_read() -> None:
     for path in ("a", ".a[", ".a[?(x)]", "$.a"):
         with pytest.raises(PathError):
             JsonPath(path)
+
+
+def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
+    # An engine that backtracks would not come back from this within a lifetime.
+    schema = compile_schema({"type": "string", "pattern": "^(a+)+$"})
+    assert [cause.reason for cause in schema_causes(schema, "a" * 1000 + "!")] == ["FieldValueInvalid"]
+    assert not list(schema_causes(schema, "a" * 1000))
+
+
+@pytest.mark.parametrize("pattern", ["[", "(?=a)", r"(a)\1", "a{2000}"])
+def test_a_pattern_that_the_real_engine_does_not_know_is_refused(pattern: str) -> None:
+    level = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    definition = {
+        "metadata": {"name": "odds.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "odds", "singular": "odd", "kind": "Odd", "listKind": "OddList"},
+            "conversion": {"strategy": "None"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": level}}],
+        },
+    }
+    (cause,) = definition_causes(definition)
+    assert cause.field == "spec.validation.openAPIV3Schema.properties[a].pattern"
+    assert "must be a valid regular expression" in cause.message

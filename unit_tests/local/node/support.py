@@ -259,3 +259,12 @@ def exists(path: str | Path) -> bool:
 
 def entries(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+def stat(proc: Path, pid: int, parent: int, ticks: int = 0, pages: int = 0, **files: str) -> None:
+    """Write a process into a table below `proc`; `files` are further ones of its folder."""
+    (proc / str(pid)).mkdir()
+    fields = ["S", str(parent), *["0"] * 9, str(ticks), "0", "0", "0", *["0"] * 6, str(pages), "0"]
+    (proc / str(pid) / "stat").write_text(f"{pid} (a (b) c) {' '.join(fields)}")
+    for name, content in files.items():
+        (proc / str(pid) / name).write_text(content)

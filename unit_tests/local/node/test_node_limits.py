@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in
+from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in, stat
 
 from training_local.node import cgroups
 from training_local.node.cgroups import Group, Hierarchies, open_hierarchies
 from training_local.node.limits import BY_GROUPS, BY_MEMORY_GROUPS, BY_WATCHING, Limits
+from training_local.node.podspec import Container, Resources
+from training_local.node.processes import ProcessTable
+from training_local.node.sandbox.client import Process
 
 HERE = open_hierarchies("unit-test")
 HERE.close()
@@ -114,6 +118,33 @@ def test_limits_and_readings_of_version_2(tmp_path: Path) -> None:
     assert group.ran_out()
     assert group.use() == (2.5, 4000)
     assert group.entrances == [str(tmp_path / "cgroup.procs")]
+
+
+class Watched:
+    """The part of a process that the watcher uses."""
+
+    def __init__(self) -> None:
+        self.exited = asyncio.get_running_loop().create_future()
+        self.place = (10, 5)
+        self.signals: list[int] = []
+
+    def signal(self, number: int) -> None:
+        self.signals.append(number)
+
+
+@pytest.mark.parametrize(("limit", "signals"), [("40Ki", []), ("20Ki", [9])])
+async def test_shared_pages_count_once(tmp_path: Path, limit: str, signals: list[int]) -> None:
+    stat(tmp_path, 10, 1)
+    stat(tmp_path, 11, 10)
+    stat(tmp_path, 20, 11, pages=8, status="NSpid:\t20\t5\t1\n", smaps_rollup="Pss:  16 kB\n")
+    stat(tmp_path, 21, 20, pages=8, smaps_rollup="Pss:  16 kB\n")
+    limits, process = Limits(Hierarchies(), "netns"), Watched()
+    container = Container("main", resources=Resources(limits={"memory": limit}))
+    confinement = limits.confine("uid/main/0", container)
+    confinement.process = cast(Process, process)
+    limits.enforce(ProcessTable(tmp_path))
+    assert process.signals == signals
+    assert confinement.release() == bool(signals)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Cluster, cluster_in, pod
+from unit_tests.local.node.support import DEFAULT, Cluster, cluster_in, pod
 
 from training_local.node import gpus
 from training_local.node.podspec import parse_pod
@@ -53,6 +53,26 @@ async def test_a_pod_waits_for_gpus_until_they_are_freed(with_gpus: Cluster) -> 
     assert scheduled(with_gpus, "second")["status"] == "True"
     await with_gpus.says("second", "[0]")
     assert await with_gpus.log("without") == "[]\n"
+
+
+async def test_gpus_are_free_before_the_end_is_known(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    for name in "abcdef":
+        await api.create("pods", pod(name, "true", container=wanting(2)))
+    for name in "abcdef":
+        assert (await api.ended(name))["phase"] == "Succeeded"
+    assert not [event for event in api.events if event[2] == "FailedCreatePodSandBox"]
+
+
+async def test_a_refusal_is_told_once(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    await api.create("pods", pod("large", "true", container=wanting(3)))
+    for name in ("one", "two"):
+        await api.create("pods", pod(name, "true"))
+        await api.ended(name)
+    events = (await api.request("GET", f"{DEFAULT}/events"))["items"]
+    told = [event for event in events if event["reason"] == "FailedScheduling"]
+    assert [(event["involvedObject"]["name"], event["count"]) for event in told] == [("large", 1)]
 
 
 async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:

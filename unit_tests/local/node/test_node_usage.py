@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unit_tests.local.node.support import Cluster, pod
+from unit_tests.local.node.support import Cluster, pod, stat
 
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.marks import CONTAINER
@@ -96,14 +96,6 @@ def test_rates_are_over_the_time_since_the_question_before() -> None:
     assert cores() == (0.25, 8.0), "a new attempt starts from its own beginning"
 
 
-def stat(proc: Path, pid: int, parent: int, ticks: int = 0, pages: int = 0, **files: str) -> None:
-    (proc / str(pid)).mkdir()
-    fields = ["S", str(parent), *["0"] * 9, str(ticks), "0", "0", "0", *["0"] * 6, str(pages), "0"]
-    (proc / str(pid) / "stat").write_text(f"{pid} (a (b) c) {' '.join(fields)}")
-    for name, content in files.items():
-        (proc / str(pid) / name).write_text(content)
-
-
 def test_processes_of_isolated_containers(tmp_path: Path) -> None:
     stat(tmp_path, 10, 1)
     stat(tmp_path, 11, 10)
@@ -114,6 +106,13 @@ def test_processes_of_isolated_containers(tmp_path: Path) -> None:
     assert table.of_supervisor(10, "netns") == {5: [20, 21], 9: [30]}
     assert table.cpu_seconds([20, 21]) == 150 / os.sysconf("SC_CLK_TCK")
     assert table.memory_bytes([20, 21]) == 3 * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_long_line_of_descendants(tmp_path: Path) -> None:
+    for pid in range(10, 3010):
+        stat(tmp_path, pid, pid - 1)
+    assert len([*ProcessTable(tmp_path).family(10)]) == 3000
+    assert [*ProcessTable(tmp_path).family(9)] == []
 
 
 def test_orphans_on_the_host_are_known_by_their_mark(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_removing_everything_leaves_nothing(obj: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_applying_twice_is_applying_once(live: Json, config: Json) -> None:
     first, managed = apply(live, config, NOBODY)
     second, again = apply(first, config, managed)
@@ -151,7 +151,7 @@ def test_force_wins(live: Json, config: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
     live, managed = apply(BARE, base, NOBODY, "other")
     try:
@@ -165,7 +165,7 @@ def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_who_goes_takes_only_what_is_his_alone(base: Json, config: Json) -> None:
     live, managed = apply(BARE, base, NOBODY, "other")
     try:

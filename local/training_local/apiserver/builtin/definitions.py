@@ -10,7 +10,7 @@ from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.custom.cel import CompileError, compile_rule
 from training_local.apiserver.custom.cel import PathError as FieldPathError
 from training_local.apiserver.custom.json_path import JsonPath, PathError
-from training_local.apiserver.custom.schema_validation import schema_causes
+from training_local.apiserver.custom.schema_validation import compiled, schema_causes
 from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
 from training_local.apiserver.resource_types import Context
@@ -151,6 +151,11 @@ def _schema_causes(schema: Json, path: str) -> Iterator[Cause]:
         )
     if kind == "array" and "items" not in schema:
         yield required(f"{path}.items", "must be specified")
+    try:
+        compiled(schema.get("pattern", ""))
+    except ValueError as error:
+        said = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
+        yield invalid(f"{path}.pattern", schema["pattern"], said)
     yield from _list_causes(schema, path)
     yield from _default_causes(schema, path)
     yield from _rule_causes(schema, path)

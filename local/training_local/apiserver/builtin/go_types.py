@@ -141,10 +141,12 @@ class GoTypes:
         match schema.get("type"):
             case "array":
                 item = go_type.removeprefix("[]") if go_type.startswith("[]") else ""
-                return _array_decoder(self._value(schema["items"], item), f"[]{_go_name(schema['items'], item)}")
+                zero = self._zero(schema["items"], pointer=False)
+                return _array_decoder(self._value(schema["items"], item), zero, f"[]{_go_name(schema['items'], item)}")
             case "object" if isinstance(inner := schema.get("additionalProperties"), dict):
                 item = go_type.partition("]")[2] if go_type.startswith("map[") else ""
-                return _map_decoder(self._value(inner, item), f"map[string]{_go_name(inner, item)}")
+                zero = self._zero(inner, pointer=False)
+                return _map_decoder(self._value(inner, item), zero, f"map[string]{_go_name(inner, item)}")
             case kind:
                 return _scalar_decoder(str(kind), schema.get("format", ""), _go_name(schema, go_type))
 
@@ -196,21 +198,21 @@ def _struct_decoder(
     return decode
 
 
-def _array_decoder(item: Decode, go_name: str) -> Decode:
+def _array_decoder(item: Decode, zero: Callable[[], Any], go_name: str) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not list:
             raise TypeMismatch(_found(value), go_name)
         # A null in a list is the zero value of the item's type.
-        return [each if each is None else item(each, (where, index), problems) for index, each in enumerate(value)]
+        return [zero() if each is None else item(each, (where, index), problems) for index, each in enumerate(value)]
 
     return decode
 
 
-def _map_decoder(item: Decode, go_name: str) -> Decode:
+def _map_decoder(item: Decode, zero: Callable[[], Any], go_name: str) -> Decode:
     def decode(value: Any, where: Where, problems: list[str]) -> Any:
         if type(value) is not dict:
             raise TypeMismatch(_found(value), go_name)
-        return {key: "" if each is None else item(each, (where, key), problems) for key, each in value.items()}
+        return {key: zero() if each is None else item(each, (where, key), problems) for key, each in value.items()}
 
     return decode
 
