@@ -1,0 +1,166 @@
+"""What holds for every kind (frameworks.md section 2), and the items of the checklists that say it of one."""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from unit_tests.controllers.builders import World, conditions, load, message, stored_job, world
+
+from training_api.constants import MANAGED_BY_US
+from training_api.registry import KINDS
+from training_controllers.engine.model import NewPod, Plan, Slot
+from training_controllers.engine.pods import build_pod
+from training_controllers.engine.services import build_service
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+REPLICAS = {
+    "PyTorchJob": {"Master": 1, "Worker": 2},
+    "TFJob": {"PS": 1, "Worker": 2, "Chief": 1, "Evaluator": 1},
+    "XGBoostJob": {"Master": 1, "Worker": 2},
+    "MPIJob": {"Launcher": 1, "Worker": 2},
+    "PaddleJob": {"Worker": 2},
+    "JAXJob": {"Worker": 2},
+}
+EVERY = pytest.mark.parametrize("kind", KINDS)
+
+
+def job_of(kind: str, **options: Any) -> World:
+    return world(kind, REPLICAS[kind], **options)
+
+
+@EVERY
+def test_pt031_tf020_xgb017_mpi035_pd019_jax016_a_headless_service_per_replica(kind: str) -> None:
+    w = job_of(kind)
+    w.settle()
+    assert sorted(w.services) == (sorted(w.pods) if KINDS[kind].services else [])
+    job = w.snapshot().job
+    for slot in [Slot(name, 0) for name in REPLICAS[kind]] if KINDS[kind].services else ():
+        service = build_service(job, slot)
+        pod = build_pod(job, w.framework, NewPod(slot))
+        assert service["metadata"]["name"] == pod["metadata"]["name"]
+        assert service["spec"]["clusterIP"] == "None"
+        assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        assert "training.kubeflow.org/job-role" not in service["spec"]["selector"]
+
+
+@EVERY
+def test_tf041_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> None:
+    stored = copy.deepcopy(stored_job(kind, REPLICAS[kind]))
+    template = stored["spec"][KINDS[kind].replica_field]["Worker"]["template"]
+    template["metadata"] = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
+    pod = build_pod(load(kind, stored), World(stored, kind).framework, NewPod(Slot("Worker", 1)))
+    assert pod["metadata"]["labels"]["team"] == "a"
+    assert pod["metadata"]["annotations"] == {"note": "b"}
+
+
+@EVERY
+def test_xgb027_mpi045_pd028_jax024_created_suspended(kind: str) -> None:
+    w = job_of(kind, run_policy={"suspend": True})
+    w.settle()
+    assert (w.pods, w.services, w.companions, w.status.start_time) == ({}, {}, {}, None)
+    assert conditions(w.status) == ["Created=True", "Suspended=True"]
+    assert w.status.conditions[-1].reason == f"{kind}Suspended"
+
+
+@EVERY
+def test_xgb027_pd028_jax025_suspending_and_resuming(kind: str) -> None:
+    w = job_of(kind)
+    w.settle()
+    w.set_pods("Running")
+    w.step()
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    assert (w.pods, w.services) == ({}, {})
+    assert conditions(w.status) == ["Running=False", "Created=True", "Suspended=True"]
+    assert {c.type: c.reason for c in w.status.conditions}["Running"] == f"{kind}Suspended"
+    w.patch(runPolicy={"suspend": False})
+    w.settle()
+    assert conditions(w.status) == ["Running=False", "Suspended=False", "Created=True"]
+    assert {c.type: c.reason for c in w.status.conditions}["Suspended"] == f"{kind}Resumed"
+    assert message(w.status, "Suspended") == f"{kind} sim is resumed."
+
+
+@EVERY
+def test_xgb029_mpi049_a_job_of_another_manager_is_left_alone(kind: str) -> None:
+    assert job_of(kind, run_policy={"managedBy": MULTIKUEUE}).decide() == Plan()
+    assert job_of(kind, run_policy={"managedBy": MANAGED_BY_US}).decide() != Plan()
+
+
+@EVERY
+def test_tf037_the_deadline_fails_the_job(kind: str) -> None:
+    w = job_of(kind, run_policy={"activeDeadlineSeconds": 10})
+    w.settle()
+    w.set_pods("Running")
+    w.step()
+    assert w.again_after == 10
+    w.advance(10)
+    w.step()
+    text = "Job sim has failed because it was active longer than specified deadline"
+    assert message(w.status, "Failed").startswith(text)
+
+
+@EVERY
+@pytest.mark.parametrize("failed", [False, True])
+def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
+    w = job_of(kind, restart="Never", run_policy={"ttlSecondsAfterFinished": 3})
+    w.settle()
+    w.set_pods("Failed" if failed else "Succeeded", exit_code=int(failed))
+    w.settle()
+    assert not w.deleted
+    w.advance(3)
+    w.step()
+    assert w.deleted
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        ("Running", ["sim-chief-0", "sim-worker-0"]),
+        ("All", []),
+        ("None", ["sim-chief-0", "sim-evaluator-0", "sim-ps-0", "sim-worker-0", "sim-worker-1"]),
+    ],
+)
+def test_tf035_cleaning_up_after_success(policy: str, left: list[str]) -> None:
+    w = job_of("TFJob", run_policy={"cleanPodPolicy": policy})
+    w.settle()
+    w.set_pods("Running")
+    w.set_pods("Pending", "sim-worker-1")
+    w.set_pods("Succeeded", "sim-worker-0", "sim-chief-0", exit_code=0)
+    w.settle()
+    assert sorted(w.pods) == left
+    active = {"sim-evaluator-0", "sim-ps-0", "sim-worker-1"}
+    assert set(w.services) == (active if policy == "None" else set())
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_tf033_tf034_scaling(dynamic: bool) -> None:
+    w = world("TFJob", {"PS": 1, "Worker": 3}, enableDynamicWorker=dynamic)
+    w.settle()
+    w.set_pods("Running")
+    w.step()
+    kept = {name: pod.uid for name, pod in w.pods.items() if name != "sim-worker-2"}
+    for workers in (2, 4):
+        specs = copy.deepcopy(w.stored["spec"]["tfReplicaSpecs"])
+        specs["Worker"]["replicas"] = workers
+        w.patch(tfReplicaSpecs=specs)
+        w.settle()
+        assert [name for name in w.pods if "worker" in name] == [f"sim-worker-{index}" for index in range(workers)]
+        assert {name: w.pods[name].uid for name in kept} == kept
+        assert conditions(w.status)[-1] == "Running=True"
+
+
+def test_tf036_restarts_in_place_count_against_the_limit() -> None:
+    w = world("TFJob", {"Worker": 4}, restart="OnFailure", run_policy={"backoffLimit": 4, "cleanPodPolicy": "All"})
+    w.settle()
+    w.set_pods("Running", *sorted(w.pods)[:3], restarts=1)
+    w.set_pods("Running", "sim-worker-3")
+    w.step()
+    assert conditions(w.status)[-1] == "Running=True"
+    w.set_pods("Running", restarts=1)
+    w.now += timedelta(seconds=1)
+    w.settle()
+    assert message(w.status, "Failed").startswith("Job sim has failed because it has reached the specified backoff")
+    assert w.pods == {}
