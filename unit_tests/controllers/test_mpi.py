@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -168,7 +171,31 @@ def test_mpi011_mpi012_mpi015_the_four_objects() -> None:
     assert built[3]["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sim-launcher"}
 
 
-def test_mpi013_the_user_s_service_account() -> None:
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_mpi022_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -> None:
+    script = files(job_with(BOTH, mainContainer="trainer"), {})["kubexec.sh"]
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\nfor word; do echo "[$word]"; done\n')
+    kubectl.chmod(0o755)
+    agent = tmp_path / "kubexec.sh"
+    agent.write_text(script.replace("/opt/kube/kubectl", str(kubectl)))
+    done = subprocess.run(
+        ["sh", agent, "sim-worker-1", "orted", "-mca a", "b"], capture_output=True, text=True, check=True
+    )
+    expected = ["exec", "sim-worker-1", "--container", "trainer", "--", "/bin/sh", "-c", "orted -mca a b"]
+    assert done.stdout.splitlines() == [f"[{word}]" for word in expected]
+
+
+@pytest.mark.parametrize("restart", ["Never", "OnFailure"])
+def test_mpi039_a_failed_worker_is_not_run_again(restart: str) -> None:
+    w = play({"worker-0": "Failed"}, restart=restart)
+    failed = w.pods["sim-worker-0"].uid
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+    assert w.pods["sim-worker-0"].uid == failed
+
+
+def test_mpi013_mpi014_the_user_s_service_account() -> None:
     stored = stored_job("MPIJob", BOTH)
     template = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = {"spec": {**template, "serviceAccountName": "mine"}}
