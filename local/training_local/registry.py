@@ -239,7 +239,12 @@ def _lives_on(folder: Path) -> bool:
 
 
 def _holds(pid: int, lock: Path) -> bool:
-    """Whether a process has the lock open; a process id means another process in another process-id namespace."""
+    """Whether a process has the lock open; a process id means another process in another process-id namespace.
+
+    Where there is no `/proc`, as on macOS, there are no such namespaces either.
+    """
+    if not Path("/proc/self/fd").exists():
+        return True
     with suppress(OSError):
         wanted = lock.stat()
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from training_local.kubeconfig_file import remove_copy
 from training_local.node import cgroups
 from training_local.node.sandbox.marks import CLUSTER, marked
 
@@ -24,7 +25,7 @@ _log = structlog.get_logger(__name__)
 
 
 def remove_remains(folder: Path, cluster_id: str) -> None:
-    """End the processes of a dead cluster and remove its folder, which is kept while a process does not end.
+    """End the processes of a dead cluster and remove its files, which are kept while a process does not end.
 
     Mode `netns` leaves no process: the kernel ends them. Mode `host` can leave those that have left their container's
     session, if cluster and supervisor were killed together.
@@ -32,6 +33,7 @@ def remove_remains(folder: Path, cluster_id: str) -> None:
     if cluster_id and not (_end_processes(cluster_id) and _remove_groups(cluster_id)):
         _log.warning("processes of a dead cluster do not end", cluster=folder.name)
         return
+    remove_copy(folder / "kubeconfig")
     remove_tree(folder)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import shlex
 import signal
 import socket
@@ -63,6 +64,14 @@ def up(*arguments: str) -> dict[str, Any]:
     assert (status, err) == (0, "")
     description: dict[str, Any] = json.loads(out)
     return description
+
+
+def kill(pid: int) -> None:
+    """Kill a process and wait until it has gone."""
+    watch = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    select.select([watch], [], [])
+    os.close(watch)
 
 
 def record(name: str = "default") -> ClusterRecord:
@@ -152,10 +161,21 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
     foreign.write_text("mine")
     with pytest.raises(BadInput, match=f"--kubeconfig {foreign}: exists and was not written by this program"):
         check_ours(foreign)
-    with placed(ours, tmp_path / "new"), placed(ours, tmp_path / "taken over"):
-        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
-        (tmp_path / "taken over").write_text("another cluster's")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign", "ours", "taken over"]
+    copy = tmp_path / "copy"
+    with placed(ours, copy):
+        assert copy.stat().st_mode & 0o777 == 0o600
+    assert not copy.exists()
+    with placed(ours, copy):
+        copy.write_text("another cluster's")
+    assert copy.read_text() == "another cluster's"
+
+
+def test_the_copy_of_a_kubeconfig_goes_with_a_killed_cluster(state: Path, tmp_path: Path) -> None:
+    victim = up("--kubeconfig", str(tmp_path / "copy"))
+    assert victim["kubeconfig"] == str(tmp_path / "copy")
+    kill(victim["pid"])
+    with claimed("next"):
+        assert not (tmp_path / "copy").exists()
 
 
 def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(state: Path, tmp_path: Path) -> None:
@@ -172,7 +192,7 @@ def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(state: Path, tmp
         until(f"{JOBS}/{name}", "Running")
     before = ask("GET", f"{PODS}/little-master-0")
     ask("DELETE", f"{JOBS}/old")
-    os.kill(victim, signal.SIGKILL)
+    kill(victim)
     go.touch()
     up("--data", str(data))
     until(f"{JOBS}/little", "Succeeded")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from training_local.demo import DEMOS
 from training_local.registry import STATE_VARIABLE
 
 PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
@@ -136,4 +137,4 @@ def test_a_refused_job_is_one_sentence(tmp_path: Path, scratch: Path) -> None:
 
 def test_an_unknown_demo_is_one_sentence(scratch: Path) -> None:
     status, _, err = finished(["demo", "--framework", "abacus"], scratch)
-    assert (status, err) == (2, "training-operator local: --framework abacus: must be one of jax, pytorch\n")
+    assert (status, err) == (2, f"training-operator local: --framework abacus: must be one of {', '.join(DEMOS)}\n")

@@ -16,7 +16,7 @@ from training_api.constants import API_VERSION
 from training_api.registry import KINDS
 from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.ports import Change, Followed
+from training_local.node.ports import MESSAGE_LENGTH, Change, Followed
 from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
@@ -195,7 +195,7 @@ class TransportApi:
             },
             "type": kind,
             "reason": reason,
-            "message": message[:1024],
+            "message": message[:MESSAGE_LENGTH],
             "source": {"component": component, "host": self._node_name},
             "reportingComponent": component,
             "reportingInstance": self._node_name,

@@ -183,6 +183,30 @@ def _second_version(proc: Path) -> Mapping[str, Path]:
     return {}
 
 
+def own_limits(proc: Path = Path("/proc/self")) -> tuple[int | None, int | None]:
+    """What this process itself is held to: bytes of memory, thousandths of processors; None for no limit."""
+    memory: list[int | None] = []
+    cpu: list[int | None] = []
+    path = _own(proc).get("")
+    for kind, root, place, _ in _mounts(proc):
+        if kind == "cgroup2" and path is not None:
+            own = _folder(place, root, path)
+            for folder in [each for each in (own, *own.parents) if each.is_relative_to(place)]:
+                memory.append(_number(folder / "memory.max"))
+                cpu.append(_share(_text(folder / "cpu.max").split()))
+    first = _first_version(proc)
+    if "memory" in first:
+        memory.append(_numbers(first["memory"] / "memory.stat").get("hierarchical_memory_limit"))
+    if "cpu" in first:
+        cpu.append(_share([_text(first["cpu"] / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]))
+    return min((each for each in memory if each), default=None), min((each for each in cpu if each), default=None)
+
+
+def _share(quota: Sequence[str]) -> int | None:
+    """Thousandths of processors from time and period; without a limit the time is `max` or -1."""
+    return int(quota[0]) * 1000 // int(quota[1]) if len(quota) == 2 and quota[0].isdigit() else None
+
+
 def remove(folder: Path) -> None:
     """Remove a group and those in it; the kernel refuses while a process lives, and a killed one lives a moment on."""
     deadline = time.monotonic() + _PATIENCE_SECONDS

@@ -19,11 +19,16 @@ from training_local.node.surroundings import HOST_IP
 _MOST_PODS = 1000
 
 
-def capacity(state: Path, gpus: int) -> Mapping[str, str]:
-    """What the machine has, as quantities in their canonical form; `state` lies on the disk that counts."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def capacity(state: Path, gpus: int, own: tuple[int | None, int | None] = (None, None)) -> Mapping[str, str]:
+    """What the machine has, as quantities in their canonical form; `state` lies on the disk that counts.
+
+    `own` is what this process is held to, in bytes and thousandths of processors: in a container the machine is larger
+    than what pods can have of it.
+    """
+    memory, processors = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), _processors() * 1000
+    memory, processors = min(memory, own[0] or memory), min(processors, own[1] or processors)
     return {
-        "cpu": str(_processors()),
+        "cpu": f"{processors}m" if processors % 1000 else str(processors // 1000),
         "ephemeral-storage": f"{shutil.disk_usage(state).total // 1024}Ki",
         "memory": f"{memory // 1024}Ki",
         "pods": str(_MOST_PODS),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from training_local.node.hosts import Peer, Service, Services, entries, hosts_file, names_of_all
@@ -18,6 +20,9 @@ from training_local.node.sandbox.pool import SupervisorPool
 
 PREFIX = 16
 """Length of the network part of pod addresses."""
+
+_PAUSE = 10
+"""A look at all hosts files is followed by a pause this many times as long: a large job must not stop the node."""
 
 SHM_BYTES = 64 << 20
 """Size of `/dev/shm` as on a cluster."""
@@ -39,6 +44,10 @@ class Scope:
         self._pool = pool
         self._services = services
         self._hosts: dict[str, Path] = {}
+        self._written: dict[str, str] = {}
+        """The shared names that each pod's hosts file has."""
+        self._took = 0.0
+        """Seconds that the last look at all hosts files took."""
         self._ports: dict[tuple[str, int], int] = {}
         self._launch: asyncio.Task[Supervisor] | None = None
         self._rewriting: asyncio.Handle | None = None
@@ -54,19 +63,22 @@ class Scope:
         uid = pod.metadata.uid
         self.peers[uid] = Peer(pod, address, ready=False)
         self._hosts[uid] = hosts
-        self._rewrite()
+        self._write(uid, self._names())
+        self.names_changed()
         supervisor = await self.supervisor()
         await supervisor.add_pod(
             PodSpec(uid, pod.hostname, address, PREFIX, str(hosts), SHM_BYTES, memory, pod.spec.share_process_namespace)
         )
         if "hostname" in supervisor.missing:
-            self._rewrite()
+            self._written.pop(uid, None)
+            self._write(uid, self._names())
         return supervisor
 
     async def remove(self, pod: Pod) -> None:
         """End what is left of a pod and forget it."""
         self.peers.pop(pod.metadata.uid, None)
         self._hosts.pop(pod.metadata.uid, None)
+        self._written.pop(pod.metadata.uid, None)
         self.names_changed()
         if self._launch is not None and self._launch.done() and _alive(self._launch):
             await self._launch.result().remove_pod(pod.metadata.uid)
@@ -91,19 +103,28 @@ class Scope:
         return any(service.selects(peer.pod) for peer in self.peers.values())
 
     def names_changed(self) -> None:
-        """Bring the hosts files up to date soon: once for all changes of this turn of the loop."""
+        """Bring the hosts files up to date soon: once for all changes until then."""
         if self._rewriting is None:
-            self._rewriting = asyncio.get_running_loop().call_soon(self._rewrite)
+            self._rewriting = asyncio.get_running_loop().call_later(self._took * _PAUSE, self._rewrite)
 
     def _rewrite(self) -> None:
-        if self._rewriting:
-            self._rewriting.cancel()
-            self._rewriting = None
-        peers = list(self.peers.values())
-        shared = names_of_all(entries(peers, self._services.around(peer.pod for peer in peers)))
-        machine = socket.gethostname() if self._launch and _misses_hostname(self._launch) else ""
-        for uid, path in self._hosts.items():
-            _replace_content(path, hosts_file(self.peers[uid], shared, machine_name=machine))
+        self._rewriting = None
+        begun, shared = time.monotonic(), self._names()
+        for uid in self._hosts:
+            self._write(uid, shared)
+        self._took = time.monotonic() - begun
+
+    def _names(self) -> str:
+        """Return the names that all pods know."""
+        found = (entries([peer], self._services.around([peer.pod])) for peer in self.peers.values())
+        return names_of_all(chain.from_iterable(found))
+
+    def _write(self, uid: str, shared: str) -> None:
+        """Write a pod's hosts file, unless it has these names already."""
+        if self._written.get(uid) != shared:
+            machine = socket.gethostname() if self._launch and _misses_hostname(self._launch) else ""
+            _replace_content(self._hosts[uid], hosts_file(self.peers[uid], shared, machine_name=machine))
+            self._written[uid] = shared
 
     def free_port(self, service: str, port: int) -> int:
         """A port of this machine that stands for a service's port in host mode, the same for every pod of the scope."""

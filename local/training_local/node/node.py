@@ -21,7 +21,7 @@ from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.node import gpus, machine, status, tools, usage, volumes
-from training_local.node.cgroups import Hierarchies, open_hierarchies
+from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
@@ -104,7 +104,7 @@ class Node:
         hidden = str(config.hidden or state)
         limits = Limits(self._hierarchies(), config.mode)
         devices = gpus.offered(config.gpus, os.environ)
-        amounts = machine.capacity(state, len(devices))
+        amounts = machine.capacity(state, len(devices), own_limits())
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup)
         self._network.prepare()

@@ -96,7 +96,7 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod to its end, until nothing of it is left but its logs."""
         self.changed()
-        if without := "; ".join(unsupported.ignored(self.pod, self._around.mode, os.geteuid())):
+        for without in unsupported.messages(unsupported.ignored(self.pod, self._around.mode, os.geteuid())):
             self.event("Warning", "Unsupported", without)
         async with asyncio.TaskGroup() as tasks:
             publishing = tasks.create_task(self._publisher.run())

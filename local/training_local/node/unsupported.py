@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from training_local.node.podspec import Pod, Wire
+from training_local.node.ports import MESSAGE_LENGTH
 from training_local.node.probes import ACTIONS, HOOK_ACTIONS, HOOKS
 
 
@@ -30,6 +31,18 @@ Check = Callable[[str, Any, Place], Iterator[str]]
 def ignored(pod: Pod, mode: str, user: int) -> Iterator[str]:
     """One sentence per field without effect; `user` is the user id that every process has."""
     yield from _inside("PodSpec", pod.stored.get("spec") or {}, Place("the pod", mode, user))
+
+
+def messages(sentences: Iterable[str], longest: int = MESSAGE_LENGTH) -> Iterator[str]:
+    """The sentences put together to as few messages as events can hold."""
+    message = ""
+    for sentence in sentences:
+        if message and len(message) + len(sentence) + 2 > longest:
+            yield message
+            message = ""
+        message = f"{message}; {sentence}" if message else sentence
+    if message:
+        yield message
 
 
 def _inside(component: str, value: Wire, place: Place) -> Iterator[str]:

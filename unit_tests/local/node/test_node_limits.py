@@ -11,8 +11,9 @@ import pytest
 from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in, stat
 
 from training_local.node import cgroups
-from training_local.node.cgroups import Group, Hierarchies, open_hierarchies
+from training_local.node.cgroups import Group, Hierarchies, open_hierarchies, own_limits
 from training_local.node.limits import BY_GROUPS, BY_MEMORY_GROUPS, BY_WATCHING, Limits
+from training_local.node.machine import capacity
 from training_local.node.podspec import Container, Resources
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.client import Process
@@ -153,6 +154,40 @@ async def test_shared_pages_count_once(tmp_path: Path, limit: str, signals: list
 def test_the_way_is_said(tmp_path: Path, controllers: str, sentence: str) -> None:
     hierarchies = Hierarchies(dict.fromkeys(controllers.split(), tmp_path))
     assert Limits(hierarchies, "netns").sentence == sentence
+
+
+def test_own_limits_of_version_2(tmp_path: Path) -> None:
+    proc = second_version(tmp_path, "pod/container", {"": "memory", "pod": "memory", "pod/container": ""})
+    assert own_limits(proc) == (None, None)
+    (tmp_path / "cgroup/pod/memory.max").write_text("8589934592\n")
+    (tmp_path / "cgroup/pod/cpu.max").write_text("max 100000\n")
+    (tmp_path / "cgroup/pod/container/memory.max").write_text("max\n")
+    (tmp_path / "cgroup/pod/container/cpu.max").write_text("250000 100000\n")
+    assert own_limits(proc) == (8 << 30, 2500)
+
+
+def test_own_limits_of_version_1(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    proc.mkdir()
+    (proc / "cgroup").write_text("2:cpu,cpuacct:/docker/x\n1:memory:/docker/x\n")
+    mounts = (
+        f"1 1 0:1 /docker/x {tmp_path}/{name} rw - cgroup cgroup rw,{name}\n" for name in ("cpu,cpuacct", "memory")
+    )
+    (proc / "mountinfo").write_text("".join(mounts))
+    for name in ("cpu,cpuacct", "memory"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "memory/memory.stat").write_text("cache 1\nhierarchical_memory_limit 1048576\n")
+    (tmp_path / "cpu,cpuacct/cpu.cfs_quota_us").write_text("-1\n")
+    (tmp_path / "cpu,cpuacct/cpu.cfs_period_us").write_text("100000\n")
+    assert own_limits(proc) == (1 << 20, None)
+    (tmp_path / "cpu,cpuacct/cpu.cfs_quota_us").write_text("150000\n")
+    assert own_limits(proc) == (1 << 20, 1500)
+
+
+def test_a_node_in_a_container_offers_what_the_container_has(tmp_path: Path) -> None:
+    offered = capacity(tmp_path, 0, (1 << 30, 1))
+    assert (offered["memory"], offered["cpu"]) == ("1048576Ki", "1m")
+    assert "nvidia.com/gpu" not in offered
 
 
 @needs_groups

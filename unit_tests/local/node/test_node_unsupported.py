@@ -10,7 +10,8 @@ from unit_tests.local.node.support import Cluster, pod
 
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.node.podspec import parse_pod
-from training_local.node.unsupported import FIELDS, ignored, refusal
+from training_local.node.ports import MESSAGE_LENGTH
+from training_local.node.unsupported import FIELDS, ignored, messages, refusal
 
 CORE = "io.k8s.api.core.v1."
 NAMES = {"ResourcesOfThePod": "ResourceRequirements"}
@@ -115,6 +116,15 @@ def test_what_cannot_start(spec: dict[str, Any], container: dict[str, Any], sent
     found = refusal(parse_pod(body))
     assert found.startswith(sentence)
     assert bool(found) == bool(sentence)
+
+
+def test_nothing_is_cut_off() -> None:
+    sentences = [f"field {number} has no effect" for number in range(100)]
+    found = list(messages(sentences))
+    assert len(found) == 3
+    assert all(len(message) <= MESSAGE_LENGTH for message in found)
+    assert "; ".join(found).split("; ") == sentences
+    assert list(messages([])) == []
 
 
 KINDS_REFUSED = {
