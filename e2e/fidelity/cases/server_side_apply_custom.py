@@ -90,6 +90,14 @@ async def status(api: Player) -> None:
     await apply(api, f"{jobs}/absent/status", job_status())
 
 
+async def wrong_status(api: Player) -> None:
+    jobs = await define_jobs(api)
+    await api.post(jobs, job(), fieldManager="creator")
+    await api.patch(f"{jobs}/a/status", {"status": {"replicas": "many"}}, MERGE)
+    await api.patch(f"{jobs}/a/status", {"status": {"keyed": [{"status": "True"}], "replicaStatuses": []}}, MERGE)
+    await apply(api, f"{jobs}/a/status", job_status(replicaStatuses={"Worker": {"active": None}}))
+
+
 async def status_by_other_writes(api: Player) -> None:
     jobs = await define_jobs(api)
     created = await api.post(jobs, {**job(replicas=1), "status": {"replicas": 3}}, fieldManager="creator")

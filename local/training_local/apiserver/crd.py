@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from training_local.apiserver.custom.schema_validation import schema_causes, uni
 from training_local.apiserver.custom.structural import Structural, compile_schema, shape
 from training_local.apiserver.durations import age
 from training_local.apiserver.errors import Cause, Json, invalid
+from training_local.apiserver.ownership.fit import go_text, go_type
 from training_local.apiserver.resource_types import (
     Admitted,
     Column,
@@ -66,6 +67,8 @@ class CustomRules:
         if subresource == "status":
             rest = {key: value for key, value in old.items() if key != "status"}
             new = {**rest, "status": new["status"]} if "status" in new else rest
+            admitted = self._admitted(new, old)
+            return replace(admitted, causes=tuple(map(_within_status, admitted.causes)))
         elif self.has_status:
             new.pop("status", None)
             if "status" in old:
@@ -85,10 +88,19 @@ class CustomRules:
     def _scale_causes(self, obj: Json) -> Iterator[Cause]:
         for path in (self.scale.replicas, self.scale.status_replicas) if self.scale else ():
             for count in JsonPath(path).find(obj):
-                if isinstance(count, int) and count < 0:
+                if not isinstance(count, int) or isinstance(count, bool):
+                    said = f"{path} accessor error: {go_text(count)} is of the type {go_type(count)}, expected int64"
+                    yield invalid(path, 0, said)
+                elif count < 0:
                     yield invalid(path, count, "should be a non-negative integer")
-                elif isinstance(count, int) and count > INT32_MAX:
+                elif count > INT32_MAX:
                     yield invalid(path, count, f"should be less than or equal to {INT32_MAX}")
+
+
+def _within_status(cause: Cause) -> Cause:
+    """Return a cause in the words for requests to the status, which is all that the schema is applied to."""
+    inner = cause.field.removeprefix("status.")
+    return replace(cause, message=cause.message.replace(f": {cause.field} in body", f": {inner} in body"))
 
 
 def _only_new(causes: Iterator[Cause], structural: Structural, old: Json | None) -> Iterator[Cause]:

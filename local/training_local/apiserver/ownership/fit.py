@@ -63,9 +63,9 @@ def _scalar_problem(value: Any, level: Level) -> str:
         case _ if value is None:
             return ""
         case "numeric" if not number:
-            return f"expected numeric (int or float), got {_go_type(value)}"
+            return f"expected numeric (int or float), got {go_type(value)}"
         case "string" if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go_text(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{go_text(value)}}}"
         case "boolean" if not isinstance(value, bool):
             return f"expected boolean, got {_go_value(value)}"
         case "untyped" if isinstance(value, (dict, list)):
@@ -73,21 +73,29 @@ def _scalar_problem(value: Any, level: Level) -> str:
     return ""
 
 
-def _go_type(value: Any) -> str:
-    names = {bool: "bool", str: "string", dict: "map[string]interface {}", list: "[]interface {}"}
+def go_type(value: Any) -> str:
+    """Name the type of a value as Go does."""
+    names = {
+        bool: "bool",
+        str: "string",
+        float: "float64",
+        dict: "map[string]interface {}",
+        list: "[]interface {}",
+        type(None): "<nil>",
+    }
     return names.get(type(value), "int64")
 
 
 def _go_value(value: Any) -> str:
-    return f"&{{{_go_text(value)}}}"
+    return f"&{{{go_text(value)}}}"
 
 
-def _go_text(value: Any) -> str:
+def go_text(value: Any) -> str:
     """Print a value as Go does."""
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_go_text(value[name])}" for name in sorted(value)) + "]"
+        return "map[" + " ".join(f"{name}:{go_text(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):
-        return "[" + " ".join(map(_go_text, value)) + "]"
+        return "[" + " ".join(map(go_text, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     return "<nil>" if value is None else str(value)
