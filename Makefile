@@ -13,7 +13,7 @@ DEMO_INSTALLED := .venv/.installed-demo
 # Frameworks that are too large for .venv have environments of their own.
 DEMO_ENVIRONMENTS ?= .cache/demo
 DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(DEMO_ENVIRONMENTS)/$(FRAMEWORK))
-FRAMEWORKS := jax pytorch tensorflow xgboost paddle
+FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := api controllers operator local unit_tests e2e
 
@@ -26,7 +26,7 @@ CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  FRAMEWORK=jax|pytorch|tensorflow|xgboost|paddle|all  job of the demo"
+	@echo "  FRAMEWORK=jax|pytorch|tensorflow|xgboost|mpi|paddle|all  job of the demo"
 	@echo "  PROVIDER=bare|kind|existing|local  API server of e2e; existing takes KUBECONFIG=FILE"
 	@echo "  ARGS=...                         further arguments for pytest or the benchmark"
 

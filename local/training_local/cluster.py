@@ -23,13 +23,18 @@ from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
 from training_local.apiserver.journal import Journal, JournalError
 from training_local.apiserver.kubeconfig import write_kubeconfig
+from training_local.apiserver.pod_door import pod_door
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
+from training_local.apiserver.users import Tokens
 from training_local.apply import BadInput
 from training_local.interpreter import interpreter
 from training_local.kubeconfig_file import check_ours, placed
+from training_local.node import kubectl_delivery
 from training_local.node.api import TransportApi
+from training_local.node.hosts import API_NAMES
+from training_local.node.network import API_ADDRESS
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
 from training_local.registry import Claim, ClusterRecord, claimed, random_name, state_folder
@@ -117,27 +122,31 @@ class LocalCluster:
         mode = await self._choose_mode()
         self.sandbox_notes.append(how_limits_are_enforced())
         journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
-        identity = server_identity([LOOPBACK, "localhost"])
+        identity = server_identity([LOOPBACK, "localhost", API_ADDRESS, *API_NAMES])
         api = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode(), journal=journal)
         await stack.enter_async_context(api.running())
         self.transport = InMemoryTransport(api)
         await self._put_definitions()
         await self._remove_old_logs()
-        node = Node(TransportApi(self.transport, NODE), self._node_config(claim, mode))
+        settings = Settings(metrics_bind_address="0", health_probe_bind_address="0")
+        tokens = Tokens(secrets.token_urlsafe(32), api.has)
+        door = await stack.enter_async_context(pod_door(api, identity, tokens))
+        node = Node(TransportApi(self.transport, NODE), self._node_config(claim, mode, settings), door)
         api.attach_node(node)
         await stack.enter_async_context(_running(node.run()))
         stack.push_async_callback(node.shut_down)
-        app = App(Settings(metrics_bind_address="0", health_probe_bind_address="0"), self.transport)
+        app = App(settings, self.transport)
         await stack.enter_async_context(app.running())
         await app.wait_synced()
-        await self._serve(stack, api, identity, claim, mode)
+        await self._serve(stack, api, identity, claim, mode=mode, tokens=tokens)
 
-    def _node_config(self, claim: Claim, mode: str) -> NodeConfig:
+    def _node_config(self, claim: Claim, mode: str, settings: Settings) -> NodeConfig:
         return NodeConfig(
             claim.folder / "node",
             mode,
             NODE,
             self._python,
+            entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND},
             logs=self._logs,
             hidden=state_folder(),
             cluster=claim.id,
@@ -146,15 +155,21 @@ class LocalCluster:
         )
 
     async def _serve(
-        self, stack: AsyncExitStack, api: ApiServer, identity: ServerIdentity, claim: Claim, mode: str
+        self,
+        stack: AsyncExitStack,
+        api: ApiServer,
+        identity: ServerIdentity,
+        claim: Claim,
+        *,
+        mode: str,
+        tokens: Tokens,
     ) -> None:
-        token = secrets.token_urlsafe(32)
         try:
-            url = await stack.enter_async_context(serving(api, identity, token, port=self._options.port))
+            url = await stack.enter_async_context(serving(api, identity, tokens, port=self._options.port))
         except OSError as error:
             raise BadInput(f"--port {self._options.port}: cannot listen on it: {error.strerror or error}") from None
         own = claim.folder / "kubeconfig"
-        write_kubeconfig(own, url, identity.authority, token)
+        write_kubeconfig(own, url, identity.authority, tokens.owner)
         if asked := self._options.kubeconfig:
             stack.enter_context(placed(own, asked.absolute()))
         data = self._options.data and self._options.data.absolute()

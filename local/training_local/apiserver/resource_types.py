@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from training_local.apiserver.authorization import Rights
 from training_local.apiserver.errors import Cause, Json, qualified
 
 Lookup = Callable[[str, str, str, str], Json | None]
 """Group, plural, namespace ("" for cluster-wide types), name -> a copy of the stored object."""
+
+Review = Callable[[Json, Rights], Json]
+"""Object and the rights of who sends it -> answer."""
 
 NameStyle = Literal["subdomain", "label", "label1035", "path-segment"]
 """Allowed names: RFC 1123 subdomain (most) or label (namespaces), RFC 1035 label (services), path segment (RBAC)."""
@@ -145,8 +149,8 @@ class ResourceType:
     """Needed where several served types share one store; `None`: stored as served."""
     stored_as: tuple[str, str] | None = None
     """(group, plural) of the store where it is not the type's own (events of two groups share one)."""
-    review: Callable[[Json], Json] | None = None
-    """Object -> answer, of what can only be created and is answered instead of stored."""
+    review: Review | None = None
+    """Answers what can only be created and is answered instead of stored."""
     custom: bool = False
     """Whether a CustomResourceDefinition declares the type."""
 

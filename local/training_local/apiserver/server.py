@@ -11,6 +11,8 @@ from typing import Protocol
 
 from training_local.apiserver import discovery, metrics_api, openapi, pods
 from training_local.apiserver.answers import refusal, text_answer
+from training_local.apiserver.attributes import attributes
+from training_local.apiserver.authorization import GROUP, Rights
 from training_local.apiserver.background import Background
 from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.custom_resources import DefinitionController
@@ -26,6 +28,7 @@ from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
 from training_local.apiserver.storage import encode
+from training_local.apiserver.users import OWNER, ServiceAccount, User
 from training_local.apiserver.watch import Live
 from training_operator.kube.transport import Request, Response
 
@@ -95,25 +98,38 @@ class ApiServer:
         if failure is not None:
             raise failure
 
-    def handle(self, request: Request) -> Response | Live:
-        """Answer a request; every refusal is a Status."""
+    def handle(self, request: Request, user: User = OWNER) -> Response | Live:
+        """Answer a request of a user; every refusal is a Status."""
         try:
-            return self._answer(request)
+            return self._answer(request, Rights(user, self._stored))
         except ApiError as error:
             return refusal(error)
 
-    def execution(self, path: str, query: Query, command: Sequence[str]) -> ExecRequest | None:
-        """Read a request to execute a program in a pod; None if the path is about something else."""
-        target = route(path, self.state.catalog)
-        return self._handlers.execution(target, query, command) if target and target.subresource == "exec" else None
+    def _stored(self, plural: str, namespace: str) -> list[Json]:
+        """Return the roles or bindings of a namespace, or of the cluster."""
+        return [entry.object() for entry in self.state.storage.collection((GROUP, plural)).entries(namespace)]
 
-    def _answer(self, request: Request) -> Response | Live:
+    def has(self, account: ServiceAccount) -> bool:
+        """Tell whether a service account exists."""
+        entry = self.state.storage.collection(("", "serviceaccounts")).get(account.namespace, account.name)
+        return entry is not None and entry.uid == account.uid
+
+    def execution(self, path: str, query: Query, command: Sequence[str], user: User = OWNER) -> ExecRequest | None:
+        """Read a user's request to execute a program in a pod; None if the path is about something else."""
+        target = route(path, self.state.catalog)
+        if target is None or target.subresource != "exec":
+            return None
+        Rights(user, self._stored).require(attributes("GET", path, query))
+        return self._handlers.execution(target, query, command)
+
+    def _answer(self, request: Request, rights: Rights) -> Response | Live:
+        rights.require(attributes(request.method, request.path, request.query))
         if len(request.body or b"") > BODY_LIMIT:
             raise too_large(BODY_LIMIT)
         if request.path in _PROBES:
             return text_answer(200, "ok")
         if (target := route(request.path, self.state.catalog)) is not None:
-            return self._handlers.answer(target, request)
+            return self._handlers.answer(target, request, rights)
         if self._node and (usage := metrics_api.answer(self.state, request, self._node)) is not None:
             return usage
         return self._description(request) or self._nothing_there(request.path)

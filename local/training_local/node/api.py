@@ -108,7 +108,7 @@ class TransportApi:
                 yield event["type"], event["object"]
 
     async def get(self, plural: str, namespace: str, name: str) -> Wire | None:
-        """Read a config map or secret; None if there is none."""
+        """Read an object; None if there is none."""
         answer = await self._transport.request(Request("GET", _path(plural, namespace, name)))
         return None if answer.status == _NOT_FOUND else _content(Request("GET", _path(plural, namespace, name)), answer)
 

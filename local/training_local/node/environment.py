@@ -139,7 +139,7 @@ def field(path: str, facts: Facts) -> str:
         "metadata.labels": _listing(metadata.labels),
         "metadata.annotations": _listing(metadata.annotations),
         "spec.nodeName": facts.node_name,
-        "spec.serviceAccountName": facts.pod.spec.service_account_name or "default",
+        "spec.serviceAccountName": facts.pod.account,
         "status.hostIP": facts.host_ip,
         "status.hostIPs": facts.host_ip,
         "status.podIP": facts.pod_ip,

@@ -111,6 +111,10 @@ def _names(name: str, namespace: str) -> tuple[str, ...]:
     return name, f"{name}.{namespace}", f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.{DOMAIN}"
 
 
+API_NAMES = _names("kubernetes", "default")
+"""What pods call the API server."""
+
+
 def names_of_all(known: Iterable[tuple[str, str]]) -> str:
     """The part of a hosts file that all pods of a scope share."""
     return "".join(f"{address}\t{name}\n::ffff:{address}\t{name}\n" for address, name in known)

@@ -11,8 +11,9 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from training_local.node.hosts import Peer, Service, Services, entries, hosts_file, names_of_all
+from training_local.node.hosts import API_NAMES, Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
+from training_local.node.ports import ApiDoor
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
@@ -20,6 +21,9 @@ from training_local.node.sandbox.pool import SupervisorPool
 
 PREFIX = 16
 """Length of the network part of pod addresses."""
+
+API_ADDRESS = "10.244.255.254"
+"""Where pods reach the API server."""
 
 _PAUSE = 10
 """A look at all hosts files is followed by a pause this many times as long: a large job must not stop the node."""
@@ -31,7 +35,7 @@ SHM_BYTES = 64 << 20
 def addresses() -> Iterator[str]:
     """Every pod address, over and over again."""
     while True:
-        for third in range(256):
+        for third in range(255):  # the last are for API_ADDRESS
             for fourth in range(1, 255):
                 yield f"10.244.{third}.{fourth}"
 
@@ -39,10 +43,14 @@ def addresses() -> Iterator[str]:
 class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
-    def __init__(self, pool: SupervisorPool, services: Services) -> None:
+    def __init__(self, pool: SupervisorPool, services: Services, door: ApiDoor | None) -> None:
+        self.api: tuple[str, int] | None = None
+        """Address and port at which the pods reach the API server."""
         self.peers: dict[str, Peer] = {}
         self._pool = pool
         self._services = services
+        self._door = door
+        self._listener: socket.socket | None = None
         self._hosts: dict[str, Path] = {}
         self._written: dict[str, str] = {}
         """The shared names that each pod's hosts file has."""
@@ -55,8 +63,27 @@ class Scope:
     async def supervisor(self) -> Supervisor:
         """The running supervisor, started if there is none; raises `SandboxError`."""
         if self._launch is None or (self._launch.done() and not _alive(self._launch)):
-            self._launch = self._pool.take()
+            self._launch = asyncio.create_task(self._begin())
         return await asyncio.shield(self._launch)
+
+    async def _begin(self) -> Supervisor:
+        supervisor = await self._pool.take()
+        await self._close_listener()  # of a supervisor that was lost
+        if self._door:
+            try:
+                listener = await supervisor.open_listener()
+            except SandboxError:
+                await supervisor.close()
+                raise
+            self.api = listener.getsockname()
+            self._listener = listener
+            await self._door.open(listener)
+        return supervisor
+
+    async def _close_listener(self) -> None:
+        if self._door and self._listener:
+            closing, self._listener = self._listener, None
+            await self._door.close(closing)
 
     async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
         """Make what the containers of a pod share; raises `SandboxError`."""
@@ -90,6 +117,7 @@ class Scope:
         if self._launch is not None:
             with suppress(SandboxError):
                 await (await self._launch).close()
+        await self._close_listener()
 
     def set_ready(self, pod: Pod, ready: bool) -> None:
         """Note whether a pod answers under the names of its services."""
@@ -117,7 +145,13 @@ class Scope:
     def _names(self) -> str:
         """Return the names that all pods know."""
         found = (entries([peer], self._services.around([peer.pod])) for peer in self.peers.values())
-        return names_of_all(chain.from_iterable(found))
+        return names_of_all(chain(self._names_of_api(), chain.from_iterable(found)))
+
+    def _names_of_api(self) -> Iterator[tuple[str, str]]:
+        # As in a cluster, the shortest name is one of the namespace default only.
+        at_home = any(peer.pod.metadata.namespace == "default" for peer in self.peers.values())
+        for name in API_NAMES[0 if at_home else 1 :] if self._door else ():
+            yield API_ADDRESS, name
 
     def _write(self, uid: str, shared: str) -> None:
         """Write a pod's hosts file, unless it has these names already."""
@@ -157,9 +191,11 @@ def _replace_content(path: Path, text: str) -> None:
 class Network:
     """All scopes of a node."""
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._pool = SupervisorPool(setup)
+    def __init__(self, setup: Setup, door: ApiDoor | None = None) -> None:
+        """`setup` is completed by what the `door` to the API server needs."""
+        self._setup = setup._replace(gateway=(API_ADDRESS, PREFIX)) if door else setup
+        self._door = door
+        self._pool = SupervisorPool(self._setup)
         self._scopes: dict[str, Scope] = {}
         self._services: dict[str, Services] = {}
         self._addresses = addresses()
@@ -173,7 +209,7 @@ class Network:
         """The scope of a pod, made if it is the first one."""
         if pod.scope not in self._scopes:
             services = self._services.setdefault(pod.metadata.namespace, Services())
-            self._scopes[pod.scope] = Scope(self._pool, services)
+            self._scopes[pod.scope] = Scope(self._pool, services, self._door)
         return self._scopes[pod.scope]
 
     def new_address(self) -> str:

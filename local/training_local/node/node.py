@@ -31,7 +31,7 @@ from training_local.node.network import Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
 from training_local.node.podspec import Pod, Wire, parse_pod
-from training_local.node.ports import Change, NodeApi
+from training_local.node.ports import ApiDoor, Change, NodeApi
 from training_local.node.programs import converse
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
@@ -83,8 +83,9 @@ class NodeConfig:
 class Node:
     """A kubelet: turns the pods of an API server into processes of this machine."""
 
-    def __init__(self, api: NodeApi, config: NodeConfig) -> None:
-        self._api, self._config = api, config
+    def __init__(self, api: NodeApi, config: NodeConfig, door: ApiDoor | None = None) -> None:
+        """`door` is how pods reach the API server; without one they do not."""
+        self._api, self._config, self._door = api, config, door
         self._workers: dict[str, PodWorker] = {}
         self._placement = Placement(api, config.name, own_networks=config.mode == "netns")
         self._tasks: asyncio.TaskGroup | None = None
@@ -106,7 +107,7 @@ class Node:
         devices = gpus.offered(config.gpus, os.environ)
         amounts = machine.capacity(state, len(devices), own_limits())
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
-        self._network = Network(setup)
+        self._network = Network(setup, self._door)
         self._network.prepare()
         self._around = Surroundings(
             api=self._api,
@@ -124,6 +125,7 @@ class Node:
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_limits=config.log_limits,
+            door=self._door,
         )
         try:
             node = machine.node_object(config.name, amounts, config.labels)

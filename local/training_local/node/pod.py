@@ -285,6 +285,7 @@ class PodWorker:
 
     async def _clean_up(self) -> None:
         await self._around.network.leave(self.pod)
+        self._recipe.forget()
         self._around.gpus.free(self.pod.metadata.uid)
         for log in self.writers.values():
             await log.finish(LAST_WORDS_SECONDS)

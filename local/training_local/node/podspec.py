@@ -149,6 +149,7 @@ class PodSpec(_Struct, frozen=True):
     hostname: str = ""
     subdomain: str = ""
     service_account_name: str = ""
+    automount_service_account_token: bool | None = None
     termination_grace_period_seconds: int = 30
     active_deadline_seconds: int | None = None
     share_process_namespace: bool = False
@@ -212,6 +213,11 @@ class Pod(_Struct, frozen=True, dict=True):
     def hostname(self) -> str:
         """The host name of its containers: its name, cut to what a host name may be."""
         return self.spec.hostname or self.metadata.name[:63].rstrip("-.")
+
+    @property
+    def account(self) -> str:
+        """The name of its service account."""
+        return self.spec.service_account_name or "default"
 
     @property
     def scope(self) -> str:

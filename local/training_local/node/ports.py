@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -30,7 +31,7 @@ class NodeApi(Protocol):
         ...
 
     async def get(self, plural: str, namespace: str, name: str) -> Wire | None:
-        """Read a config map or secret; None if there is none."""
+        """Read an object; None if there is none."""
         ...
 
     async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
@@ -63,4 +64,29 @@ class NodeApi(Protocol):
 
     async def record(self, pod: Metadata, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """Record an event about a pod; an identical one counts up."""
+        ...
+
+
+class ApiDoor(Protocol):
+    """How pods reach the API server."""
+
+    @property
+    def authority(self) -> bytes:
+        """What a client must trust, as PEM."""
+        ...
+
+    async def open(self, listener: socket.socket) -> None:
+        """Answer whoever connects to a socket that listens."""
+        ...
+
+    async def close(self, listener: socket.socket) -> None:
+        """Let nobody in any more by this socket, and close it."""
+        ...
+
+    def issue(self, namespace: str, name: str, uid: str) -> str:
+        """Return a new token of a service account."""
+        ...
+
+    def revoke(self, token: str) -> None:
+        """Let a token open nothing any more."""
         ...

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_local.node import environment, gpus, host_ports, tools, unsupported, volumes
+from training_local.node.account import Account, api_variables
 from training_local.node.container import Arguments, as_given
 from training_local.node.environment import ConfigError, Facts, Key
 from training_local.node.hosts import Service
@@ -35,6 +36,7 @@ class Recipe:
         self._objects: dict[Key, Mapping[str, bytes]] = {}
         self._python: str | None = None
         self._devices: Mapping[str, Sequence[str]] = {}
+        self._account = Account(pod, around.api, around.door)
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
@@ -48,6 +50,12 @@ class Recipe:
         for key in volumes.referenced(self._pod):
             await self._fetch(key)
         self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._around.claims.path)
+        if problem := await self._account.prepare(self._folder / "account"):
+            self._announce("Warning", "FailedMount", problem)
+
+    def forget(self) -> None:
+        """Make what the pod knew useless: its token."""
+        self._account.forget()
 
     @property
     def _temporary(self) -> Path:
@@ -68,7 +76,8 @@ class Recipe:
         for key in environment.referenced(container):
             await self._fetch(key)
         search_path = await self._search_path()
-        base = tools.base_environment(search_path, self._temporary, self._pod.hostname, around.own_environment)
+        own = tools.base_environment(search_path, self._temporary, self._pod.hostname, around.own_environment)
+        base = {**own, **api_variables(around.network.scope(self._pod).api)}
         env = environment.build(container, self._facts(), base)
         spec = ContainerSpec(
             id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
@@ -76,7 +85,11 @@ class Recipe:
             argv=environment.command_line(container, around.entry_points, env),
             env=env,
             cwd=container.working_dir or str(around.working_directory),
-            mounts=[self._message_mount(container, attempt), *volumes.mounts(container, self.volumes, env)],
+            mounts=[
+                self._message_mount(container, attempt),
+                *volumes.mounts(container, self.volumes, env),
+                *self._account.mounts(container),
+            ],
             visible=[str(around.tools), str(self._temporary)],
         )
         arguments: Arguments = as_given

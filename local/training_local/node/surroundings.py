@@ -15,7 +15,7 @@ from training_local.node.limits import Limits
 from training_local.node.logs import LogLimits
 from training_local.node.network import Network
 from training_local.node.podspec import Pod
-from training_local.node.ports import NodeApi
+from training_local.node.ports import ApiDoor, NodeApi
 
 HOST_IP = "127.0.0.1"
 
@@ -39,6 +39,8 @@ class Surroundings:
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_limits: LogLimits
+    door: ApiDoor | None = None
+    """How pods reach the API server; None if they do not."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property

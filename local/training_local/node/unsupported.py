@@ -139,7 +139,6 @@ def _all(fields: str, check: Check) -> Mapping[str, Check]:
 
 
 _NO_IMAGE = "images are not pulled"
-_NO_ACCOUNT = "pods get no token for the API server"
 _NO_ROOT_POWERS = "processes have the rights of the user who runs the cluster"
 _ONE_MACHINE = "there is one machine only"
 _NO_PROFILES = "security profiles are not loaded"
@@ -161,8 +160,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         # On one machine every spread is even, and nothing is left to prefer.
         "topologySpreadConstraints": _works,
         "affinity": _part("Affinity"),
-        "automountServiceAccountToken": _none(_NO_ACCOUNT),
-        "serviceAccountName": _none(_NO_ACCOUNT, ["default"]),
+        **_all("automountServiceAccountToken serviceAccountName", _works),
         "serviceAccount": _works,  # the old name, which the API server keeps equal to the new one
         "containers": _each("Container", "container"),
         "initContainers": _each("Container", "container"),

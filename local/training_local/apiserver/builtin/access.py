@@ -1,15 +1,14 @@
-"""Roles and their bindings: defaults and validation. They are stored, not enforced."""
+"""Roles and their bindings: defaults and validation. `authorization` enforces them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from training_local.apiserver import names
+from training_local.apiserver.authorization import GROUP
 from training_local.apiserver.builtin.container_validation import each
 from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.errors import Cause, Json, invalid, not_supported, required
-
-GROUP = "rbac.authorization.k8s.io"
 
 
 def _role_causes(role: Json) -> Iterator[Cause]:

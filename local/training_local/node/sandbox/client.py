@@ -152,7 +152,14 @@ class Supervisor:
 
     async def open_socket(self, pod_id: str) -> socket.socket:
         """Open a TCP socket of a pod's network. Raises `SandboxError`."""
-        (descriptor,) = await self._open("socket", pod_id)
+        return await self._open_socket("socket", pod_id)
+
+    async def open_listener(self) -> socket.socket:
+        """Open a socket that listens where all pods reach it. Raises `SandboxError`."""
+        return await self._open_socket("listener", "")
+
+    async def _open_socket(self, what: str, pod_id: str) -> socket.socket:
+        (descriptor,) = await self._open(what, pod_id)
         opened = socket.socket(fileno=descriptor)
         opened.setblocking(False)
         return opened

@@ -11,12 +11,13 @@ from typing import NamedTuple, NoReturn
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
-from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, Mount, PodSpec, Setup
+from training_local.node.sandbox.messages import BACKLOG, ContainerSpec, ExecSpec, Mount, PodSpec, Setup
 from training_local.node.sandbox.netlink import Netlink
 from training_local.node.sandbox.view import View, build_root, mount_processes, mount_terminals, private_devices, tmpfs
 
 _BRIDGE = "pods"
 _CARD = "eth0"
+_HTTPS = 443
 _KINDS = {
     "net": syscalls.CLONE_NEWNET,
     "uts": syscalls.CLONE_NEWUTS,
@@ -104,6 +105,9 @@ class IsolatedPods:
         self._network.up(socket.if_nametoindex("lo"))
         self._network.add_bridge(_BRIDGE)
         self._bridge = socket.if_nametoindex(_BRIDGE)
+        self._gateway, prefix = setup.gateway
+        if self._gateway:
+            self._network.add_address(self._bridge, self._gateway, prefix)
 
     def _attempt(self, capability: str, step: Callable[[], None]) -> None:
         if capability in self.missing:
@@ -200,6 +204,10 @@ class IsolatedPods:
         with self._elsewhere():
             syscalls.setns(self._pods[pod_id].namespaces["mnt"], syscalls.CLONE_NEWNS)
             return os.openpty()
+
+    def open_listener(self) -> int:
+        """Open a socket that listens at the gateway, where only the pods here can reach it."""
+        return socket.create_server((self._gateway, _HTTPS), backlog=BACKLOG).detach()
 
     def open_socket(self, pod_id: str) -> int:
         """Open a TCP socket of the pod's network."""

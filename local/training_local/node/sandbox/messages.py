@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 _BLOCK = 65536
 _MOST_DESCRIPTORS = 16
 
+BACKLOG = 512
+"""How many connections may wait at once for the API server: all ranks of a large job start together."""
+
 Message = Mapping[str, Any]
 
 
@@ -28,6 +31,8 @@ class Setup(NamedTuple):
     """Files to show instead of the machine's resolver configuration: (source, target)."""
     cluster: str = ""
     """Id of the cluster, by which its processes are found again after it has been killed."""
+    gateway: tuple[str, int] = ("", 0)
+    """Address in the pods' network at which the node can be reached, and length of its network part; none if empty."""
 
 
 class PodSpec(NamedTuple):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
 from training_local.node.sandbox.marks import CLUSTER, CONTAINER, marked
-from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, PodSpec, Setup
+from training_local.node.sandbox.messages import BACKLOG, ContainerSpec, ExecSpec, PodSpec, Setup
 
 
 class SharedPods:
@@ -43,6 +43,10 @@ class SharedPods:
     def open_terminal(self, pod_id: str) -> Sequence[int]:
         """Open a terminal: both of its ends."""
         return os.openpty()
+
+    def open_listener(self) -> int:
+        """Open a socket that listens on a free port of the loopback interface."""
+        return socket.create_server(("127.0.0.1", 0), backlog=BACKLOG).detach()
 
     def open_socket(self, pod_id: str) -> int:
         """Open a TCP socket."""

@@ -43,6 +43,9 @@ class Pods(Protocol):
     def open_terminal(self, pod_id: str) -> Sequence[int]:
         """Open a terminal for programs of a pod: both of its ends."""
 
+    def open_listener(self) -> int:
+        """Open a socket that listens where all pods reach it."""
+
     def open_socket(self, pod_id: str) -> int:
         """Open a TCP socket of a pod's network."""
 
@@ -142,11 +145,16 @@ class Supervisor:
 
     def _do_open(self, id: str, pod: str, what: str) -> None:
         try:
-            ends = self._pods.open_terminal(pod) if what == "terminal" else (self._pods.open_socket(pod),)
+            ends = self._open(pod, what)
         except (OSError, KeyError) as error:
             self._channel.send("unopened", id=id, error=str(error))
         else:
             self._channel.hand_over(ends, "opened", id=id, count=len(ends))
+
+    def _open(self, pod: str, what: str) -> Sequence[int]:
+        if what == "terminal":
+            return self._pods.open_terminal(pod)
+        return (self._pods.open_listener() if what == "listener" else self._pods.open_socket(pod),)
 
     def _do_signal(self, id: str, number: int) -> None:
         for pid, child in self._running.items():

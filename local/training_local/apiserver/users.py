@@ -1,0 +1,79 @@
+"""Who sends a request: the owner of the cluster, or the service account of a pod, known by their tokens."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from training_local.apiserver.errors import unauthorized
+
+AUTHENTICATED: Final = "system:authenticated"
+MASTERS: Final = "system:masters"
+_PREFIX: Final = "Bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Name and groups, as roles are bound to them."""
+
+    name: str
+    groups: tuple[str, ...]
+
+
+OWNER: Final = User("local", (MASTERS, AUTHENTICATED))
+"""Whoever has started the cluster; may do everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """An object ServiceAccount; another one of the same name has another uid."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def user(self) -> User:
+        """The user that its pods are (Kubernetes: "Service account users and groups")."""
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{self.namespace}", AUTHENTICATED)
+        return User(f"system:serviceaccount:{self.namespace}:{self.name}", groups)
+
+
+class Tokens:
+    """The valid tokens, in memory only, each known by its digest: how long a comparison takes tells nothing."""
+
+    def __init__(self, owner: str, exists: Callable[[ServiceAccount], bool]) -> None:
+        """`owner` is the owner's token; `exists` tells whether a service account is still there."""
+        self.owner = owner
+        self._owner = _digest(owner)
+        self._exists = exists
+        self._accounts: dict[bytes, ServiceAccount] = {}
+
+    def issue(self, account: ServiceAccount) -> str:
+        """Return a new token of a service account."""
+        token = secrets.token_urlsafe(32)
+        self._accounts[_digest(token)] = account
+        return token
+
+    def revoke(self, token: str) -> None:
+        """Let a service account's token open nothing any more."""
+        self._accounts.pop(_digest(token), None)
+
+    def user(self, authorization: str) -> User:
+        """Return whom the header `Authorization` proves; raises a 401."""
+        if not authorization.startswith(_PREFIX):
+            raise unauthorized()
+        digest = _digest(authorization.removeprefix(_PREFIX))
+        if digest == self._owner:
+            return OWNER
+        account = self._accounts.get(digest)
+        if account is None or not self._exists(account):
+            raise unauthorized()
+        return account.user
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode(errors="surrogateescape")).digest()
