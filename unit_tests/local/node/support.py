@@ -215,7 +215,7 @@ FAST = Backoff(first=0.01, most=0.02)
 @asynccontextmanager
 async def cluster_in(state: Path, mode: str, api: Api | None = None, **config: Any) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as stack:
-        used = api or await stack.enter_async_context(Api().serving())
+        used = api if api is not None else await stack.enter_async_context(Api().serving())
         config = {"backoff": FAST, "working_directory": Path("/"), **config}
         node = Node(TransportApi(used.transport, "local"), NodeConfig(state=state, mode=mode, **config))
         running = asyncio.create_task(node.run())
