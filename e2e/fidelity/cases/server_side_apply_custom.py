@@ -96,6 +96,7 @@ async def wrong_status(api: Player) -> None:
     await api.patch(f"{jobs}/a/status", {"status": {"replicas": "many"}}, MERGE)
     await api.patch(f"{jobs}/a/status", {"status": {"keyed": [{"status": "True"}], "replicaStatuses": []}}, MERGE)
     await apply(api, f"{jobs}/a/status", job_status(replicaStatuses={"Worker": {"active": None}}))
+    await apply(api, f"{jobs}/a/status", {**job_status(), "status": None})
 
 
 async def status_by_other_writes(api: Player) -> None:
