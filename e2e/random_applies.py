@@ -29,6 +29,8 @@ from training_local.apiserver.server import ApiServer
 from training_local.apiserver.types import BUILTIN
 
 STEPS = 12
+_FIRST_VERSION = 100_000
+"""No number of a port can be taken for a version."""
 MANAGERS = ("one", "two", "kubectl")
 Sort = tuple[str, Callable[[Random], Json]]
 
@@ -131,6 +133,7 @@ async def embedded() -> AsyncIterator[Path]:
     """The kubeconfig of an embedded server."""
     identity = server_identity(["127.0.0.1", "localhost"])
     server = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode())
+    server.state.storage.version = _FIRST_VERSION
     with TemporaryDirectory() as folder:
         async with server.running(), serving(server, identity, "token") as url:
             kubeconfig = Path(folder) / "kubeconfig"

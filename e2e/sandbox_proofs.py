@@ -115,7 +115,12 @@ async def _pod_start(cluster: Cluster, name: str, job: str) -> float:
 
 def _distribution(seconds: list[float]) -> str:
     ordered = sorted(seconds)
-    parts = {"median": ordered[len(ordered) // 2], "p95": ordered[int(len(ordered) * 0.95)], "most": ordered[-1]}
+    parts = {
+        "least": ordered[0],
+        "median": ordered[len(ordered) // 2],
+        "p95": ordered[int(len(ordered) * 0.95)],
+        "most": ordered[-1],
+    }
     return " ".join(f"{name} {value * 1000:.1f} ms" for name, value in parts.items())
 
 

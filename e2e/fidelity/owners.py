@@ -8,7 +8,6 @@ from e2e.fidelity.kinds import define, resource
 from e2e.fidelity.player import Answer, Json, Player
 
 APPLY = "application/apply-patch+yaml"
-STATUS = {"subresources": {"status": {}}}
 
 
 async def apply(api: Player, path: str, config: Any, manager: str = "one", **query: str) -> Answer:

@@ -32,8 +32,8 @@ REFILL_SECONDS: Final = 300.0
 """After a burst, one event per this time, for each object and reason."""
 REMEMBERED: Final = 4096
 """Objects and messages whose past is kept."""
-WAITING: Final = 1000
-"""Events that wait to be sent; further ones are dropped."""
+WAITING: Final = 10_000
+"""Events that wait to be sent, some 10 MB of them at most; further ones are dropped."""
 FLOW: Final = "events"
 
 T = TypeVar("T")

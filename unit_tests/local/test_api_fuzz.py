@@ -21,3 +21,18 @@ from training_operator.kube.transport import Request
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_request_is_answered(sent: list[Request]) -> None:
     asyncio.run(play_in_memory(sent))
+
+
+NOBODY_ACCEPTS = "text/html"
+MAP = "/api/v1/namespaces/default/configmaps/a"
+FOUND = [
+    (Request("PATCH", MAP, body=b'{"data":{"a":"\xff"}}', content_type="application/merge-patch+json"), "400"),
+    (Request("PATCH", MAP, body=b'{"data":' * 20_000, content_type="application/merge-patch+json"), "400"),
+    (Request("PUT", MAP, body=b'{"metadata":{"name":"a"}}', accept=NOBODY_ACCEPTS), "406"),
+    (Request("DELETE", MAP, accept=NOBODY_ACCEPTS), "406"),
+]
+
+
+@pytest.mark.parametrize(("request_", "code"), FOUND)
+async def test_what_big_runs_have_found(request_: Request, code: str) -> None:
+    assert await play_in_memory([request_]) == {code: 1}

@@ -317,7 +317,7 @@ async def json_patch_of_managed_fields(api: Player) -> None:
     await show_owners(api, "configmaps/a")
 
 
-async def replaced_without_an_account(api: Player) -> None:
+async def secrets(api: Player) -> None:
     await apply(api, "leases/a", {}, "one")
     text = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"a": "b"}, "type": "Opaque"}
     await apply(api, "secrets/a", text)
@@ -336,7 +336,7 @@ async def takes_over_from_client_side_apply(api: Player) -> None:
     await apply(api, "configmaps/a", config_map({"x": "6", "y": "8"}), "kubectl")
 
 
-async def namespaces_and_nodes(api: Player) -> None:
+async def namespaces(api: Player) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": api.namespace, "labels": {"team": "a"}}}
     await apply(api, f"/api/v1/namespaces/{api.namespace}", space)
     await apply(api, f"/api/v1/namespaces/{api.namespace}", {**space, "metadata": {"name": api.namespace}})

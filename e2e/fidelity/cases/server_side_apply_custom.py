@@ -94,8 +94,11 @@ async def wrong_status(api: Player) -> None:
     jobs = await define_jobs(api)
     await api.post(jobs, job(), fieldManager="creator")
     await api.patch(f"{jobs}/a/status", {"status": {"replicas": "many"}}, MERGE)
-    await api.patch(f"{jobs}/a/status", {"status": {"keyed": [{"status": "True"}], "replicaStatuses": []}}, MERGE)
+    await api.patch(f"{jobs}/a/status", {"status": {"keyed": [{"status": "True"}]}}, MERGE)
+    await api.patch(f"{jobs}/a/status", {"status": {"replicaStatuses": []}}, MERGE)
     await apply(api, f"{jobs}/a/status", job_status(replicaStatuses={"Worker": {"active": None}}))
+    await api.patch(f"{jobs}/a/status", {"status": {"replicas": 1}}, MERGE)
+    await apply(api, f"{jobs}/a/status", {**job_status(), "status": None}, force="true")
 
 
 async def status_by_other_writes(api: Player) -> None:

@@ -99,7 +99,7 @@ class CustomRules:
 
 def _within_status(cause: Cause) -> Cause:
     """Return a cause in the words for requests to the status, which is all that the schema is applied to."""
-    inner = cause.field.removeprefix("status.")
+    inner = cause.field.removeprefix("status").removeprefix(".")
     return replace(cause, message=cause.message.replace(f": {cause.field} in body", f": {inner} in body"))
 
 

@@ -45,7 +45,7 @@ def apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceT
 def _read(patch: bytes, expected: type, go_type: str) -> Any:
     try:
         value = msgspec.json.decode(patch)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"error decoding patch: {error}") from None
     if not isinstance(value, expected):
         names: Mapping[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}

@@ -31,6 +31,7 @@ class Placement:
         """Pods whose assignment has been written."""
         self._told: dict[str, str] = {}
         self._machine: Machine | None = None
+        self._node_seen = asyncio.Event()
         self._claims: set[tuple[str, str]] = set()
         self._stale = asyncio.Event()
 
@@ -62,6 +63,7 @@ class Placement:
             bool(spec.get("unschedulable")),
             self._own_networks,
         )
+        self._node_seen.set()
         if (new := None if gone else machine) != self._machine:
             self._machine = new
             self._stale.set()
@@ -77,6 +79,7 @@ class Placement:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        await self._node_seen.wait()  # pods may be heard of first
         while True:
             await self._stale.wait()
             await asyncio.sleep(0)  # what changes in one turn of the loop is decided at once

@@ -165,7 +165,8 @@ def render(pod: Pod, view: PodView, now: datetime) -> dict[str, Any]:
         "podIPs": [{"ip": view.address}] if view.address else None,
         "conditions": _conditions(pod, view, current, now),
         "initContainerStatuses": [statuses[c.name] for c in pod.spec.init_containers] or None,
-        "containerStatuses": [statuses[c.name] for c in pod.spec.containers],
+        # Sorted, as a kubelet shows them.
+        "containerStatuses": [statuses[name] for name in sorted(c.name for c in pod.spec.containers)],
     }
 
 

@@ -20,16 +20,16 @@ def interpreter(path: Path) -> Path:
     Links are not resolved: a virtual environment's Python knows its packages by its own place.
     """
     if not path.is_absolute():
-        raise ValueError(f"{path} is not an absolute path")
+        raise ValueError(f"{path}: is not an absolute path")
     if path.is_dir():
         found = next((path / "bin" / name for name in ("python", "python3") if (path / "bin" / name).exists()), None)
         if found is None:
-            raise ValueError(f"{path} is no virtual environment: it has no bin/python")
+            raise ValueError(f"{path}: the folder is no virtual environment: it has no bin/python")
         path = found
     if not path.exists():
-        raise ValueError(f"{path} does not exist")
+        raise ValueError(f"{path}: there is no such file")
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise ValueError(f"{path} is not executable")
+        raise ValueError(f"{path}: is not executable")
     return path
 
 

@@ -218,7 +218,7 @@ async def cluster_in(
     state: Path, mode: str, api: Api | None = None, door: ApiDoor | None = None, **config: Any
 ) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as stack:
-        used = api or await stack.enter_async_context(Api().serving())
+        used = api if api is not None else await stack.enter_async_context(Api().serving())
         config = {"backoff": FAST, "working_directory": Path("/"), **config}
         node = Node(TransportApi(used.transport, "local"), NodeConfig(state=state, mode=mode, **config), door)
         running = asyncio.create_task(node.run())

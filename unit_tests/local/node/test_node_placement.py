@@ -75,6 +75,20 @@ async def test_a_refusal_is_told_once(with_gpus: Cluster) -> None:
     assert [(event["involvedObject"]["name"], event["count"]) for event in told] == [("large", 1)]
 
 
+async def test_without_its_node_object_nothing_is_placed(with_gpus: Cluster) -> None:
+    api = with_gpus.api
+    await with_gpus.run("first", "true")
+    node = await api.request("GET", NODE)
+    await api.request("DELETE", NODE)
+    await api.create("pods", pod("lost", "true"))
+    said = "no nodes available to schedule pods"
+    await api.until(lambda: ("lost", "Warning", "FailedScheduling", said) in api.events)
+    for field in ("resourceVersion", "uid"):
+        node["metadata"].pop(field)
+    await api.request("POST", "/api/v1/nodes", node)
+    await api.ended("lost")
+
+
 async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:
     api = with_gpus.api
     await api.create("pods", pod("other", *SHOW, container=wanting(1)))

@@ -44,9 +44,9 @@ _NOT_NEGATIVE = "must be greater than or equal to 0"
 _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
 
 
-def each(path: str, text: Any, check: Callable[[Any], list[str]]) -> Iterator[Cause]:
+def each(path: str, text: Any, check: Callable[[Any], list[str]]) -> list[Cause]:
     """Turn the complaints of a check into causes."""
-    return (invalid(path, text, said) for said in check(text))
+    return [invalid(path, text, said) for said in check(text)]
 
 
 def containers(listed: Sequence[Json] | None, volumes: Collection[str], path: str) -> Iterator[Cause]:
@@ -288,7 +288,7 @@ def _handler(handler: Json, path: str) -> Iterator[Cause]:
         yield not_supported(f"{path}.httpGet.scheme", first["scheme"], ("HTTP", "HTTPS"))
 
 
-def number_or_name(port: int | str, path: str) -> Iterator[Cause]:
+def number_or_name(port: int | str, path: str) -> list[Cause]:
     """Check a port given by number or by name."""
     return each(path, port, port_number if isinstance(port, int) else port_name)
 

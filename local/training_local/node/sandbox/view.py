@@ -85,10 +85,12 @@ def _show_entries(source: str, target: str) -> None:
 
 
 def _make_point(place: str, directory: bool) -> None:
-    if directory:
-        os.mkdir(place)
-    else:
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    """Make what something is mounted on; containers of one scope share a root, and may make the same at a time."""
+    with suppress(FileExistsError):
+        if directory:
+            os.mkdir(place)
+        else:
+            os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
 
 
 class View:

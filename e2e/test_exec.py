@@ -1,0 +1,156 @@
+"""Clients of people execute programs in containers of the local cluster: `make e2e PROVIDER=local`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.fidelity.sessions import kubectls
+from e2e.harness.local_up import LocalUp, local_up
+from kubernetes import client, config
+from kubernetes.stream import stream
+from kubernetes_asyncio import client as asyncio_client
+from kubernetes_asyncio import config as asyncio_config
+from kubernetes_asyncio.stream import WsApiClient
+
+KUBECTLS = kubectls()
+OLD = {version: program for version, program in KUBECTLS.items() if version == "28"}
+NEW = {version: program for version, program in KUBECTLS.items() if version not in OLD}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "box"},
+    "spec": {
+        "containers": [
+            {
+                "name": "main",
+                "image": "none",
+                "command": ["sleep", "3600"],
+                "env": [{"name": "GREETING", "value": "hello"}],
+                "volumeMounts": [{"name": "work", "mountPath": "/data"}],
+            }
+        ],
+        "volumes": [{"name": "work", "emptyDir": {}}],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def cluster_up(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
+    if pytestconfig.getoption("--provider") != "local":
+        pytest.skip("pods must run: this is about --provider local")
+    with local_up(tmp_path_factory.mktemp("exec")) as cluster:
+        program = next(iter(KUBECTLS.values()))
+        for command, said in (
+            (["apply", "-f", "-"], json.dumps(POD)),
+            (["wait", "--for=condition=Ready", "pod/box"], ""),
+        ):
+            run(program, cluster, *command, stdin=said.encode(), check=True)
+        yield cluster
+
+
+def run(
+    program: Path, cluster: LocalUp, *arguments: str, stdin: bytes = b"", check: bool = False
+) -> subprocess.CompletedProcess[bytes]:
+    command: list[str | Path] = [program, f"--kubeconfig={cluster.kubeconfig}", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=check)
+
+
+@pytest.mark.parametrize("version", NEW)
+def test_kubectl(cluster_up: LocalUp, tmp_path: Path, version: str) -> None:
+    program = NEW[version]
+    done = run(program, cluster_up, "exec", "box", "--", "sh", "-c", "echo $GREETING $HOSTNAME; echo oops >&2; exit 3")
+    assert (done.returncode, done.stdout) == (3, b"hello box\n")
+    assert done.stderr == b"oops\ncommand terminated with exit code 3\n"
+    data = os.urandom(10 << 20)
+    echoed = run(program, cluster_up, "exec", "-i", "box", "--", "cat", stdin=data)
+    assert (echoed.returncode, echoed.stdout == data) == (0, True)
+    missing = run(program, cluster_up, "exec", "box", "--", "nosuch")
+    assert (missing.returncode, b'exec: "nosuch": executable file not found in $PATH' in missing.stderr) == (1, True)
+    unknown = run(program, cluster_up, "exec", "box", "-c", "other", "--", "true")
+    assert (unknown.returncode, b"container other is not valid for pod box" in unknown.stderr) == (1, True)
+    file = tmp_path / "file"
+    file.write_bytes(data)
+    run(program, cluster_up, "cp", str(file), f"box:/data/{version}", check=True)
+    run(program, cluster_up, "cp", f"box:/data/{version}", str(tmp_path / "back"), check=True)
+    assert (tmp_path / "back").read_bytes() == data
+
+
+@pytest.mark.parametrize("version", NEW)
+def test_kubectl_in_a_terminal(cluster_up: LocalUp, version: str) -> None:
+    ours, theirs = pty.openpty()
+    command: list[str | Path] = [
+        NEW[version],
+        f"--kubeconfig={cluster_up.kubeconfig}",
+        "exec",
+        "-it",
+        "box",
+        "--",
+        "sh",
+    ]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+        os.close(theirs)
+        try:
+            os.write(ours, b"PS1='rea''dy>'\n")
+            until(ours, b"ready>")
+            os.write(ours, b"tty\n")
+            until(ours, b"/dev/pts/0\r\nready>")
+            os.write(ours, b"cat\nping\n")
+            until(ours, b"ping\r\n", times=2)  # the terminal's echo, and what cat prints
+            os.write(ours, b"\x03")
+            until(ours, b"ready>")
+            os.write(ours, b"echo code $?; exit 7\n")
+            until(ours, b"code 130")
+            assert process.wait(timeout=20) == 7
+        finally:
+            process.kill()
+    os.close(ours)
+
+
+def until(terminal: int, text: bytes, times: int = 1) -> None:
+    seen = b""
+    while seen.count(text) < times:
+        ready, _, _ = select.select([terminal], [], [], 20)
+        assert ready, seen
+        seen += os.read(terminal, 4096)
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_an_old_kubectl_is_told_what_would_work(cluster_up: LocalUp, version: str) -> None:
+    done = run(OLD[version], cluster_up, "exec", "box", "--", "true")
+    assert done.returncode == 1
+    assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.31 or newer" in done.stderr
+
+
+def test_the_official_client(cluster_up: LocalUp) -> None:
+    configuration = client.Configuration()
+    load: Any = config.load_kube_config  # has no annotations
+    load(str(cluster_up.kubeconfig), client_configuration=configuration)
+    with client.ApiClient(configuration) as connection:
+        api = client.CoreV1Api(connection)
+        wanted = {"stdout": True, "stderr": True, "tty": False}
+        execute: Any = api.connect_get_namespaced_pod_exec  # its annotations say string for lists and flags
+        command = ["sh", "-c", "echo $GREETING; echo oops >&2"]
+        said = stream(execute, "box", "default", command=command, stdin=False, **wanted)
+        assert sorted(said.splitlines()) == ["hello", "oops"]
+        command, wanted["_preload_content"] = ["sh", "-c", "read line; echo got $line; exit 5"], False
+        talk = stream(api.connect_post_namespaced_pod_exec, "box", "default", command=command, stdin=True, **wanted)
+        talk.write_stdin("it\n")
+        talk.run_forever(timeout=20)
+        assert (talk.read_stdout(), talk.returncode) == ("got it\n", 5)
+
+
+async def test_the_client_for_asyncio(cluster_up: LocalUp) -> None:
+    configuration = asyncio_client.Configuration()
+    await asyncio_config.load_kube_config(str(cluster_up.kubeconfig), client_configuration=configuration)
+    async with WsApiClient(configuration) as connection:
+        execute: Any = asyncio_client.CoreV1Api(connection).connect_get_namespaced_pod_exec
+        wanted = {"stdin": False, "stdout": True, "stderr": True, "tty": False}
+        assert await execute("box", "default", command=["hostname"], **wanted) == "box\n"
