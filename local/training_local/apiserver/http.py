@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -18,7 +18,7 @@ from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
-from training_local.apiserver.users import Tokens
+from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
 from training_local.apiserver.websocket import execute
 from training_operator.kube.transport import JSON, Request, Response
@@ -36,16 +36,16 @@ _SILENT = logging.Logger("nothing", logging.CRITICAL + 1)
 class HttpsFront:
     """Turns HTTP requests into the server's own, and its answers into HTTP."""
 
-    def __init__(self, server: ApiServer, tokens: Tokens) -> None:
+    def __init__(self, server: ApiServer, authenticate: Callable[[str], User]) -> None:
         self._server = server
-        self._tokens = tokens
+        self._authenticate = authenticate
         self._open: set[Live] = set()
         self._executing: set[asyncio.Task[object]] = set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a watch or log lasts until one side ends it."""
         try:
-            user = self._tokens.user(http.headers.get("Authorization", ""))
+            user = self._authenticate(http.headers.get("Authorization", ""))
             if "Upgrade" in http.headers:
                 command = http.query.getall("command", [])
                 if request := self._server.execution(http.path, dict(http.query), command, user):
@@ -126,7 +126,7 @@ async def serving(
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the API server listens on loopback addresses only, not on {host}")
     known = Tokens(tokens, server.has) if isinstance(tokens, str) else tokens
-    async with answering(server, known) as runner:
+    async with answering(server, known.user) as runner:
         site = web.TCPSite(runner, host, port, ssl_context=tls(identity))
         await site.start()
         bound = runner.addresses[0][1]
@@ -134,9 +134,12 @@ async def serving(
 
 
 @asynccontextmanager
-async def answering(server: ApiServer, tokens: Tokens) -> AsyncIterator[web.ServerRunner]:
-    """Yield what answers whoever connects to its sites; the end of the context ends their connections."""
-    front = HttpsFront(server, tokens)
+async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[web.ServerRunner]:
+    """Yield what answers whoever connects to its sites; the end of the context ends their connections.
+
+    `authenticate` tells whom a header `Authorization` proves, or raises a 401.
+    """
+    front = HttpsFront(server, authenticate)
     # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.
     runner = web.ServerRunner(
         web.Server(

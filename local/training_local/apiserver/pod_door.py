@@ -44,6 +44,9 @@ class PodDoor:
 
 @asynccontextmanager
 async def pod_door(server: ApiServer, identity: ServerIdentity, tokens: Tokens) -> AsyncIterator[PodDoor]:
-    """Yield a door through which pods can come until the end of the context."""
-    async with answering(server, tokens) as runner:
+    """Yield a door through which pods can come until the end of the context.
+
+    The owner's token does not open it: a pod can read copies of the kubeconfig.
+    """
+    async with answering(server, tokens.account) as runner:
         yield PodDoor(runner, identity, tokens)

@@ -64,15 +64,20 @@ class Tokens:
 
     def user(self, authorization: str) -> User:
         """Return whom the header `Authorization` proves; raises a 401."""
-        if not authorization.startswith(_PREFIX):
-            raise unauthorized()
-        digest = _digest(authorization.removeprefix(_PREFIX))
-        if digest == self._owner:
-            return OWNER
-        account = self._accounts.get(digest)
+        return OWNER if _presented(authorization) == self._owner else self.account(authorization)
+
+    def account(self, authorization: str) -> User:
+        """Return which service account the header `Authorization` proves; raises a 401."""
+        account = self._accounts.get(_presented(authorization))
         if account is None or not self._exists(account):
             raise unauthorized()
         return account.user
+
+
+def _presented(authorization: str) -> bytes:
+    if not authorization.startswith(_PREFIX):
+        raise unauthorized()
+    return _digest(authorization.removeprefix(_PREFIX))
 
 
 def _digest(token: str) -> bytes:

@@ -80,7 +80,7 @@ async def reachable(state: Path, mode: str) -> AsyncIterator[Reachable]:
     identity = server_identity(["127.0.0.1", API_ADDRESS, *API_NAMES])
     async with Api().serving() as api:
         tokens = Tokens(OWNER, api.server.has)
-        async with answering(api.server, tokens) as runner:
+        async with answering(api.server, tokens.account) as runner:
             door = RecordingDoor(runner, identity, tokens)
             async with cluster_in(state, mode, api, door) as made:
                 api.server.attach_node(made.node)
@@ -136,7 +136,7 @@ async def test_a_pod_has_the_rights_of_its_service_account(cluster: Reachable) -
 
 
 async def test_without_its_token_a_pod_can_do_nothing(cluster: Reachable) -> None:
-    for index, token in enumerate(("", "guessed", "the-owner")):
+    for index, token in enumerate(("", "guessed", OWNER)):
         assert (await cluster.ask(f"stranger-{index}", "/version", token))[0] == 401
 
 
