@@ -229,11 +229,26 @@ def test_rights_come_and_go_with_stored_roles() -> None:
     assert server.ask("GET", PODS)["code"] == 403
 
 
-def test_a_path_that_leads_nowhere_is_refused_like_any_other() -> None:
-    assert Server().ask("GET", "/apis/nosuch.io/v1/things")["message"] == (
-        'things.nosuch.io is forbidden: User "system:serviceaccount:red:trainer" cannot list resource "things" '
-        'in API group "nosuch.io" at the cluster scope'
-    )
+AT_THE_REAL_SERVER = [
+    ("/api/v1/namespaces/red/secrets", "secrets", 'list resource "secrets" in API group "" in the namespace "red"'),
+    (f"{PODS}/a", 'pods "a"', 'get resource "pods" in API group "" in the namespace "red"'),
+    ("/api/v1/namespaces/red", 'namespaces "red"', 'get resource "namespaces" in API group "" in the namespace "red"'),
+    ("/apis/apps/v1/jobs", "jobs.apps", 'list resource "jobs" in API group "apps" at the cluster scope'),
+    ("/apis/no.io/v1/things", "things.no.io", 'list resource "things" in API group "no.io" at the cluster scope'),
+    ("/metrics", "", 'get path "/metrics"'),
+]
+
+
+@pytest.mark.parametrize(("path", "what", "cannot"), AT_THE_REAL_SERVER)
+def test_refusals_are_those_of_kube_apiserver_1_34(path: str, what: str, cannot: str) -> None:
+    """Also of a path that leads nowhere: only who may look learns that."""
+    refusal = Server().ask("GET", path)
+    is_forbidden = f"{what} is forbidden" if what else "forbidden"
+    assert refusal["message"] == f'{is_forbidden}: User "system:serviceaccount:red:trainer" cannot {cannot}'
+    name = what.partition('"')[2].strip('"')
+    kind, _, group = what.partition(" ")[0].partition(".")
+    expected = {"name": name, "group": group, "kind": kind}
+    assert refusal["details"] == {key: value for key, value in expected.items() if value}
 
 
 def test_reviews_tell_a_service_account_the_truth() -> None:
