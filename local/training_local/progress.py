@@ -73,8 +73,11 @@ class Replica:
 
     @property
     def short_name(self) -> str:
-        """Replica type and index, as in `worker-0`; the pod's name where it has none."""
-        return f"{self.replica_type}-{self.index}" if self.replica_type else self.pod
+        """Replica type and index, as in `worker-0`, or the type alone as in `launcher`; else the pod's name."""
+        numbered = f"{self.replica_type}-{self.index}"
+        if not self.replica_type:
+            return self.pod
+        return self.replica_type if self.pod.endswith(f"-{self.replica_type}") else numbered
 
     @property
     def stands(self) -> str:

@@ -378,3 +378,10 @@ def test_the_usage_of_a_pod_is_that_of_its_containers() -> None:
 def test_neighbours_have_different_colours() -> None:
     colours = [colour_of(Replica("p", "worker", n, "Running")) for n in range(len(REPLICA_COLOURS))]
     assert len(set(colours)) == len(colours)
+
+
+def test_a_launcher_has_no_number() -> None:
+    labels = {"training.kubeflow.org/replica-type": "launcher"}
+    launcher = pod("launcher-0") | {"metadata": {"name": "sim-launcher", "uid": "u", "labels": labels}}
+    (replica,) = progress(launcher).replicas
+    assert replica.short_name == "launcher"
