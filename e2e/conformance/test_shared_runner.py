@@ -19,7 +19,7 @@ def test_the_shared_runner_finds_only_meant_differences(cluster: Cluster, tmp_pa
     if not RUNNER.is_file():
         pytest.skip("../shared/conformance/conform.py is not beside this project")
     if cluster.provider != "bare":
-        pytest.skip("one case after the other takes minutes; once, on the real API server, is enough")
+        pytest.skip("once, on the real API server, is enough")
     kubeconfig = f"--kubeconfig={cluster.kubeconfig}"
     suite = [
         sys.executable,
@@ -27,7 +27,7 @@ def test_the_shared_runner_finds_only_meant_differences(cluster: Cluster, tmp_pa
         "compare",
         kubeconfig,
         f"--deviations={HERE / 'deviations.yaml'}",
-        "--only=pt-*",
+        "--only=pt-s*",
     ]
     operator = [str(PROGRAM), "run", kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"]
     done = subprocess.run(
