@@ -79,15 +79,16 @@ class Recipe:
         own = tools.base_environment(search_path, self._temporary, self._pod.hostname, around.own_environment)
         base = {**own, **api_variables(around.network.scope(self._pod).api)}
         env = environment.build(container, self._facts(), base)
+        shown = volumes.mounts(container, self.volumes, env)
         spec = ContainerSpec(
             id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
             pod=self._pod.metadata.uid,
             argv=environment.command_line(container, around.entry_points, env),
             env=env,
-            cwd=container.working_dir or str(around.working_directory),
+            cwd=container.working_dir or self._own_folder(shown),
             mounts=[
                 self._message_mount(container, attempt),
-                *volumes.mounts(container, self.volumes, env),
+                *shown,
                 *self._account.mounts(container),
             ],
             visible=[str(around.tools), str(self._temporary)],
@@ -96,6 +97,12 @@ class Recipe:
         if around.mode == "host":
             spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
         return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
+
+    def _own_folder(self, mounts: Sequence[Mount]) -> str:
+        """Where a container without `workingDir` runs: the cluster's folder, or `/` if a volume covers that."""
+        folder = self._around.working_directory
+        covered = any(folder.is_relative_to(mount.target) for mount in mounts)
+        return "/" if covered and self._around.mode != "host" else str(folder)
 
     def _gpu_variables(self, container: Container, env: Mapping[str, str]) -> Mapping[str, str]:
         """What hides the GPUs of others; nothing where the machine has none."""

@@ -216,6 +216,17 @@ async def test_a_host_path_is_bound_where_the_pod_wants_it(cluster: Cluster, tmp
     assert not exists("/workspace")
 
 
+async def test_a_volume_over_the_cluster_s_folder_leaves_the_root_to_run_in(sandboxed: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    made = [{"name": "data", "emptyDir": {}}]
+    container = mounted({"name": "data", "mountPath": str(tmp_path / "home")})
+    async with cluster_in(tmp_path / "other", "netns", working_directory=tmp_path / "home" / "project") as cluster:
+        await cluster.run("covered", "pwd", container=container, volumes=made)
+        await cluster.run("open", "pwd")
+        assert await cluster.log("covered") == "/\n"
+        assert await cluster.log("open") == f"{tmp_path}/home/project\n"
+
+
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
