@@ -13,7 +13,7 @@ import structlog
 from training_controllers.ports import ApiError, NotFound
 from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
-from training_operator.kube.errors import Gone, Invalid
+from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.resources import Cacheable, Resource
 
 R = TypeVar("R", bound=Cacheable)
@@ -45,7 +45,8 @@ class Reflector(Generic[R]):
     """Keeps a store equal to what the server has: first everything, then each change, for ever.
 
     Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
-    decoded is logged, counted and skipped; what was known of it stays.
+    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource
+    that may not be seen is as good as absent.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Reflector(Generic[R]):
         selector: str = "",
         keep: Callable[[R], bool] = lambda record: True,
         undecodable: Callable[[], None] = lambda: None,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -68,6 +70,8 @@ class Reflector(Generic[R]):
         self._selector = selector
         self._keep = keep
         self._undecodable = undecodable
+        self._absence = (NotFound, Forbidden) if optional else (NotFound,)
+        self._absent = False
         self._streaming = True
         self._resume = False
         self._complaint = ""
@@ -87,6 +91,11 @@ class Reflector(Generic[R]):
     def complaint(self) -> str:
         """Why the resource cannot be followed at the moment; empty if it can."""
         return self._complaint
+
+    @property
+    def absent(self) -> bool:
+        """Whether the server does not have the resource, as far as is known."""
+        return self._absent
 
     @property
     def progress(self) -> float:
@@ -109,9 +118,9 @@ class Reflector(Generic[R]):
                 continue
             except Gone:
                 self._resume = False
-            except NotFound as error:
+            except self._absence as error:
                 self._resume = False
-                await self._absent(error)
+                await self._do_without(error)
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 self._resume = self._resume and not isinstance(error, Invalid)
@@ -224,10 +233,12 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _absent(self, error: NotFound) -> None:
+    async def _do_without(self, error: ApiError) -> None:
+        self._absent = isinstance(error, NotFound)
+        what = f"the API server does not {'have' if self._absent else 'show'}"
         if not self.settled.is_set() or not self._complaint:
-            self._log.warning("the API server does not have this resource yet: waiting for it", error=str(error))
-        self._complaint = f"the API server does not have {self.name}"
+            self._log.warning(f"{what} this resource yet: waiting for it", error=str(error))
+        self._complaint = f"{what} {self.name}"
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
 
@@ -241,6 +252,7 @@ class Reflector(Generic[R]):
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
+            self._absent = False
             self._log.info("following the resource again")
 
 
