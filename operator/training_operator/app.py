@@ -216,7 +216,11 @@ class App:
         return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *of_classes)
 
     def _follow(
-        self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
+        self,
+        resource: Resource[D],
+        selector: str = "",
+        keep: Callable[[D], bool] = lambda record: True,
+        turned: Callable[[], None] = lambda: None,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -227,6 +231,7 @@ class App:
             namespace=self._settings.namespace,
             selector=selector,
             keep=keep,
+            turned=turned,
             undecodable=self.metrics.undecodable(resource.qualified),
         )
         return store, reflector
@@ -250,7 +255,7 @@ class App:
 
     def _accompany(self, sort: CompanionSort) -> Companions:
         resource = companions(sort)
-        store, reflector = self._follow(resource, sort.label, self._of_our_kind)
+        store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._look_at_all)
         return Companions(resource, store, reflector)
 
     def _control(self, framework: Framework) -> Kind:
@@ -303,6 +308,12 @@ class App:
         for kind, key in keys:
             queue = self._kinds[kind].queue
             queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+
+    def _look_at_all(self) -> None:
+        """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
+        for kind in self._kinds.values():
+            for record in kind.store:
+                kind.queue.add(record.key, priority=LOW)
 
     def _count_failure(self, change: Change[PodRecord]) -> None:
         """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""

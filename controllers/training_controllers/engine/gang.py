@@ -7,7 +7,6 @@ PodGroup says, because a scheduler that takes a PodGroup back counts pods that h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 
@@ -25,9 +24,6 @@ from training_controllers.engine.slots import wanted_slots
 from training_controllers.gang.pod_group import pod_group
 from training_controllers.gang.schedulers import GangScheduler, gang_of
 from training_controllers.records import CompanionRecord
-
-API_LOOK: Final = 5.0
-"""Seconds until a job looks again whether the API server has the PodGroups that it waits for."""
 
 
 def wait_for_gang(situation: Situation, draft: Draft) -> Plan | None:
@@ -49,10 +45,7 @@ def wait_for_gang(situation: Situation, draft: Draft) -> Plan | None:
         draft.update(start_time=draft.now, last_reconcile_time=None)
         return None
     draft.update(last_reconcile_time=situation.job.status.last_reconcile_time or draft.now)
-    missing = wanted[0].sort.kind in situation.snapshot.missing
-    return draft.plan(
-        companions=companion_changes(situation.snapshot, wanted), again_after=API_LOOK if missing else None
-    )
+    return draft.plan(companions=companion_changes(situation.snapshot, wanted))
 
 
 def pod_groups(situation: Situation) -> tuple[Companion, ...]:

@@ -45,8 +45,8 @@ class Reflector(Generic[R]):
     """Keeps a store equal to what the server has: first everything, then each change, for ever.
 
     Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
-    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource
-    that may not be seen is as good as absent.
+    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource that may not be seen is
+    as good as absent. `turned` is called when the resource appears on the server, or vanishes from it.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Reflector(Generic[R]):
         keep: Callable[[R], bool] = lambda record: True,
         undecodable: Callable[[], None] = lambda: None,
         optional: bool = False,
+        turned: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -72,6 +73,7 @@ class Reflector(Generic[R]):
         self._undecodable = undecodable
         self._absence = (NotFound, Forbidden) if optional else (NotFound,)
         self._absent = False
+        self._turned = turned
         self._streaming = True
         self._resume = False
         self._complaint = ""
@@ -234,13 +236,18 @@ class Reflector(Generic[R]):
         self._progress = asyncio.get_running_loop().time()
 
     async def _do_without(self, error: ApiError) -> None:
-        self._absent = isinstance(error, NotFound)
+        self._turn(absent=isinstance(error, NotFound))
         what = f"the API server does not {'have' if self._absent else 'show'}"
         if not self.settled.is_set() or not self._complaint:
             self._log.warning(f"{what} this resource yet: waiting for it", error=str(error))
         self._complaint = f"{what} {self.name}"
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
+
+    def _turn(self, *, absent: bool) -> None:
+        if absent != self._absent:
+            self._absent = absent
+            self._turned()
 
     def _complain(self, error: Exception) -> None:
         """Say once what is wrong, not with every attempt."""
@@ -252,7 +259,7 @@ class Reflector(Generic[R]):
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
-            self._absent = False
+            self._turn(absent=False)
             self._log.info("following the resource again")
 
 
