@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -32,13 +33,14 @@ from training_controllers.frameworks.pytorch import PyTorchOptions
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.ports import JobKey, ObjectCounter, World
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, Record
-from training_operator.cache.reflector import Reflector
+from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
+from training_operator.kube.ownership import why_owned_elsewhere
 from training_operator.kube.resources import PODS, SERVICES, Cacheable, Resource, companions, jobs
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
@@ -208,7 +210,11 @@ class App:
         return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions)
 
     def _follow(
-        self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
+        self,
+        resource: Resource[D],
+        selector: str = "",
+        keep: Callable[[D], bool] = lambda record: True,
+        owned_elsewhere: OwnerCheck | None = None,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -220,6 +226,7 @@ class App:
             selector=selector,
             keep=keep,
             undecodable=self.metrics.undecodable(resource.qualified),
+            owned_elsewhere=owned_elsewhere,
         )
         return store, reflector
 
@@ -234,7 +241,7 @@ class App:
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
-        store, reflector = self._follow(resource)
+        store, reflector = self._follow(resource, owned_elsewhere=partial(why_owned_elsewhere, self._client, resource))
         world = World(
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
