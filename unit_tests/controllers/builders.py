@@ -184,7 +184,7 @@ class World:
         for service in plan.delete_services:
             del self.services[service.name]
         for slot in plan.create_services:
-            body = build_service(snapshot.job, slot)
+            body = build_service(snapshot.job, self.framework, slot)
             self.services[body["metadata"]["name"]] = self._service(body, slot)
         for new in plan.create_pods:
             body = build_pod(snapshot.job, self.framework, new)

@@ -42,6 +42,11 @@ def no_notices(_job: Job, _holders: Holders) -> Sequence[JobEvent]:
     return ()
 
 
+def nobody(_job: Job, _slot: Slot) -> bool:
+    """Of a kind whose replicas do not wait for one another."""
+    return False
+
+
 def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
     """Reason and message of the event that tells of a new pod."""
     return "SuccessfulCreatePod", f"Created pod: {name}"
@@ -58,6 +63,8 @@ class Framework:
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
+    awaited: Callable[[Job, Slot], bool] = nobody
+    """Whether other replicas wait for the name of this one until it is ready, so that it must not appear earlier."""
     companion_sorts: Sequence[CompanionSort] = ()
     """The sorts of objects beside pods and services that jobs of this kind may have."""
     companions: Callable[[Job, Holders], Sequence[Companion]] = no_companions

@@ -58,6 +58,7 @@ def pytorch(options: PyTorchOptions) -> Framework:
         judge=judge,
         configure_pod=partial(configure_pod, options),
         is_master=is_master,
+        awaited=prepares_for_workers,
         companion_sorts=(AUTOSCALER,),
         companions=companions,
         job_deleted_reason="SuccessfulDeletePod",
@@ -68,6 +69,16 @@ def pytorch(options: PyTorchOptions) -> Framework:
 def is_master(job: Job, slot: Slot) -> bool:
     """The Master, or the first worker of a job without one (PT-045)."""
     return slot.replica_type == MASTER or (MASTER not in job.replicas and slot.index == 0)
+
+
+def prepares_for_workers(job: Job, slot: Slot) -> bool:
+    """Whether this is a Master that workers must wait for: its init containers fetch what all of them read.
+
+    `train()` of the SDK relies on it (sdk-contract.md 7.3): a worker's wait ends when the name of the master appears.
+    """
+    pod_spec = job.replicas[slot.replica_type].template.get("spec") or {}
+    preparing = [each for each in pod_spec.get("initContainers") or () if each.get("restartPolicy") != "Always"]
+    return slot.replica_type == MASTER and bool(preparing)
 
 
 def configure_pod(options: PyTorchOptions, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
