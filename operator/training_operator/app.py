@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -33,13 +34,14 @@ from training_controllers.frameworks.registry import FrameworkOptions, framework
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.ports import JobKey, ObjectCounter, World
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, PriorityClassRecord, Record
-from training_operator.cache.reflector import Reflector
+from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
+from training_operator.kube.ownership import why_owned_elsewhere
 from training_operator.kube.resources import PODS, PRIORITY_CLASSES, SERVICES, Cacheable, Resource, companions, jobs
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
@@ -195,7 +197,8 @@ class App:
 
     async def _run_controller(self, kind: Kind) -> None:
         """Wait for the caches that decisions of this kind need; another kind's trouble is not waited for."""
-        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector):
+        of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
+        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector, *of_classes):
             await reflector.settled.wait()
         await kind.controller.run()
 
@@ -221,6 +224,7 @@ class App:
         selector: str = "",
         keep: Callable[[D], bool] = lambda record: True,
         turned: Callable[[], None] = lambda: None,
+        owned_elsewhere: OwnerCheck | None = None,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -233,6 +237,7 @@ class App:
             keep=keep,
             turned=turned,
             undecodable=self.metrics.undecodable(resource.qualified),
+            owned_elsewhere=owned_elsewhere,
         )
         return store, reflector
 
@@ -261,7 +266,7 @@ class App:
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
-        store, reflector = self._follow(resource)
+        store, reflector = self._follow(resource, owned_elsewhere=partial(why_owned_elsewhere, self._client, resource))
         world = World(
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
