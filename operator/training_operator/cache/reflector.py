@@ -13,7 +13,7 @@ import structlog
 from training_controllers.ports import ApiError, NotFound
 from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
-from training_operator.kube.errors import Gone, Invalid
+from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.resources import Cacheable, Resource
 
 R = TypeVar("R", bound=Cacheable)
@@ -53,7 +53,8 @@ class Reflector(Generic[R]):
     """Keeps a store equal to what the server has: first everything, then each change, for ever.
 
     Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
-    decoded is logged, counted and skipped; what was known of it stays.
+    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource that may not be seen is
+    as good as absent. `turned` is called when the resource appears on the server, or vanishes from it.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class Reflector(Generic[R]):
         selector: str = "",
         keep: Callable[[R], bool] = lambda record: True,
         undecodable: Callable[[], None] = lambda: None,
+        optional: bool = False,
+        turned: Callable[[], None] = lambda: None,
         owned_elsewhere: OwnerCheck | None = None,
     ) -> None:
         self._client = client
@@ -77,6 +80,9 @@ class Reflector(Generic[R]):
         self._selector = selector
         self._keep = keep
         self._undecodable = undecodable
+        self._optional = optional
+        self._absent = False
+        self._turned = turned
         self._owned_elsewhere = owned_elsewhere
         self._streaming = True
         self._resume = False
@@ -98,6 +104,11 @@ class Reflector(Generic[R]):
     def complaint(self) -> str:
         """Why the resource cannot be followed at the moment; empty if it can."""
         return self._complaint
+
+    @property
+    def absent(self) -> bool:
+        """Whether the server does not have the resource, as far as is known."""
+        return self._absent
 
     @property
     def progress(self) -> float:
@@ -122,6 +133,7 @@ class Reflector(Generic[R]):
             except Gone:
                 self._resume = False
             except NotFound:
+                self._turn(absent=True)
                 notice = "the API server does not have this resource yet: waiting for it"
                 await self._stand_back(notice, f"the API server does not have {self.name}")
                 continue
@@ -129,6 +141,9 @@ class Reflector(Generic[R]):
                 await self._stand_back("another operator owns this resource: leaving it alone", str(error))
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
+                if self._optional and isinstance(error, Forbidden):
+                    await self._stand_back("this resource may not be seen: going on without it", str(error))
+                    continue
                 self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
             if clock() - started >= CALM:
@@ -261,6 +276,11 @@ class Reflector(Generic[R]):
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
 
+    def _turn(self, *, absent: bool) -> None:
+        if absent != self._absent:
+            self._absent = absent
+            self._turned()
+
     def _complain(self, error: Exception) -> None:
         """Say once what is wrong, not with every attempt."""
         complaint = str(error) or type(error).__name__
@@ -271,6 +291,7 @@ class Reflector(Generic[R]):
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
+            self._turn(absent=False)
             self._log.info("following the resource again")
 
 
