@@ -89,7 +89,8 @@ CONTROL_PLANE = (ETCD, KUBERNETES, SCHEDULER, OLDEST_KUBECTL)
 KUBERNETES_NODE = Module(
     "kubernetes-node",
     "k8s.io/kubernetes",
-    {"kubelet": "k8s.io/kubernetes/cmd/kubelet", "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy", "pause": "./pause"},
+    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-proxy")}
+    | {name: f"./{name}" for name in ("pause", "nslookup")},
     _STAMPS,
 )
 """A module of its own, so that the control plane need not be built again for it."""

@@ -37,7 +37,8 @@ class Box:
         namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self._outer = Child(["unshare", *namespaces, pause], place.folder / "box.log")
         self.pid = self._first_process()
-        """The first process in there, by its number on the host."""
+        """The first process in there, by its number on the host; also in the file `pid`, for `nsenter` by hand."""
+        (place.folder / "pid").write_text(str(self.pid))
 
     def _first_process(self) -> int:
         children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children")

@@ -15,14 +15,15 @@ from typing import IO, Final
 PAUSE: Final = "localhost/pause:1"
 HOST: Final = "localhost/host:1"
 """Nothing but folders: a pod that mounts the host's /usr has everything that is installed there."""
-BUSYBOX: Final = "localhost/busybox:1"
+WAITING: Final = "localhost/waiting:1"
+"""What the init container of PyTorch workers needs: a shell, and a nslookup that finds services."""
 KUBECTL: Final = "localhost/kubectl-delivery:1"
 """Copies its kubectl to `$TARGET_DIR`, as the delivery image of v1 does."""
 
 PASSWD: Final = b"root:x:0:0:root:/root:/bin/sh\n"
 GROUP: Final = b"root:x:0:\n"
 NAME_SERVICES: Final = b"hosts: files dns\n"
-APPLETS: Final = ("sh", "cat", "cp", "echo", "nslookup", "seq", "sleep")
+APPLETS: Final = ("cp", "seq", "sleep")
 PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -42,14 +43,16 @@ class Image:
     """Executable on this machine by path."""
 
 
-def images(pause: Path, kubectl: Path) -> list[Image]:
-    """The images of a node; the two programs are static."""
+def images(binaries: Mapping[str, Path]) -> list[Image]:
+    """The images of a node; all programs in them are static."""
     applets = {f"bin/{applet}": "busybox" for applet in APPLETS}
-    busybox = {"bin/busybox": Path("/bin/busybox")}
+    # The shell of Debian's busybox calls its own nslookup, whatever is in PATH.
+    tools = {"bin/busybox": Path("/bin/busybox"), "bin/sh": Path("/bin/bash-static")}
+    nslookup, kubectl = {"bin/nslookup": binaries["nslookup"]}, {"kubectl": binaries["kubectl"]}
     copy = 'cp /kubectl "$TARGET_DIR/kubectl"'
     usr = ("bin", "sbin", "lib", "lib64")
     return [
-        Image(PAUSE, ["/pause"], programs={"pause": pause}),
+        Image(PAUSE, ["/pause"], programs={"pause": binaries["pause"]}),
         Image(
             HOST,
             ["/bin/sh"],
@@ -57,8 +60,8 @@ def images(pause: Path, kubectl: Path) -> list[Image]:
             links={folder: f"usr/{folder}" for folder in usr},
             files={"etc/passwd": PASSWD, "etc/group": GROUP, "etc/nsswitch.conf": NAME_SERVICES},
         ),
-        Image(BUSYBOX, ["sh"], "/bin", ["bin", "etc"], applets, {"etc/passwd": PASSWD}, busybox),
-        Image(KUBECTL, ["sh", "-c", copy], "/bin", ["bin", "etc"], applets, programs={**busybox, "kubectl": kubectl}),
+        Image(WAITING, ["sh"], "/bin", ["bin"], applets, programs=tools | nslookup),
+        Image(KUBECTL, ["sh", "-c", copy], "/bin", ["bin"], applets, programs=tools | kubectl),
     ]
 
 

@@ -18,6 +18,7 @@ PACKAGES: Final = {
     "/usr/sbin/ip": "iproute2",
     "/usr/sbin/sysctl": "procps",
     "/usr/bin/nsenter": "util-linux",
+    "/bin/bash-static": "bash-static",
     "/bin/busybox": "busybox-static",
     # What runs in the pods lies in /usr of this machine.
     "/usr/bin/python3": "python3",

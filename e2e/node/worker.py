@@ -76,7 +76,7 @@ class Worker:
         # The socket lies in the box; through the root of a process in there it is seen from outside.
         seen = Path(f"/proc/{self._box.pid}/root{SOCKET}")
         wait_until(seen.exists, "containerd", [containerd])
-        for image in images(self._binaries["pause"], self._binaries["kubectl"]):
+        for image in images(self._binaries):
             archive = self._folder / "image.tar"
             write_archive(image, archive)
             self._box.run("/usr/bin/ctr", "--namespace=k8s.io", "images", "import", archive)
