@@ -53,6 +53,7 @@ def mpi(options: MPIOptions) -> Framework:
         pod_created=pod_created,
         announces_exits=False,
         helpers=frozenset({WORKER}),
+        foreign_scheduler_reason="SettedPodTemplateSchedulerName",
         overwritten_policy_reason="SettedPodTemplateRestartPolicy",
     )
 
