@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from training_api.constants import EXTENSION_PREFIX
+
+RandomBytes = Callable[[int], bytes]
+"""Gives as many unpredictable bytes as asked for."""
 AUTOSCALING = "autoscaling/v2"
 RBAC = "rbac.authorization.k8s.io/v1"
+MPI_NETWORK_LABEL: Final = EXTENSION_PREFIX + "mpi-network"
+"""On the service by which the pods of an MPIJob find each other, so that no other service is watched for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,10 @@ class CompanionSort:
     """Whether they exist only while the job is active; the others go with the job."""
     shared: bool = False
     """Whether one that somebody else controls does as well."""
+    watched: bool = True
+    """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
+    advice: str = ""
+    """What to do where they cannot be created; follows the server's words in the warning."""
 
 
 AUTOSCALER: Final = CompanionSort("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True)
@@ -33,8 +43,16 @@ SERVICE_ACCOUNT: Final = CompanionSort("ServiceAccount", "v1", label="app", shar
 ROLE: Final = CompanionSort("Role", RBAC, "rules", label="app")
 ROLE_BINDING: Final = CompanionSort("RoleBinding", RBAC, label="app")
 
+NETWORK: Final = CompanionSort("Service", "v1", label=MPI_NETWORK_LABEL, temporary=True)
+KEYS: Final = CompanionSort(
+    "Secret",
+    "v1",
+    watched=False,
+    advice="an operator that shall start MPI over SSH needs the rights of deploy/components/mpi-ssh",
+)
+
 SORTS: Final[Mapping[str, CompanionSort]] = MappingProxyType(
-    {sort.kind: sort for sort in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING)}
+    {sort.kind: sort for sort in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING, NETWORK, KEYS)}
 )
 """Every sort by its kind."""
 
@@ -48,6 +66,8 @@ class Companion:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Everything of the object beside version, kind and metadata."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    generate: Callable[[RandomBytes], Mapping[str, Any]] | None = None
+    """Makes further fields when the object is created, which nobody else shall ever see: keys."""
 
     @property
     def content(self) -> Any:

@@ -7,6 +7,7 @@ reconciles end, events are sent, the lease is given back, watches and connection
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 import uuid
@@ -22,7 +23,7 @@ import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
-from training_controllers.companions import CompanionSort
+from training_controllers.companions import CompanionSort, RandomBytes
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
@@ -45,7 +46,7 @@ from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
 from training_operator.queue import LOW, NORMAL, WorkQueue
 from training_operator.settings import Settings
-from training_operator.world import StoredDependents, StoredJobs
+from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one look at their job."""
@@ -90,9 +91,10 @@ class App:
         *,
         rng: random.Random | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        random_bytes: RandomBytes = os.urandom,
         identity: str = "",
     ) -> None:
-        self._settings, self._now = settings, now
+        self._settings, self._now, self._random_bytes = settings, now, random_bytes
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
@@ -107,7 +109,7 @@ class App:
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
         chosen = [known[kind] for kind in settings.kinds]
-        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts}
+        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts if sort.watched}
         self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
@@ -231,6 +233,12 @@ class App:
         store, reflector = self._follow(resource, sort.label, self._of_our_kind)
         return Companions(resource, store, reflector)
 
+    def _dependents(self, sort: CompanionSort) -> StoredDependents[CompanionRecord]:
+        if not sort.watched:
+            return WriteOnlyDependents(self._client, companions(sort))
+        known = self._companions[sort.kind]
+        return StoredDependents(self._client, known.resource, known.store)
+
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
@@ -239,14 +247,11 @@ class App:
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
             services=StoredDependents(self._client, SERVICES, self._services),
-            companions={
-                sort.kind: StoredDependents(self._client, known.resource, known.store)
-                for sort in framework.companion_sorts
-                if (known := self._companions[sort.kind])
-            },
+            companions={sort.kind: self._dependents(sort) for sort in framework.companion_sorts},
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),
             now=self._now,
+            random_bytes=self._random_bytes,
             monotonic=self._clock,
         )
         name, workers = info.controller_name, settings.controller_threads
@@ -316,7 +321,8 @@ class App:
         if self._stopping:
             return "stopping"
         waiting = [each for each in self._reflectors if not each.settled.is_set()]
-        reasons = "; ".join(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting)
+        # Two caches may be of one resource, with different labels.
+        reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
 
 

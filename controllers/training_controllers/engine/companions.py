@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from training_api.kinds import Job
-from training_controllers.companions import SORTS, Companion
+from training_controllers.companions import SORTS, Companion, RandomBytes
 from training_controllers.engine.model import CompanionChange, CompanionVerb, Snapshot
 from training_controllers.names import owner_reference
 from training_controllers.records import CompanionRecord
@@ -26,8 +26,8 @@ def companion_changes(snapshot: Snapshot, wanted: Sequence[Companion]) -> tuple[
     return (*_created_or_replaced(present, wanted), *_deleted(present, wanted))
 
 
-def build_companion(job: Job, companion: Companion) -> dict[str, Any]:
-    """The object, ready to be sent."""
+def build_companion(job: Job, companion: Companion, random_bytes: RandomBytes) -> dict[str, Any]:
+    """The object, ready to be sent; what is generated is different each time."""
     metadata: dict[str, Any] = {
         "name": companion.name,
         "namespace": job.metadata.namespace,
@@ -36,7 +36,8 @@ def build_companion(job: Job, companion: Companion) -> dict[str, Any]:
     if companion.labels:
         metadata["labels"] = dict(companion.labels)
     sort = companion.sort
-    return {"apiVersion": sort.api_version, "kind": sort.kind, "metadata": metadata, **companion.fields}
+    generated = companion.generate(random_bytes) if companion.generate is not None else {}
+    return {"apiVersion": sort.api_version, "kind": sort.kind, "metadata": metadata, **companion.fields, **generated}
 
 
 def _created_or_replaced(present: Present, wanted: Sequence[Companion]) -> Iterator[CompanionChange]:

@@ -25,7 +25,8 @@ class Keeper:
 
     async def _change(self, target: Target, change: CompanionChange) -> None:
         now, memory, what = self._world.monotonic, target.memory, f"{change.kind} {change.name}"
-        if not memory.may_try(what, now()) or (change.kind, change.name) in memory.taken:
+        key = (change.kind, change.name)
+        if not memory.may_try(what, now()) or key in memory.taken or key in memory.made:
             return
         outcome = Outcome()
         try:
@@ -36,7 +37,8 @@ class Keeper:
             outcome.fail()
         except (ApiError, OSError) as error:
             outcome.fail(error)
-            message = f"Error on {change.verb} of {what}: {error}"
+            advice = SORTS[change.kind].advice
+            message = f"Error on {change.verb} of {what}: {error}" + (f"; {advice}" if advice else "")
             self._announcer.trouble(target, what, f"Failed{change.kind}", message, error)
         memory.tried(what, now(), outcome)
 
@@ -47,14 +49,17 @@ class Keeper:
             await objects.delete(change.record, flow=target.uid)
             return
         assert change.wanted is not None
-        body = build_companion(target.job, change.wanted)
+        body = build_companion(target.job, change.wanted, self._world.random_bytes)
         if change.record is not None:
             await objects.replace(change.record, body, flow=target.uid)
             return
         try:
             await objects.create(target.record.namespace, body, flow=target.uid)
         except AlreadyExists:
-            await self._already_there(target, change)
+            if SORTS[change.kind].watched:
+                await self._already_there(target, change)
+        if not SORTS[change.kind].watched:
+            target.memory.made.add((change.kind, change.name))
 
     async def _already_there(self, target: Target, change: CompanionChange) -> None:
         """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""
@@ -63,6 +68,11 @@ class Keeper:
             raise NotFound(f"{change.kind} {change.name} is about to go")
         if found.owner is not None and found.owner.uid == target.uid:
             return
+        if found.owner is not None and (found.owner.kind, found.owner.name) == (
+            target.job.info.kind,
+            target.record.name,
+        ):
+            raise NotFound(f"{change.kind} {change.name} goes with an earlier job of this name")
         key = (change.kind, change.name)
         target.memory.taken[key] = self._world.monotonic() + TAKEN_RETRY
         if not SORTS[change.kind].shared:
