@@ -147,13 +147,13 @@ def test_openssh_reads_the_client_s_configuration(tmp_path: Path) -> None:
         ({ANNOTATION: "exec", "note": "mine"}, []),
         (
             {ANNOTATION: "SSH"},
-            [f'Warning InvalidExtension annotation {ANNOTATION}: "SSH" must be "exec" or "ssh"; "exec" applies'],
+            [f'Warning BadAnnotation annotation {ANNOTATION}: \'SSH\' must be "exec" or "ssh"; "exec" applies'],
         ),
         (
             {f"{ANNOTATION}er": "ssh"},
             [
-                f"Warning InvalidExtension annotation {ANNOTATION}er has no effect: "
-                f"MPIJobs do not know it; known are: {ANNOTATION}"
+                f"Warning BadAnnotation annotation {ANNOTATION}er has no effect: "
+                "under this prefix, MPIJobs know gang-scheduling, mpi-launch"
             ],
         ),
     ],
@@ -162,7 +162,7 @@ def test_what_the_annotation_may_say(annotations: dict[str, str], complaints: li
     stored = copy.deepcopy(stored_job("MPIJob", {"Launcher": 1, "Worker": 2}))
     stored["metadata"]["annotations"] = annotations
     w = World(stored, "MPIJob")
-    told = [each for each in texts(w.decide().events) if "Extension" in each]
+    told = [each for each in texts(w.decide().events) if "BadAnnotation" in each]
     assert told == complaints
     kinds = {change.kind for change in w.decide().companions}
     assert ("Secret" in kinds, "Role" in kinds) == (
@@ -170,11 +170,11 @@ def test_what_the_annotation_may_say(annotations: dict[str, str], complaints: li
     )
 
 
-def test_a_kind_without_extensions_says_so() -> None:
+def test_another_kind_does_not_know_it() -> None:
     stored = copy.deepcopy(stored_job("JAXJob", {"Worker": 1}))
     stored["metadata"]["annotations"] = {ANNOTATION: "ssh"}
-    (told,) = [each for each in texts(World(stored, "JAXJob").decide().events) if "Extension" in each]
-    assert told.endswith("JAXJobs do not know it; there are none")
+    (told,) = [each for each in texts(World(stored, "JAXJob").decide().events) if "BadAnnotation" in each]
+    assert told.endswith("under this prefix, JAXJobs know gang-scheduling")
 
 
 def test_the_right_that_is_deployed_can_only_create() -> None:

@@ -108,9 +108,14 @@ async def test_without_the_right_to_make_secrets_the_job_says_what_is_missing_an
         (message,) = await world.events("FailedSecret")
         assert "secrets is forbidden; an operator that shall start MPI over SSH needs the rights of deploy/" in message
         assert await world.pods() == PODS
+        waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
+        assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
         process.transport.refuse = lambda _request: None
         await asyncio.sleep(600)
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+        await world.kubelet.running("mp-launcher")
+        await asyncio.sleep(SETTLED)
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
 
 
 async def test_a_job_of_the_same_name_gets_keys_of_its_own_and_soon_the_other_objects() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from training_api.constants import EXTENSION_PREFIX
+from training_api.constants import EXTENSION_PREFIX, GANG_SCHEDULING_ANNOTATION
 from training_api.kinds import Job
 from training_controllers.engine.model import EventType, JobEvent
 
@@ -29,10 +30,15 @@ class Extension:
         return value if value in self.values else self.values[0]
 
 
-def extension_warnings(job: Job, known: Sequence[Extension]) -> tuple[JobEvent, ...]:
+GANG_SCHEDULING: Final = Extension(GANG_SCHEDULING_ANNOTATION.removeprefix(EXTENSION_PREFIX), ("true", "false"))
+OF_ALL_KINDS: Final = (GANG_SCHEDULING,)
+
+
+def extension_warnings(job: Job, of_this_kind: Sequence[Extension]) -> tuple[JobEvent, ...]:
     """One warning for each annotation under our prefix that jobs of this kind do not have, or with another value."""
-    texts = _complaints(job, {extension.annotation: extension for extension in known})
-    return tuple(JobEvent(EventType.WARNING, "InvalidExtension", text, once=f"extension/{text}") for text in texts)
+    known = {extension.annotation: extension for extension in (*OF_ALL_KINDS, *of_this_kind)}
+    texts = _complaints(job, known)
+    return tuple(JobEvent(EventType.WARNING, "BadAnnotation", text, once=f"annotation/{text}") for text in texts)
 
 
 def _complaints(job: Job, known: dict[str, Extension]) -> Iterator[str]:
@@ -41,8 +47,8 @@ def _complaints(job: Job, known: dict[str, Extension]) -> Iterator[str]:
             continue
         extension = known.get(annotation)
         if extension is None:
-            names = f"known are: {', '.join(sorted(known))}" if known else "there are none"
-            yield f"annotation {annotation} has no effect: {job.info.kind}s do not know it; {names}"
+            names = ", ".join(sorted(extension.name for extension in known.values()))
+            yield f"annotation {annotation} has no effect: under this prefix, {job.info.kind}s know {names}"
         elif value not in extension.values:
             choices = " or ".join(f'"{each}"' for each in extension.values)
-            yield f'annotation {annotation}: "{value}" must be {choices}; "{extension.values[0]}" applies'
+            yield f'annotation {annotation}: {value!r} must be {choices}; "{extension.values[0]}" applies'

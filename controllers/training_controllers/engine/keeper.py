@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from training_controllers.companions import SORTS
+from collections.abc import Mapping
+from typing import Final
+
+from training_controllers.companions import POD_GROUP, SORTS
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.companions import build_companion
 from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
 from training_controllers.engine.model import CompanionChange, CompanionVerb
 from training_controllers.engine.trouble import name_taken
-from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, World
+from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, ObjectCounter, World
+
+COUNTERS: Final[Mapping[tuple[str, CompanionVerb], ObjectCounter]] = {
+    (POD_GROUP.kind, CompanionVerb.CREATE): ObjectCounter.POD_GROUPS_CREATED,
+    (POD_GROUP.kind, CompanionVerb.DELETE): ObjectCounter.POD_GROUPS_DELETED,
+}
 
 
 class Keeper:
@@ -32,14 +40,21 @@ class Keeper:
         try:
             await self._send(target, change)
             self._announcer.well(target, what)
+            target.memory.lacking.pop(change.kind, None)
+            for event in change.events:
+                self._announcer.tell(target, event)
         except (Conflict, NotFound):
             # The cache is behind; it will show what is there now.
             outcome.fail()
         except (ApiError, OSError) as error:
             outcome.fail(error)
-            advice = SORTS[change.kind].advice
-            message = f"Error on {change.verb} of {what}: {error}" + (f"; {advice}" if advice else "")
-            self._announcer.trouble(target, what, f"Failed{change.kind}", message, error)
+            reason, message = f"Failed{change.kind}", f"Error on {change.verb} of {what}: {error}"
+            if change.verb is CompanionVerb.DELETE and SORTS[change.kind].announced:
+                reason, message = f"FailedDelete{change.kind}", f"Error deleting: {error}"
+            elif advice := SORTS[change.kind].advice:
+                message = f"{message}; {advice}"
+                target.memory.lacking[change.kind] = message
+            self._announcer.trouble(target, what, reason, message, error)
         memory.tried(what, now(), outcome)
 
     async def _send(self, target: Target, change: CompanionChange) -> None:
@@ -47,9 +62,14 @@ class Keeper:
         if change.verb is CompanionVerb.DELETE:
             assert change.record is not None
             await objects.delete(change.record, flow=target.uid)
+            self._count(change)
             return
         assert change.wanted is not None
         body = build_companion(target.job, change.wanted, self._world.random_bytes)
+        if change.verb is CompanionVerb.PATCH:
+            assert change.record is not None
+            await objects.patch(change.record, change.patch, flow=target.uid)
+            return
         if change.record is not None:
             await objects.replace(change.record, body, flow=target.uid)
             return
@@ -58,8 +78,15 @@ class Keeper:
         except AlreadyExists:
             if SORTS[change.kind].watched:
                 await self._already_there(target, change)
+        else:
+            self._count(change)
         if not SORTS[change.kind].watched:
             target.memory.made.add((change.kind, change.name))
+
+    def _count(self, change: CompanionChange) -> None:
+        counter = COUNTERS.get((change.kind, change.verb))
+        if counter is not None:
+            self._world.counters.count_object(counter)
 
     async def _already_there(self, target: Target, change: CompanionChange) -> None:
         """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""

@@ -46,6 +46,7 @@ def mpi(options: MPIOptions) -> Framework:
         announces_exits=False,
         helpers=frozenset({WORKER}),
         extensions=(mpi_ssh.LAUNCH,),
+        foreign_scheduler_reason="SettedPodTemplateSchedulerName",
         overwritten_policy_reason="SettedPodTemplateRestartPolicy",
     )
 
