@@ -47,6 +47,9 @@ def enter_namespaces() -> None:
     else:
         if lender is None or not lender.lend():
             _keep_identity(uid, gid)
+    finally:
+        if lender is not None:
+            lender.end()
     for name, kind in (
         ("mount", syscalls.CLONE_NEWNS),
         ("network", syscalls.CLONE_NEWNET),
@@ -64,7 +67,8 @@ class _Lender:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         owner = os.getpid()
-        if os.fork():
+        self._pid = os.fork()
+        if self._pid:
             theirs.close()
             self._connection = ours
             return
@@ -79,9 +83,12 @@ class _Lender:
     def lend(self) -> bool:
         """Give this process its ids; whether that was possible. Where root is itself in a namespace, it may not be."""
         self._connection.send(b"1")
-        lent = bool(self._connection.recv(1))
+        return bool(self._connection.recv(1))
+
+    def end(self) -> None:
+        """End that process."""
         self._connection.close()
-        return lent
+        os.waitpid(self._pid, 0)
 
 
 def _keep_identity(uid: int, gid: int) -> None:
