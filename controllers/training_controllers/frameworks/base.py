@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.companions import Companion, CompanionSort
+from training_controllers.engine.extensions import Extension
 from training_controllers.engine.model import JobEvent, Slot
+from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.pod_spec import PodSpec
 from training_controllers.records import PodRecord
 
@@ -47,6 +49,11 @@ def nobody(_job: Job, _slot: Slot) -> bool:
     return False
 
 
+def all_replicas(job: Job, replica_type: str) -> int:
+    """Of a kind whose jobs need all their replicas."""
+    return max(job.replicas[replica_type].replicas or 0, 0)
+
+
 def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
     """Reason and message of the event that tells of a new pod."""
     return "SuccessfulCreatePod", f"Created pod: {name}"
@@ -77,6 +84,14 @@ class Framework:
     """Whether an event tells the exit code of every pod that has ended."""
     helpers: frozenset[str] = frozenset()
     """Types that only serve the others: created before them, and not counted any more once they have ended."""
+    extensions: Sequence[Extension] = ()
+    """The annotations by which jobs of this kind ask for what v1 does not have."""
+    gang: GangScheduler | None = None
+    """Who places the pods of a job together, if anybody does; the same for all kinds."""
+    fewest: Callable[[Job, str], int] = all_replicas
+    """How many replicas of a type a job needs to begin."""
+    foreign_scheduler_reason: str = "SetPodTemplateSchedulerName"
+    """Reason of the warning that a pod template names another scheduler than that of gangs."""
     overwritten_policy_reason: str = "SetPodTemplateRestartPolicy"
     """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"

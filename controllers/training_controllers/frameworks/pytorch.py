@@ -14,7 +14,7 @@ from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_api.registry import KINDS
 from training_controllers.companions import AUTOSCALER, Companion
 from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
+from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict, all_replicas
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, render_init_containers
 from training_controllers.frameworks.status_rules import (
     failed_replicas,
@@ -61,6 +61,7 @@ def pytorch(options: PyTorchOptions) -> Framework:
         awaited=prepares_for_workers,
         companion_sorts=(AUTOSCALER,),
         companions=companions,
+        fewest=fewest,
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
     )
@@ -151,6 +152,14 @@ def companions(job: Job, _holders: Holders) -> tuple[Companion, ...]:
         "metrics": list(policy.metrics),
     }
     return (Companion(AUTOSCALER, job.metadata.name, {"spec": spec}),)
+
+
+def fewest(job: Job, replica_type: str) -> int:
+    """An elastic job begins with as few workers as it may have."""
+    policy, replicas = _spec(job).elastic_policy, all_replicas(job, replica_type)
+    if policy is None or policy.min_replicas is None or replica_type != WORKER:
+        return replicas
+    return min(policy.min_replicas, replicas)
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
