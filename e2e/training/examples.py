@@ -38,12 +38,12 @@ class Example:
 
     def set(self, **variables: str) -> None:
         """Give every container these variables, as a user would; of a name that the operator sets, its value wins."""
-        for container in self._containers():
+        for container in self.containers():
             container.setdefault("env", []).extend({"name": name, "value": value} for name, value in variables.items())
 
     def override(self, *types: str, **variables: str) -> None:
         """Let the containers of these replica types, or of all, start with values that win against the operator's."""
-        for container in self._containers(*types):
+        for container in self.containers(*types):
             container["command"] = ["env", *(f"{name}={value}" for name, value in variables.items())] + container[
                 "command"
             ]
@@ -54,7 +54,8 @@ class Example:
         for replica in self.replicas.values():
             replica["restartPolicy"] = "Never"
 
-    def _containers(self, *types: str) -> Iterator[Object]:
+    def containers(self, *types: str) -> Iterator[Object]:
+        """The containers that train, of these replica types or of all."""
         for replica_type, replica in self.replicas.items():
             if not types or replica_type in types:
                 for container in replica["template"]["spec"]["containers"]:

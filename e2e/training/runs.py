@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
+from asyncio.subprocess import DEVNULL
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +13,13 @@ from typing import Any
 from e2e.conformance.case import CORE_PLURALS, PLURALS
 from e2e.harness.client import Api, ApiError, Object, eventually
 from e2e.harness.local_up import LocalUp
+from e2e.harness.operator import PROGRAM
 from e2e.training.examples import Example
 
 LIMIT = 180.0
 """Seconds in which a job must end; on an idle machine the slowest needs ten."""
+REPORT = '{"rank"'
+"""Begin of the line in which a rank tells its results; torchrun puts words before it."""
 Report = dict[str, Any]
 
 
@@ -38,8 +43,10 @@ class Outcome:
     @property
     def reports(self) -> list[Report]:
         """The lines in which ranks tell their results, by rank."""
-        lines = [line for log in self.logs.values() for line in log.splitlines() if line.startswith('{"rank"')]
-        return sorted(map(json.loads, lines), key=lambda report: int(report["rank"]))
+        lines = [line for log in self.logs.values() for line in log.splitlines() if REPORT in line]
+        return sorted(
+            (json.loads(line[line.index(REPORT) :]) for line in lines), key=lambda report: int(report["rank"])
+        )
 
     def check_trained(self, world_size: int, fall: float = 10.0) -> None:
         """Every rank of so many took part once, its loss fell by that factor, and all ended with one model."""
@@ -75,6 +82,17 @@ class Run:
         selector = f"training.kubeflow.org/job-name={self.example.name}"
         return list((await self.api.call("GET", f"{self.core}/pods?labelSelector={selector}"))["items"])
 
+    async def status(self) -> Object:
+        """The status of the job, empty in the beginning."""
+        return dict((await self.api.call("GET", f"{self.path}/{self.example.name}")).get("status", {}))
+
+    async def execute(self, pod: str, script: str) -> None:
+        """Run a shell script in the container of a pod, whatever becomes of it."""
+        where = [f"--kubeconfig={self.cluster.kubeconfig}", f"--namespace={self.namespace}"]
+        command = [PROGRAM, "local", "shell", *where, pod, "--", "sh", "-c", script]
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+        await process.wait()
+
     async def log(self, pod: str) -> str:
         """What the pod's first container has printed in its present attempt; empty before it runs."""
         found = await self.api.get(f"{self.core}/pods/{pod}")
@@ -88,8 +106,7 @@ class Run:
 
         async def ended() -> Object | None:
             nonlocal status
-            job = await self.api.call("GET", f"{self.path}/{self.example.name}")
-            status = job.get("status", {})
+            status = await self.status()
             over = [c for c in status.get("conditions", ()) if c["type"] in ("Succeeded", "Failed")]
             return next((c for c in over if c["status"] == "True"), None)
 
