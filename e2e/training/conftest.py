@@ -40,7 +40,7 @@ def python(request: pytest.FixtureRequest) -> Path:
     """The Python of the test's framework; without one the test is skipped, or fails if the framework is required."""
     marker = request.node.get_closest_marker("framework")
     assert marker is not None, "a training test needs the marker `framework`"
-    name: str = marker.args[0]
+    name: str = marker.kwargs["name"]
     folder = request.config.getoption("--environments") / name
     try:
         return python_for(DEMOS[name], folder if folder.is_dir() else None)

@@ -8,6 +8,7 @@ import secrets
 from asyncio.subprocess import DEVNULL
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from e2e.conformance.case import CORE_PLURALS, PLURALS
@@ -89,7 +90,7 @@ class Run:
     async def execute(self, pod: str, script: str) -> None:
         """Run a shell script in the container of a pod, whatever becomes of it."""
         where = [f"--kubeconfig={self.cluster.kubeconfig}", f"--namespace={self.namespace}"]
-        command = [PROGRAM, "local", "shell", *where, pod, "--", "sh", "-c", script]
+        command: list[str | Path] = [PROGRAM, "local", "shell", *where, pod, "--", "sh", "-c", script]
         process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
         await process.wait()
 

@@ -49,7 +49,15 @@ BROKEN = {
     ),
     "paddle": Broken({"PADDLE_MASTER": f"{NOBODY}:2222"}, TOO_LONG, "", deadline=12),
 }
-EACH = [pytest.param(name, marks=pytest.mark.framework(name), id=name) for name in DEMOS]
+EACH = [
+    pytest.param(
+        name,
+        # Where the framework waits in silence there is nothing to see but the deadline.
+        marks=[pytest.mark.framework(name=name), *([] if BROKEN[name].said else [pytest.mark.weekly])],
+        id=name,
+    )
+    for name in DEMOS
+]
 
 
 @pytest.mark.parametrize("framework", EACH)

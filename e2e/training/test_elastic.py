@@ -8,7 +8,7 @@ from e2e.training.conftest import Start
 from e2e.training.examples import Example
 from e2e.training.runs import Run
 
-pytestmark = [pytest.mark.framework("pytorch"), pytest.mark.weekly]
+pytestmark = [pytest.mark.framework(name="pytorch"), pytest.mark.weekly]
 LOST = "pytorch-elastic-worker-2"
 KILL_ALL_BUT_PROCESS_1 = "kill -9 -1"
 STEPS, LOST_AFTER = 200, 20

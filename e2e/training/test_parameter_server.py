@@ -9,7 +9,7 @@ from e2e.harness.client import eventually
 from e2e.training.conftest import Start
 from e2e.training.examples import Example
 
-pytestmark = [pytest.mark.framework("tensorflow"), pytest.mark.weekly]
+pytestmark = [pytest.mark.framework(name="tensorflow"), pytest.mark.weekly]
 CHIEF = "tensorflow-ps-chief-0"
 
 

@@ -11,7 +11,7 @@ from training_local.demo import DEMOS
 RANKS = {"jax": 3, "pytorch": 3, "tensorflow": 2, "xgboost": 3, "mpi": 2, "paddle": 2}
 FALLS = {"xgboost": 2.0}
 """By which factor the loss must fall; of the linear models by 10."""
-EACH = [pytest.param(name, marks=pytest.mark.framework(name), id=name) for name in DEMOS]
+EACH = [pytest.param(name, marks=pytest.mark.framework(name=name), id=name) for name in DEMOS]
 
 
 @pytest.mark.parametrize("framework", EACH)
