@@ -24,7 +24,7 @@ DECISIONS := controllers/training_controllers/engine/*,controllers/training_cont
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
   print(f"branches of engine and frameworks covered: {p:.1f} % (at least 95)"); sys.exit(p < 95)
 
-.PHONY: help demo train weekly test lint format types e2e bench crds constraints clean
+.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds constraints clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ types: $(INSTALLED) ## mypy --strict
 e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER
 	@$(if $(filter bare,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)
 	@$(BIN)/pytest e2e --provider $(PROVIDER) $(KUBECONFIG_OPTION) $(ARGS)
+
+e2e-node: $(INSTALLED) ## jobs whose pods run on a real node of this machine, as root
+	@$(BIN)/python -m e2e.node check
+	@$(BIN)/python -m e2e.node build
+	@$(BIN)/pytest e2e/node --provider node $(ARGS)
 
 bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor
 	@$(BIN)/python -m e2e.harness build >/dev/null

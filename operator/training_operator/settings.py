@@ -71,6 +71,8 @@ class Settings(BaseModel):
     health_probe_bind_address: Address = ":8081"
     leader_elect: bool = False
     leader_election_id: str = "1ca428e5.training-operator.kubeflow.org"
+    gang_scheduler_name: str = ""
+    """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
     pytorch_init_container_image: str = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)

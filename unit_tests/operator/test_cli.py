@@ -86,7 +86,6 @@ def test_flags_of_v1_without_effect_are_taken_and_named(served: list[Settings]) 
         "--webhook-server-port=9443",
         "-webhook-service-name=training-operator",
         "--webhook-secret-name=x",
-        "--gang-scheduler-name=volcano",
         "--zap-devel=false",
         "--zap-stacktrace-level=error",
         "--zap-time-encoding=iso8601",

@@ -202,3 +202,24 @@ async def test_64_pods_of_one_job(sandboxed: Cluster) -> None:
     assert len(addresses) == 64
     check = "for i in $(seq 0 63); do getent hosts wide-$i > /dev/null || exit 1; done"
     assert (await sandboxed.run("census", "sh", "-c", check, job="wide"))["phase"] == "Succeeded"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lend ids to pods")
+async def test_root_of_a_pod_can_give_up_its_rights_for_ids_that_are_nobody_s_outside(
+    sandboxed: Cluster, tmp_path: Path
+) -> None:
+    script = """
+import os, sys
+os.setgroups([5])
+os.setresgid(6, 6, 6)
+os.setresuid(7, 7, 7)
+try:
+    os.close(os.open(sys.argv[1], os.O_RDONLY))
+except PermissionError:
+    print(os.getresuid(), os.getresgid(), os.getgroups())
+"""
+    theirs = tmp_path / "theirs"
+    theirs.touch(mode=0o600)
+    os.chown(theirs, 7, 7)
+    await sandboxed.run("daemon", "python", "-c", script, str(theirs))
+    assert await sandboxed.log("daemon") == "(7, 7, 7) (6, 6, 6) [5]\n"
