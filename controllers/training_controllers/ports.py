@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from training_controllers.companions import RandomBytes
 from training_controllers.engine.model import Counter, JobEvent
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
 
@@ -154,6 +155,8 @@ class World:
     counters: Counters
     now: Callable[[], datetime]
     """Wall clock, in UTC: for what is stored."""
+    random_bytes: RandomBytes
+    """The source of keys."""
     monotonic: Callable[[], float]
     """Clock of the event loop, in seconds: for how long to wait."""
     priorities: Callable[[], Mapping[str, int]] = dict

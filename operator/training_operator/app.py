@@ -7,6 +7,7 @@ reconciles end, events are sent, the lease is given back, watches and connection
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 import uuid
@@ -23,7 +24,7 @@ import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
-from training_controllers.companions import CompanionSort
+from training_controllers.companions import CompanionSort, RandomBytes
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
@@ -48,7 +49,7 @@ from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
 from training_operator.queue import LOW, NORMAL, WorkQueue
 from training_operator.settings import Settings
-from training_operator.world import StoredDependents, StoredJobs
+from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one look at their job."""
@@ -97,9 +98,10 @@ class App:
         *,
         rng: random.Random | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        random_bytes: RandomBytes = os.urandom,
         identity: str = "",
     ) -> None:
-        self._settings, self._now = settings, now
+        self._settings, self._now, self._random_bytes = settings, now, random_bytes
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
@@ -114,7 +116,7 @@ class App:
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
         chosen = [known[kind] for kind in settings.kinds]
-        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts}
+        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts if sort.watched}
         self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
         gang = any(framework.gang and framework.gang.sort for framework in chosen)
         self._priority_classes = self._follow_priority_classes() if gang else None
@@ -263,6 +265,12 @@ class App:
         store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._look_at_all)
         return Companions(resource, store, reflector)
 
+    def _dependents(self, sort: CompanionSort) -> StoredDependents[CompanionRecord]:
+        if not sort.watched:
+            return WriteOnlyDependents(self._client, companions(sort))
+        known = self._companions[sort.kind]
+        return StoredDependents(self._client, known.resource, known.store, known.is_absent)
+
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
@@ -271,14 +279,11 @@ class App:
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
             services=StoredDependents(self._client, SERVICES, self._services),
-            companions={
-                sort.kind: StoredDependents(self._client, known.resource, known.store, known.is_absent)
-                for sort in framework.companion_sorts
-                if (known := self._companions[sort.kind])
-            },
+            companions={sort.kind: self._dependents(sort) for sort in framework.companion_sorts},
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),
             now=self._now,
+            random_bytes=self._random_bytes,
             monotonic=self._clock,
             priorities=self._priorities,
         )
@@ -355,7 +360,8 @@ class App:
         if self._stopping:
             return "stopping"
         waiting = [each for each in self._reflectors if not each.settled.is_set()]
-        reasons = "; ".join(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting)
+        # Two caches may be of one resource, with different labels.
+        reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
 
 

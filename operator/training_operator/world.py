@@ -99,3 +99,14 @@ class StoredDependents(Generic[R]):
             self._store.remove(record)
         else:
             self._store.put(lingering)
+
+
+class WriteOnlyDependents(StoredDependents[R]):
+    """Objects of a sort that is not watched: they are created, and nothing of them is read or kept."""
+
+    def __init__(self, client: KubeClient, resource: Resource[R]) -> None:
+        super().__init__(client, resource, Store())
+
+    async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
+        """Create the object; the answer is forgotten."""
+        return await self._client.create(self._resource, namespace, body, flow=flow, readable=False)

@@ -262,7 +262,7 @@ class World:
                 del self.companions[key]
                 continue
             assert change.wanted is not None
-            body, part = build_companion(self.snapshot().job, change.wanted), change.wanted.sort.content
+            body, part = build_companion(self.snapshot().job, change.wanted, bytes), change.wanted.sort.content
             wanted = body.get(part)
             if change.verb is CompanionVerb.PATCH:
                 wanted = merged(msgspec.json.decode(self.companions[key].content), change.patch[part])

@@ -64,7 +64,7 @@ def group_of(job: dict[str, Any], scheduler: str = "volcano", **options: Any) ->
     pods = {name: spec.replicas or 0 for name, spec in made.replicas.items()}
     wanted = pod_group(made, framework(job["kind"], scheduler), chosen, pods, **options)
     assert wanted is not None
-    return build_companion(made, wanted)
+    return build_companion(made, wanted, bytes)
 
 
 def spec_of(job: dict[str, Any], scheduler: str = "volcano", **options: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Api:
         "Lease": ("/apis/coordination.k8s.io/v1", "leases"),
         "HorizontalPodAutoscaler": ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
         "ConfigMap": ("/api/v1", "configmaps"),
+        "Secret": ("/api/v1", "secrets"),
         "ServiceAccount": ("/api/v1", "serviceaccounts"),
         "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles"),
         "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),

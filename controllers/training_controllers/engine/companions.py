@@ -10,7 +10,7 @@ import msgspec
 
 from training_api.conditions import is_finished
 from training_api.kinds import Job
-from training_controllers.companions import SORTS, Companion
+from training_controllers.companions import SORTS, Companion, RandomBytes
 from training_controllers.engine.model import CompanionChange, CompanionVerb, EventType, JobEvent, Snapshot
 from training_controllers.engine.status_writer import merge_patch
 from training_controllers.names import owner_reference
@@ -30,8 +30,8 @@ def companion_changes(snapshot: Snapshot, wanted: Sequence[Companion]) -> tuple[
     return (*_created_or_changed(present, possible), *_deleted(snapshot.job, present, wanted))
 
 
-def build_companion(job: Job, companion: Companion) -> dict[str, Any]:
-    """The object, ready to be sent."""
+def build_companion(job: Job, companion: Companion, random_bytes: RandomBytes) -> dict[str, Any]:
+    """The object, ready to be sent; what is generated is different each time."""
     metadata: dict[str, Any] = {
         "name": companion.name,
         "namespace": job.metadata.namespace,
@@ -44,7 +44,8 @@ def build_companion(job: Job, companion: Companion) -> dict[str, Any]:
     sort, fields = companion.sort, companion.fields
     if sort.merged:
         fields = {**fields, sort.content: {key: has for key, has in companion.content.items() if has is not None}}
-    return {"apiVersion": sort.api_version, "kind": sort.kind, "metadata": metadata, **fields}
+    generated = companion.generate(random_bytes) if companion.generate is not None else {}
+    return {"apiVersion": sort.api_version, "kind": sort.kind, "metadata": metadata, **fields, **generated}
 
 
 def _created_or_changed(present: Present, wanted: Sequence[Companion]) -> Iterator[CompanionChange]:

@@ -10,6 +10,7 @@ from training_api.constants import MANAGED_BY_US
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_controllers.engine.draft import Draft
+from training_controllers.engine.extensions import extension_warnings
 from training_controllers.engine.finished import settle_finished
 from training_controllers.engine.gang import wait_for_gang
 from training_controllers.engine.limits import enforce_limits
@@ -57,6 +58,8 @@ def begin(situation: Situation) -> Draft:
     draft.update(observed_generation=job.metadata.generation, waiting=None)
     if draft.condition(ConditionType.CREATED, f"{job.info.kind} {job.metadata.name} is created."):
         draft.count(Counter.CREATED)
+    if not is_finished(draft.status):
+        draft.tell(extension_warnings(job, situation.framework.extensions))
     if not is_finished(draft.status) and not job.spec.run_policy.suspend:
         resume(draft)
         draft.tell(abnormal_states(situation.snapshot.pods))

@@ -6,19 +6,15 @@ PodGroup says, because a scheduler that takes a PodGroup back counts pods that h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from training_api.conditions import holds
-from training_api.constants import GANG_SCHEDULING_ANNOTATION
-from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_controllers.companions import Companion, CompanionSort
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failures import is_active
-from training_controllers.engine.model import EventType, JobEvent, Plan
+from training_controllers.engine.model import Plan
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import wanted_slots
@@ -29,7 +25,6 @@ from training_controllers.records import CompanionRecord
 
 def wait_for_gang(situation: Situation, draft: Draft) -> Plan | None:
     """Hold the job back until its gang may start; a job that has started goes on."""
-    draft.tell(_bad_choices(situation.job))
     scheduler = gang_of(situation.job, situation.framework.gang)
     wanted = pod_groups(situation)
     if scheduler is None or not wanted:
@@ -104,11 +99,3 @@ def _cause(
     phase = f"is {record.phase}" if record.phase else "has no phase yet"
     members = wanted.content["minMember"]
     return "GangPending", f"{subject} {phase}: {scheduler.name} has not let in the gang of {members} pod(s)"
-
-
-def _bad_choices(job: Job) -> Iterator[JobEvent]:
-    """The warning that the annotation says neither yes nor no, so that it has no effect."""
-    choice = job.metadata.annotations.get(GANG_SCHEDULING_ANNOTATION)
-    if choice not in (None, "true", "false"):
-        text = f'annotation {GANG_SCHEDULING_ANNOTATION}: {choice!r} must be "true" or "false"; "true" applies'
-        yield JobEvent(EventType.WARNING, "BadAnnotation", text, once=f"annotation/{text}")

@@ -33,12 +33,14 @@ class Keeper:
 
     async def _change(self, target: Target, change: CompanionChange) -> None:
         now, memory, what = self._world.monotonic, target.memory, f"{change.kind} {change.name}"
-        if not memory.may_try(what, now()) or (change.kind, change.name) in memory.taken:
+        key = (change.kind, change.name)
+        if not memory.may_try(what, now()) or key in memory.taken or key in memory.made:
             return
         outcome = Outcome()
         try:
             await self._send(target, change)
             self._announcer.well(target, what)
+            target.memory.lacking.pop(change.kind, None)
             for event in change.events:
                 self._announcer.tell(target, event)
         except (Conflict, NotFound):
@@ -49,6 +51,9 @@ class Keeper:
             reason, message = f"Failed{change.kind}", f"Error on {change.verb} of {what}: {error}"
             if change.verb is CompanionVerb.DELETE and SORTS[change.kind].announced:
                 reason, message = f"FailedDelete{change.kind}", f"Error deleting: {error}"
+            elif advice := SORTS[change.kind].advice:
+                message = f"{message}; {advice}"
+                target.memory.lacking[change.kind] = message
             self._announcer.trouble(target, what, reason, message, error)
         memory.tried(what, now(), outcome)
 
@@ -60,7 +65,7 @@ class Keeper:
             self._count(change)
             return
         assert change.wanted is not None
-        body = build_companion(target.job, change.wanted)
+        body = build_companion(target.job, change.wanted, self._world.random_bytes)
         if change.verb is CompanionVerb.PATCH:
             assert change.record is not None
             await objects.patch(change.record, change.patch, flow=target.uid)
@@ -71,9 +76,12 @@ class Keeper:
         try:
             await objects.create(target.record.namespace, body, flow=target.uid)
         except AlreadyExists:
-            await self._already_there(target, change)
+            if SORTS[change.kind].watched:
+                await self._already_there(target, change)
         else:
             self._count(change)
+        if not SORTS[change.kind].watched:
+            target.memory.made.add((change.kind, change.name))
 
     def _count(self, change: CompanionChange) -> None:
         counter = COUNTERS.get((change.kind, change.verb))
@@ -87,6 +95,11 @@ class Keeper:
             raise NotFound(f"{change.kind} {change.name} is about to go")
         if found.owner is not None and found.owner.uid == target.uid:
             return
+        if found.owner is not None and (found.owner.kind, found.owner.name) == (
+            target.job.info.kind,
+            target.record.name,
+        ):
+            raise NotFound(f"{change.kind} {change.name} goes with an earlier job of this name")
         key = (change.kind, change.name)
         target.memory.taken[key] = self._world.monotonic() + TAKEN_RETRY
         if not SORTS[change.kind].shared:

@@ -44,6 +44,8 @@ class Snapshot:
     now: datetime
     companions: Sequence[CompanionRecord] = ()
     """Other objects controlled by the job's uid: its autoscaler, for example."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of objects that pods wait for and that could not be created, and why."""
     missing: frozenset[str] = frozenset()
     """Kinds of such objects that the API server does not have."""
     priorities: Mapping[str, int] = field(default_factory=dict)

@@ -94,6 +94,7 @@ class JobReconciler:
             missing=frozenset(kind for kind, sort in world.companions.items() if sort.missing),
             priorities=world.priorities(),
             carried=dict(target.memory.carried),
+            lacking=dict(target.memory.lacking),
         )
 
     def _announce(self, target: Target, plan: Plan) -> None:

@@ -35,6 +35,8 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     draft.tell(overwritten_restart_policies(job, reason, new_types))
     if new_pods:
         draft.tell(foreign_schedulers(job, situation.framework))
+    for kind, cause in snapshot.lacking.items():
+        draft.wait(f"{kind}Missing", cause)
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
     return draft.plan(

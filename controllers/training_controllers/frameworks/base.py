@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.companions import Companion, CompanionSort
+from training_controllers.engine.extensions import Extension
 from training_controllers.engine.model import JobEvent, Slot
 from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.pod_spec import PodSpec
@@ -83,6 +84,8 @@ class Framework:
     """Whether an event tells the exit code of every pod that has ended."""
     helpers: frozenset[str] = frozenset()
     """Types that only serve the others: created before them, and not counted any more once they have ended."""
+    extensions: Sequence[Extension] = ()
+    """The annotations by which jobs of this kind ask for what v1 does not have."""
     gang: GangScheduler | None = None
     """Who places the pods of a job together, if anybody does; the same for all kinds."""
     fewest: Callable[[Job, str], int] = all_replicas
