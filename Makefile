@@ -58,7 +58,7 @@ types: $(INSTALLED) ## mypy --strict
 
 e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER
 	@$(if $(filter bare,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)
-	@$(BIN)/pytest e2e --provider $(PROVIDER) $(KUBECONFIG_OPTION) $(ARGS)
+	@$(BIN)/pytest e2e -n 2 --dist loadfile --provider $(PROVIDER) $(KUBECONFIG_OPTION) $(ARGS)
 
 bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor
 	@$(BIN)/python -m e2e.harness build >/dev/null
