@@ -20,7 +20,6 @@ WITHOUT_TEST = {
     "MPI-001": "mended (K-20): the CRD refuses what v1 stores and complains about, see the items that follow",
     "MPI-002": "mended (K-20): as MPI-001",
     "MPI-037": "mended (K-34): one Warning event NameTaken; the rest of the job goes on (test_mpi_jobs)",
-    "MPI-050": "gang scheduling is not part of this version",
     "JAX-007": "mended (K-19): managedBy is checked and immutable for every kind",
     "JAX-008": "mended (K-19): a JAXJob of another manager is left alone, as of every kind (test_every_kind)",
 }

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from e2e.harness.client import Api, Object, eventually
-from e2e.harness.cluster import CRDS, Cluster
-from e2e.harness.jobs import Namespace, job, log_line
+from e2e.harness.cluster import Cluster
+from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import Operator, running_operator
-
-JAX_CRD = CRDS / "kubeflow.org_jaxjobs.yaml"
 
 
 @pytest.fixture
@@ -29,22 +27,6 @@ async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
     await jobs.set_phase("handed-over", "Succeeded")
     with running_operator(cluster.kubeconfig, tmp_path / "second.log"):
         await jobs.condition(body, "Succeeded")
-
-
-async def test_a_missing_crd_is_waited_for_while_other_kinds_run(
-    cluster: Cluster, jobs: Namespace, tmp_path: Path
-) -> None:
-    cluster.run_kubectl("delete", "-f", str(JAX_CRD))
-    with ExitStack() as stack:
-        stack.callback(cluster.apply_crds, JAX_CRD)
-        operator = Operator(cluster.kubeconfig, tmp_path / "operator.log")
-        stack.callback(operator.child.kill)
-        await log_line(operator.child.output, "jaxjobs.kubeflow.org")
-        await jobs.run_to_success(job("other-kind", Master=1))
-        cluster.apply_crds(JAX_CRD)
-        await jobs.run_to_success(job("late-kind", "JAXJob", Worker=2))
-        assert "Traceback" not in operator.child.output()
-        assert operator.child.stop() == 0
 
 
 async def _holder(api: Api, namespace: str) -> str:

@@ -19,6 +19,9 @@ MASTER_ROLE: Final = "master"
 EXTENSION_PREFIX: Final = "extension.training.kubeflow.org/"
 """Prefix of the annotations by which a job asks for behaviour that v1 does not have."""
 
+GANG_SCHEDULING_ANNOTATION: Final = EXTENSION_PREFIX + "gang-scheduling"
+"""On jobs: `false` leaves the job out of gang scheduling (K-50)."""
+
 RESTARTS_ANNOTATION: Final = EXTENSION_PREFIX + "restarts"
 BACKOFF_LEVEL_ANNOTATION: Final = EXTENSION_PREFIX + "backoff-level"
 """On pods that replace others: what their slot has seen before (K-03)."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from training_api.constants import EXTENSION_PREFIX
+
+RandomBytes = Callable[[int], bytes]
+"""Gives as many unpredictable bytes as asked for."""
 AUTOSCALING = "autoscaling/v2"
 RBAC = "rbac.authorization.k8s.io/v1"
+MPI_NETWORK_LABEL: Final = EXTENSION_PREFIX + "mpi-network"
+"""On the service by which the pods of an MPIJob find each other, so that no other service is watched for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,16 @@ class CompanionSort:
     """Whether they exist only while the job is active; the others go with the job."""
     shared: bool = False
     """Whether one that somebody else controls does as well."""
+    watched: bool = True
+    """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
+    advice: str = ""
+    """What to do where they cannot be created; only of sorts that pods wait for. Follows the server's words."""
+    merged: bool = False
+    """Whether others write there, too: then only fields of ours that differ are sent, as a patch."""
+    phased: bool = False
+    """Whether decisions depend on the phase in the status."""
+    announced: bool = False
+    """Whether events tell of the deletion."""
 
 
 AUTOSCALER: Final = CompanionSort("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True)
@@ -32,11 +48,26 @@ CONFIG_MAP: Final = CompanionSort("ConfigMap", "v1", "data", label="app")
 SERVICE_ACCOUNT: Final = CompanionSort("ServiceAccount", "v1", label="app", shared=True)
 ROLE: Final = CompanionSort("Role", RBAC, "rules", label="app")
 ROLE_BINDING: Final = CompanionSort("RoleBinding", RBAC, label="app")
+POD_GROUP: Final = CompanionSort(
+    "PodGroup", "scheduling.volcano.sh/v1beta1", "spec", temporary=True, merged=True, phased=True, announced=True
+)
+COSCHEDULING_POD_GROUP: Final = replace(POD_GROUP, api_version="scheduling.x-k8s.io/v1alpha1")
+
+NETWORK: Final = CompanionSort("Service", "v1", label=MPI_NETWORK_LABEL, temporary=True)
+KEYS: Final = CompanionSort(
+    "Secret",
+    "v1",
+    watched=False,
+    advice="an operator that shall start MPI over SSH needs the rights of deploy/components/mpi-ssh",
+)
 
 SORTS: Final[Mapping[str, CompanionSort]] = MappingProxyType(
-    {sort.kind: sort for sort in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING)}
+    {
+        sort.kind: sort
+        for sort in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING, POD_GROUP, NETWORK, KEYS)
+    }
 )
-"""Every sort by its kind."""
+"""Every sort by its kind; the two sorts of PodGroups differ in nothing but their API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +79,10 @@ class Companion:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Everything of the object beside version, kind and metadata."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    generate: Callable[[RandomBytes], Mapping[str, Any]] | None = None
+    """Makes further fields when the object is created, which nobody else shall ever see: keys."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Given to the object when it is created, and left to others from then on."""
 
     @property
     def content(self) -> Any:

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from training_controllers.companions import RandomBytes
 from training_controllers.engine.model import Counter, JobEvent
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
 
@@ -50,13 +51,15 @@ class Result:
 
 
 class ObjectCounter(StrEnum):
-    """v1's counters of pods and services, by their metric names (K-25)."""
+    """v1's counters of objects, by their metric names (K-25)."""
 
     PODS_CREATED = "created_pods_total"
     PODS_DELETED = "deleted_pods_total"
     PODS_FAILED = "failed_pods_total"
     SERVICES_CREATED = "succeeded_service_creation_total"
     SERVICES_FAILED = "failed_service_creation_total"
+    POD_GROUPS_CREATED = "created_pod_groups_total"
+    POD_GROUPS_DELETED = "deleted_pod_groups_total"
 
 
 class Jobs(Protocol):
@@ -85,6 +88,11 @@ R = TypeVar("R", PodRecord, ServiceRecord, CompanionRecord)
 class Dependents(Protocol[R]):
     """The objects of one sort that jobs control. `flow` is the uid of the job for which something is sent."""
 
+    @property
+    def missing(self) -> bool:
+        """Whether the API server does not have this resource at all."""
+        ...
+
     def of_job(self, uid: str) -> Sequence[R]:
         """The cached objects whose controller is the job with this uid."""
         ...
@@ -103,6 +111,10 @@ class Dependents(Protocol[R]):
 
     async def replace(self, record: R, body: Mapping[str, Any], *, flow: str) -> R:
         """Replace the object, on condition that it still is `record` in uid and version."""
+        ...
+
+    async def patch(self, record: R, patch: Mapping[str, Any], *, flow: str) -> R:
+        """Send a merge patch of the object, on condition that it still is `record` in uid and version."""
         ...
 
     async def delete(self, record: R, *, flow: str) -> None:
@@ -126,7 +138,7 @@ class Counters(Protocol):
         ...
 
     def count_object(self, counter: ObjectCounter) -> None:
-        """Count one pod or service."""
+        """Count one object."""
         ...
 
 
@@ -143,5 +155,9 @@ class World:
     counters: Counters
     now: Callable[[], datetime]
     """Wall clock, in UTC: for what is stored."""
+    random_bytes: RandomBytes
+    """The source of keys."""
     monotonic: Callable[[], float]
     """Clock of the event loop, in seconds: for how long to wait."""
+    priorities: Callable[[], Mapping[str, int]] = dict
+    """Values of the priority classes by name, as far as they are known; the default one's under the empty name, too."""

@@ -92,6 +92,8 @@ class CompanionRecord(msgspec.Struct, gc=False, frozen=True):
     content: bytes
     """The part that follows the job, as canonical JSON to be compared; `null` for kinds without."""
     deleting: bool = False
+    phase: str = ""
+    """Of kinds whose phase matters; empty as long as nobody has given it one."""
 
 
 class JobRecord(msgspec.Struct, gc=False, frozen=True):
@@ -109,6 +111,19 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
     def key(self) -> tuple[str, str]:
         """Namespace and name."""
         return self.namespace, self.name
+
+
+class PriorityClassRecord(msgspec.Struct, gc=False, frozen=True):
+    """How urgent the pods of a class are."""
+
+    name: str
+    uid: str
+    version: str
+    value: int
+    default: bool = False
+    """Whether pods without any class are of this one."""
+    namespace: str = ""
+    owner: Owner | None = None
 
 
 Record = PodRecord | ServiceRecord | CompanionRecord | JobRecord

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
 from pathlib import Path
-from types import FrameType
 
 from e2e.harness.binaries import programs
 from e2e.harness.errors import HarnessError
-from e2e.harness.providers import PROVIDERS, provide
+from e2e.harness.foreground import stay_up
+from e2e.harness.providers import PROVIDERS
 
 
 def main() -> int:
@@ -28,32 +26,11 @@ def main() -> int:
             for name, path in programs().items():
                 print(f"{name}: {path}")
         else:
-            _up(arguments.provider, arguments.kubeconfig)
+            stay_up(arguments.provider, arguments.kubeconfig)
     except HarnessError as error:
         print(f"e2e: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def _up(provider: str, kubeconfig: Path | None) -> None:
-    stop = threading.Event()
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        if not up:
-            raise KeyboardInterrupt  # still starting: leave through the context managers
-
-    up = False
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-    try:
-        with provide(provider, kubeconfig) as cluster:
-            up = True
-            print(f"export KUBECONFIG={cluster.kubeconfig}", flush=True)
-            print(f"The control plane runs until Ctrl-C; kubectl is {cluster.kubectl}", file=sys.stderr, flush=True)
-            stop.wait()
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
 
 
 if __name__ == "__main__":

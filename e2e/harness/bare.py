@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import secrets
-import ssl
 import tempfile
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from e2e.harness.binaries import programs
 from e2e.harness.cluster import Cluster, write_kubeconfig
-from e2e.harness.errors import HarnessError
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
-
-START_LIMIT = 60.0
-"""Seconds until a component must answer; usually all are up within four."""
+from e2e.harness.startup import answers, private_file, service_account_keys, wait_until
 
 
 @contextmanager
@@ -38,12 +30,12 @@ def bare() -> Iterator[Cluster]:
 
         etcd_port, peer_port, api_port = free_ports(3)
         admin, manager = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        tokens = _private_file(
+        tokens = private_file(
             folder / "tokens.csv",
             f'{admin},admin,admin,"system:masters"\n'
             f"{manager},system:kube-controller-manager,system:kube-controller-manager\n",
         )
-        private_key, public_key = _service_account_keys(folder)
+        private_key, public_key = service_account_keys(folder)
         server, ca_file = f"https://127.0.0.1:{api_port}", folder / "pki" / "apiserver.crt"
 
         start(
@@ -75,7 +67,7 @@ def bare() -> Iterator[Cluster]:
             f"--service-account-key-file={public_key}",
             f"--service-account-signing-key-file={private_key}",
         )
-        _wait("the API server", children, lambda: _get(f"{server}/readyz", admin, ca_file))
+        wait_until(lambda: answers(f"{server}/readyz", admin, ca_file), "the API server", children)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", server, ca_file, {"token": admin})
         cluster = Cluster("bare", kubeconfig, str(binaries["kubectl"]))
         # Before the controller manager: its garbage collector looks for new kinds only every 30 s.
@@ -92,40 +84,5 @@ def bare() -> Iterator[Cluster]:
             f"--root-ca-file={ca_file}",
         )
         account = f"{server}/api/v1/namespaces/default/serviceaccounts/default"
-        _wait("the controller manager", children, lambda: _get(account, admin, ca_file))
+        wait_until(lambda: answers(account, admin, ca_file), "the controller manager", children)
         yield cluster
-
-
-def _wait(what: str, children: list[Child], ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_LIMIT
-    while not ready():
-        for child in children:
-            child.check_alive()
-        if time.monotonic() > deadline:
-            raise HarnessError(f"{what} did not answer within {START_LIMIT:.0f} s:\n{children[-1].output()[-2000:]}")
-        time.sleep(0.05)
-
-
-def _get(url: str, token: str, ca_file: Path) -> bool:
-    """Whether a GET succeeds; everything that goes wrong during the start means no."""
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    try:
-        context = ssl.create_default_context(cafile=str(ca_file))
-        with urllib.request.urlopen(request, timeout=5, context=context):
-            return True
-    except OSError:
-        return False
-
-
-def _service_account_keys(folder: Path) -> tuple[Path, Path]:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    public = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return _private_file(folder / "sa.key", private.decode()), _private_file(folder / "sa.pub", public.decode())
-
-
-def _private_file(path: Path, content: str) -> Path:
-    path.touch(mode=0o600)
-    path.write_text(content)
-    return path

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +48,8 @@ class Module:
     @property
     def stamp(self) -> str:
         """Name of the cache folder: it changes with everything that decides what is built."""
-        recipe = "\0".join([self._text("go.mod"), self._text("go.sum"), *self.programs.values(), *self.stamps])
+        own = [file.read_text() for file in sorted(self.folder.rglob("*.go"))]
+        recipe = "\0".join([self._text("go.mod"), self._text("go.sum"), *self.programs.values(), *self.stamps, *own])
         return f"{self.name}-{self.version}-{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
 
     @property
@@ -83,6 +84,20 @@ SCHEDULER = Module(
 OLDEST_KUBECTL = Module("kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
 
 
+CONTROL_PLANE = (ETCD, KUBERNETES, SCHEDULER, OLDEST_KUBECTL)
+
+KUBERNETES_NODE = Module(
+    "kubernetes-node",
+    "k8s.io/kubernetes",
+    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-proxy")}
+    | {name: f"./{name}" for name in ("pause", "nslookup")},
+    _STAMPS,
+)
+"""A module of its own, so that the control plane need not be built again for it."""
+COREDNS = Module("coredns", "github.com/coredns/coredns", {"coredns": "."})
+NODE = (KUBERNETES_NODE, COREDNS)
+
+
 def cache_folder() -> Path:
     """Where binaries are kept: `TRAINING_E2E_CACHE`, else the user's cache folder."""
     if chosen := os.environ.get("TRAINING_E2E_CACHE"):
@@ -90,10 +105,10 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "training-operator"
 
 
-def programs() -> dict[str, Path]:
-    """The control plane's programs and the oldest kubectl; builds what the cache lacks and says so on stderr."""
+def programs(modules: Sequence[Module] = CONTROL_PLANE) -> dict[str, Path]:
+    """The programs of `modules` by name; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
-    for module in (ETCD, KUBERNETES, SCHEDULER, OLDEST_KUBECTL):
+    for module in modules:
         folder = cache_folder() / "bin" / module.stamp
         if not folder.is_dir():
             with locked(folder.with_name(f"{folder.name}.lock")):

@@ -12,8 +12,9 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.kind import kind
 from e2e.harness.local import local
+from e2e.node.cluster import node
 
-PROVIDERS = ("bare", "kind", "existing", "local")
+PROVIDERS = ("bare", "kind", "existing", "local", "node")
 
 
 def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextManager[Cluster]:
@@ -25,6 +26,8 @@ def provide(provider: str, kubeconfig: Path | None = None) -> AbstractContextMan
             return kind()
         case "local":
             return local()
+        case "node":
+            return node()
         case "existing":
             return existing(kubeconfig)
     raise HarnessError(f"unknown provider {provider!r}: choose one of {', '.join(PROVIDERS)}")

@@ -14,8 +14,8 @@ from typing import Any, Final
 import yaml
 
 from training_api.constants import API_VERSION
+from training_api.quantity import parse
 from training_api.registry import KINDS
-from training_local.apiserver.quantity import parse
 from training_local.registry import ClusterRecord
 from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Fixed

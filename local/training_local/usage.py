@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from training_local.apiserver.quantity import parse
+from training_api.quantity import parse
 from training_local.progress import JobRef
 from training_operator.kube.transport import Request, Transport
 

@@ -7,6 +7,7 @@ reconciles end, events are sent, the lease is given back, watches and connection
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 import uuid
@@ -14,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,7 +24,7 @@ import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
-from training_controllers.companions import CompanionSort
+from training_controllers.companions import CompanionSort, RandomBytes
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
@@ -30,22 +32,24 @@ from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, Ba
 from training_controllers.frameworks.mpi import MPIOptions
 from training_controllers.frameworks.pytorch import PyTorchOptions
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.ports import JobKey, ObjectCounter, World
-from training_controllers.records import CompanionRecord, JobRecord, PodRecord, Record
-from training_operator.cache.reflector import Reflector
+from training_controllers.records import CompanionRecord, JobRecord, PodRecord, PriorityClassRecord, Record
+from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
-from training_operator.kube.resources import PODS, SERVICES, Cacheable, Resource, companions, jobs
+from training_operator.kube.ownership import why_owned_elsewhere
+from training_operator.kube.resources import PODS, PRIORITY_CLASSES, SERVICES, Cacheable, Resource, companions, jobs
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
 from training_operator.queue import LOW, NORMAL, WorkQueue
 from training_operator.settings import Settings
-from training_operator.world import StoredDependents, StoredJobs
+from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one look at their job."""
@@ -79,6 +83,10 @@ class Companions:
     store: Store[CompanionRecord]
     reflector: Reflector[CompanionRecord]
 
+    def is_absent(self) -> bool:
+        """Whether the API server does not have such objects at all."""
+        return self.reflector.absent
+
 
 class App:
     """The whole operator on one API server; lives in the event loop that is running when it is made."""
@@ -90,9 +98,10 @@ class App:
         *,
         rng: random.Random | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        random_bytes: RandomBytes = os.urandom,
         identity: str = "",
     ) -> None:
-        self._settings, self._now = settings, now
+        self._settings, self._now, self._random_bytes = settings, now, random_bytes
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
@@ -107,8 +116,10 @@ class App:
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
         chosen = [known[kind] for kind in settings.kinds]
-        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts}
+        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts if sort.watched}
         self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
+        gang = any(framework.gang and framework.gang.sort for framework in chosen)
+        self._priority_classes = self._follow_priority_classes() if gang else None
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
         self._elector = self._make_elector(identity) if settings.leader_elect else None
@@ -188,7 +199,8 @@ class App:
 
     async def _run_controller(self, kind: Kind) -> None:
         """Wait for the caches that decisions of this kind need; another kind's trouble is not waited for."""
-        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector):
+        of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
+        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector, *of_classes):
             await reflector.settled.wait()
         await kind.controller.run()
 
@@ -205,10 +217,16 @@ class App:
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
         of_kinds = (kind.reflector for kind in self._kinds.values())
         of_companions = (companion.reflector for companion in self._companions.values())
-        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions)
+        of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
+        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *of_classes)
 
     def _follow(
-        self, resource: Resource[D], selector: str = "", keep: Callable[[D], bool] = lambda record: True
+        self,
+        resource: Resource[D],
+        selector: str = "",
+        keep: Callable[[D], bool] = lambda record: True,
+        turned: Callable[[], None] = lambda: None,
+        owned_elsewhere: OwnerCheck | None = None,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -219,35 +237,55 @@ class App:
             namespace=self._settings.namespace,
             selector=selector,
             keep=keep,
+            turned=turned,
             undecodable=self.metrics.undecodable(resource.qualified),
+            owned_elsewhere=owned_elsewhere,
         )
         return store, reflector
+
+    def _follow_priority_classes(self) -> tuple[Store[PriorityClassRecord], Reflector[PriorityClassRecord]]:
+        """They have no namespace; v1's roles do not show them, and gangs are placed without them as well (K-11)."""
+        store = Store[PriorityClassRecord]()
+        undecodable = self.metrics.undecodable(PRIORITY_CLASSES.qualified)
+        return store, Reflector(
+            self._client, PRIORITY_CLASSES, store, rng=self._rng, undecodable=undecodable, optional=True
+        )
+
+    def _priorities(self) -> dict[str, int]:
+        records = () if self._priority_classes is None else tuple(self._priority_classes[0])
+        values = {each.name: each.value for each in records}
+        defaults = [each.value for each in records if each.default]
+        return values | {"": max(defaults)} if defaults else values
 
     def _of_our_kind(self, record: CompanionRecord) -> bool:
         return record.owner is not None and record.owner.kind in self._settings.kinds
 
     def _accompany(self, sort: CompanionSort) -> Companions:
         resource = companions(sort)
-        store, reflector = self._follow(resource, sort.label, self._of_our_kind)
+        store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._look_at_all)
         return Companions(resource, store, reflector)
+
+    def _dependents(self, sort: CompanionSort) -> StoredDependents[CompanionRecord]:
+        if not sort.watched:
+            return WriteOnlyDependents(self._client, companions(sort))
+        known = self._companions[sort.kind]
+        return StoredDependents(self._client, known.resource, known.store, known.is_absent)
 
     def _control(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
-        store, reflector = self._follow(resource)
+        store, reflector = self._follow(resource, owned_elsewhere=partial(why_owned_elsewhere, self._client, resource))
         world = World(
             jobs=StoredJobs(self._client, resource, store),
             pods=StoredDependents(self._client, PODS, self._pods),
             services=StoredDependents(self._client, SERVICES, self._services),
-            companions={
-                sort.kind: StoredDependents(self._client, known.resource, known.store)
-                for sort in framework.companion_sorts
-                if (known := self._companions[sort.kind])
-            },
+            companions={sort.kind: self._dependents(sort) for sort in framework.companion_sorts},
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),
             now=self._now,
+            random_bytes=self._random_bytes,
             monotonic=self._clock,
+            priorities=self._priorities,
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
@@ -280,6 +318,12 @@ class App:
         for kind, key in keys:
             queue = self._kinds[kind].queue
             queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+
+    def _look_at_all(self) -> None:
+        """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
+        for kind in self._kinds.values():
+            for record in kind.store:
+                kind.queue.add(record.key, priority=LOW)
 
     def _count_failure(self, change: Change[PodRecord]) -> None:
         """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
@@ -316,7 +360,8 @@ class App:
         if self._stopping:
             return "stopping"
         waiting = [each for each in self._reflectors if not each.settled.is_set()]
-        reasons = "; ".join(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting)
+        # Two caches may be of one resource, with different labels.
+        reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
 
 
@@ -344,6 +389,7 @@ def framework_options(settings: Settings) -> FrameworkOptions:
         ),
         mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
         cluster_domain=settings.cluster_domain,
+        gang=gang_scheduler(settings.gang_scheduler_name),
     )
 
 

@@ -78,6 +78,11 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 )
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")
 @JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled at once.")
+@JOBS.option(
+    "--gang-scheduler-name",
+    help="Who places the pods of a job together: `volcano`, or the name of a scheduler with scheduler-plugins. "
+    "Default: nobody.",
+)
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
 @JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")
@@ -100,7 +105,6 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @SERVING.option("--health-probe-bind-address", help="Where /healthz and /readyz are served; 0 for nowhere.")
 @LOGS.option("--zap-encoder", type=click.Choice([each.value for each in LogFormat]), help="Default: console on a TTY.")
 @LOGS.option("--zap-log-level", help="debug, info, error, panic, or a number above 0 for debug.")
-@OLD.option("--gang-scheduler-name", help="Gang scheduling is not part of this version.")
 @OLD.option("--webhook-server-port", type=int, help="The CRDs check what v1's webhooks checked.")
 @OLD.option("--webhook-service-name", help="There is no webhook.")
 @OLD.option("--webhook-secret-name", help="There is no webhook.")

@@ -21,6 +21,7 @@ LEVELS: Final = {
 def configure(form: LogFormat | None, level: LogLevel) -> None:
     """Send log lines of at least `level` to standard error; without `form`, the terminal decides.
 
+    Tracebacks are without the values of variables: tokens and keys may be among them.
     Job objects appear as the fields `kind`, `namespace`, `name`; the standard library's loggers (aiohttp's) join in.
     """
     if form is None:
@@ -31,9 +32,11 @@ def configure(form: LogFormat | None, level: LogLevel) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if form is LogFormat.JSON:
-        shared += [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        shared += [structlog.processors.ExceptionRenderer(tracebacks), structlog.processors.JSONRenderer()]
     else:
-        shared += [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        tracebacks_of_lines = structlog.dev.RichTracebackFormatter(show_locals=False)
+        shared += [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=tracebacks_of_lines)]
     structlog.configure(
         processors=shared,
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

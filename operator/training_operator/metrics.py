@@ -32,10 +32,10 @@ OBJECT_HELP: Final = {
     ObjectCounter.PODS_FAILED: "The total number of failed pods",
     ObjectCounter.SERVICES_CREATED: "The total number of succeeded service creation",
     ObjectCounter.SERVICES_FAILED: "The total number of failed service creation",
+    ObjectCounter.POD_GROUPS_CREATED: "The total number of created pod groups",
+    ObjectCounter.POD_GROUPS_DELETED: "The total number of deleted pod groups",
 }
 NEVER_COUNTED: Final = {
-    "created_pod_groups_total": "The total number of created pod groups",
-    "deleted_pod_groups_total": "The total number of deleted pod groups",
     "certwatcher_read_certificate_total": "Certificates read; there are none",
     "certwatcher_read_certificate_errors_total": "Certificates that could not be read; there are none",
     "leader_election_slowpath_total": "Renewals of the lease on a slow path; there is none",

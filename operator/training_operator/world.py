@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from training_controllers.ports import JobKey, NotFound
@@ -43,8 +43,15 @@ class StoredJobs:
 class StoredDependents(Generic[R]):
     """The objects of one sort that jobs control (the port `Dependents`)."""
 
-    def __init__(self, client: KubeClient, resource: Resource[R], store: Store[R]) -> None:
-        self._client, self._resource, self._store = client, resource, store
+    def __init__(
+        self, client: KubeClient, resource: Resource[R], store: Store[R], missing: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._client, self._resource, self._store, self._missing = client, resource, store, missing
+
+    @property
+    def missing(self) -> bool:
+        """Tell whether the API server does not have this resource at all."""
+        return self._missing()
 
     def of_job(self, uid: str) -> Sequence[R]:
         """Return the cached objects that the job with this uid controls."""
@@ -76,6 +83,15 @@ class StoredDependents(Generic[R]):
         self._store.put(replaced)
         return replaced
 
+    async def patch(self, record: R, patch: Mapping[str, Any], *, flow: str) -> R:
+        """Send a merge patch if the object still is `record`."""
+        metadata = {"uid": record.uid, "resourceVersion": record.version}
+        patched = await self._client.patch(
+            self._resource, record.namespace, record.name, {**patch, "metadata": metadata}, flow=flow
+        )
+        self._store.put(patched)
+        return patched
+
     async def delete(self, record: R, *, flow: str) -> None:
         """Delete the object if it still is `record`."""
         lingering = await self._client.delete(self._resource, record.namespace, record.name, uid=record.uid, flow=flow)
@@ -83,3 +99,14 @@ class StoredDependents(Generic[R]):
             self._store.remove(record)
         else:
             self._store.put(lingering)
+
+
+class WriteOnlyDependents(StoredDependents[R]):
+    """Objects of a sort that is not watched: they are created, and nothing of them is read or kept."""
+
+    def __init__(self, client: KubeClient, resource: Resource[R]) -> None:
+        super().__init__(client, resource, Store())
+
+    async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
+        """Create the object; the answer is forgotten."""
+        return await self._client.create(self._resource, namespace, body, flow=flow, readable=False)

@@ -238,9 +238,14 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
 
 async def _others(world: Cluster, job: str) -> list[str]:
     """What a job has beside pods and services."""
-    kinds = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding")
-    found = [(kind, each["metadata"]["name"]) for kind in kinds for each in await world.api.list(kind)]
-    return [f"{kind} {name}" for kind, name in found if name.startswith(f"{job}-")]
+    kinds = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Secret")
+    found = [(kind, each["metadata"]) for kind in kinds for each in await world.api.list(kind)]
+    # Names of secrets have the uid of their job in them, which chance decides.
+    return [
+        f"{kind} {meta['name'].removesuffix(meta['ownerReferences'][0]['uid'])}"
+        for kind, meta in found
+        if meta["name"].startswith(f"{job}-")
+    ]
 
 
 def _differences(truth: Played, seen: dict[str, Summary]) -> list[str]:

@@ -62,6 +62,8 @@ def _draw_job(scenario: Scenario, rng: random.Random, name: str) -> None:
     if kind == "mpi":
         master, policy = "launcher", "Never" if policy == "OnFailure" else policy
         job = mpi(name, workers=workers, policy=policy, **run)
+        if random.Random(f"launch {scenario.seed} {name}").random() < 0.5:
+            job["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
     elif kind == "jax":
         job = jax(name, workers=workers, policy=policy, **run)
     else:

@@ -15,6 +15,7 @@ from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_api.registry import KINDS
+from training_controllers.engine.companions import build_companion
 from training_controllers.engine.decide import decide
 from training_controllers.engine.model import (
     Carried,
@@ -143,6 +144,12 @@ class World:
     writes: int = 0
     again_after: float | None = None
 
+    patches: int = 0
+    """Patches of companions."""
+    bodies: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """What was sent last of each companion."""
+    missing: frozenset[str] = frozenset()
+    """Kinds of companions that the API server does not have."""
     own_framework: Framework | None = None
     """Of a kind that only the test knows."""
 
@@ -158,6 +165,7 @@ class World:
             services=tuple(self.services.values()),
             now=self.now,
             companions=tuple(self.companions.values()),
+            missing=self.missing,
             carried=dict(self.carried),
         )
 
@@ -177,6 +185,8 @@ class World:
                 self.announced.add(event.once)
         self.counters += plan.counters
         self._accompany(plan)
+        for event in (each for change in plan.companions for each in change.events):
+            self.events.append(event)
         for deletion in plan.delete_pods:
             if deletion.slot is not None and deletion.carried is not None:
                 self.carried[deletion.slot] = deletion.carried
@@ -184,7 +194,7 @@ class World:
         for service in plan.delete_services:
             del self.services[service.name]
         for slot in plan.create_services:
-            body = build_service(snapshot.job, slot)
+            body = build_service(snapshot.job, self.framework, slot)
             self.services[body["metadata"]["name"]] = self._service(body, slot)
         for new in plan.create_pods:
             body = build_pod(snapshot.job, self.framework, new)
@@ -238,7 +248,8 @@ class World:
         self.writes += 1
         wire = encode_status(status)
         if not self.status_extensions:
-            wire.pop("observedGeneration", None)
+            for extension in ("observedGeneration", "waiting"):
+                wire.pop(extension, None)
             for counters in wire.get("replicaStatuses", {}).values():
                 for extension in ("restarts", "ready", "completedIndexes"):
                     counters.pop(extension, None)
@@ -251,10 +262,17 @@ class World:
                 del self.companions[key]
                 continue
             assert change.wanted is not None
-            content = msgspec.json.encode(change.wanted.content, order="deterministic")
+            body, part = build_companion(self.snapshot().job, change.wanted, bytes), change.wanted.sort.content
+            wanted = body.get(part)
+            if change.verb is CompanionVerb.PATCH:
+                wanted = merged(msgspec.json.decode(self.companions[key].content), change.patch[part])
+            self.patches += change.verb is CompanionVerb.PATCH
+            content = msgspec.json.encode(wanted, order="deterministic")
+            phase = self.companions[key].phase if key in self.companions else ""
             self.companions[key] = CompanionRecord(
-                change.kind, "ns", change.name, f"uid-{key}", "1", Owner(self.kind, "sim", UID), content
+                change.kind, "ns", change.name, f"uid-{key}", "1", Owner(self.kind, "sim", UID), content, phase=phase
             )
+            self.bodies[key] = body
 
     def _pod(self, body: dict[str, Any], slot: Slot) -> PodRecord:
         annotations = body["metadata"].get("annotations", {})
@@ -274,6 +292,15 @@ class World:
         return ServiceRecord(
             "ns", name, f"uid-svc-{name}", "1", Owner(self.kind, "sim", UID), slot.replica_type.lower(), slot.index
         )
+
+
+def merged(stored: Any, patch: Any) -> Any:
+    """What a JSON merge patch (RFC 7386) makes of a value."""
+    if not isinstance(patch, Mapping):
+        return patch
+    kept = dict(stored) if isinstance(stored, Mapping) else {}
+    changed = {key: merged(kept.get(key), value) for key, value in patch.items() if value is not None}
+    return {key: value for key, value in kept.items() if key not in patch} | changed
 
 
 def world(kind: str, replicas: Mapping[str, int], **options: Any) -> World:

@@ -38,7 +38,7 @@ def test_pt031_tf020_xgb017_mpi035_pd019_jax016_a_headless_service_per_replica(k
     assert sorted(w.services) == (sorted(w.pods) if KINDS[kind].services else [])
     job = w.snapshot().job
     for slot in [Slot(name, 0) for name in REPLICAS[kind]] if KINDS[kind].services else ():
-        service = build_service(job, slot)
+        service = build_service(job, w.framework, slot)
         pod = build_pod(job, w.framework, NewPod(slot))
         assert service["metadata"]["name"] == pod["metadata"]["name"]
         assert service["spec"]["clusterIP"] == "None"

@@ -149,7 +149,7 @@ def test_mpi024_only_running_workers_are_discovered_in_textual_order() -> None:
 
 def test_mpi011_mpi012_mpi015_the_four_objects() -> None:
     job = make_job("MPIJob", BOTH)
-    built = [build_companion(job, each) for each in companions(job, {})]
+    built = [build_companion(job, each, bytes) for each in companions(job, {})]
     assert [(each["kind"], each["metadata"]["name"]) for each in built] == [
         ("ServiceAccount", "sim-launcher"),
         ("ConfigMap", "sim-config"),

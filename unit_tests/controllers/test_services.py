@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit_tests.controllers.builders import load, make_job, stored_job
+from unit_tests.controllers.builders import framework_of, load, make_job, stored_job
 
+from training_api.kinds import Job
+from training_api.registry import KINDS
 from training_controllers.engine.model import Slot
 from training_controllers.engine.services import build_service, service_ports
 from training_controllers.pod_spec import CannotBuild
 
 
+def service(job: Job, slot: Slot) -> dict[str, Any]:
+    return build_service(job, framework_of(job.info.kind), slot)
+
+
 def test_e059_e060_a_headless_service_that_selects_its_pod() -> None:
-    body = build_service(make_job("PyTorchJob", {"Master": 1, "Worker": 1}), Slot("Master", 0))
+    body = service(make_job("PyTorchJob", {"Master": 1, "Worker": 1}), Slot("Master", 0))
     labels = {
         "training.kubeflow.org/operator-name": "pytorchjob-controller",
         "training.kubeflow.org/job-name": "sim",
@@ -41,7 +47,7 @@ def test_e061_the_ports_are_those_of_the_main_container() -> None:
         {"name": "side", "image": "s", "ports": [{"containerPort": 1}]},
         {"name": "jax", "image": "i", "ports": [{"name": "metrics", "containerPort": 9090}]},
     ]
-    ports = build_service(load("JAXJob", stored), Slot("Worker", 0))["spec"]["ports"]
+    ports = service(load("JAXJob", stored), Slot("Worker", 0))["spec"]["ports"]
     assert [(port["name"], port["port"]) for port in ports] == [("metrics", 9090), ("jaxjob-port", 6666)]
 
 
@@ -49,7 +55,7 @@ def test_e062_without_main_container_there_is_no_service() -> None:
     stored = stored_job("JAXJob", {"Worker": 1})
     stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = [{"name": "other", "image": "i"}]
     with pytest.raises(CannotBuild, match="failed to find the port"):
-        build_service(load("JAXJob", stored), Slot("Worker", 0))
+        service(load("JAXJob", stored), Slot("Worker", 0))
 
 
 def test_a_port_without_number_is_no_service() -> None:
@@ -57,7 +63,34 @@ def test_a_port_without_number_is_no_service() -> None:
     container = stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["ports"] = [{"name": "jaxjob-port"}]
     with pytest.raises(CannotBuild, match="container port 'jaxjob-port' has no number"):
-        build_service(load("JAXJob", stored), Slot("Worker", 0))
+        service(load("JAXJob", stored), Slot("Worker", 0))
+
+
+FETCH = {"name": "storage-initializer", "image": "example.com/fetch:1"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "replica_type", "init_containers", "published"),
+    [
+        ("PyTorchJob", "Master", [FETCH], False),
+        ("PyTorchJob", "Master", [{**FETCH, "restartPolicy": "Always"}, FETCH], False),
+        ("PyTorchJob", "Master", [{**FETCH, "restartPolicy": "Always"}], True),
+        ("PyTorchJob", "Master", None, True),
+        ("PyTorchJob", "Worker", [FETCH], True),
+        ("XGBoostJob", "Master", [FETCH], True),
+    ],
+)
+def test_a_master_that_prepares_appears_once_it_is_ready(
+    kind: str, replica_type: str, init_containers: list[dict[str, str]] | None, published: bool
+) -> None:
+    """SDK-7.3: workers wait for the master's name, and must not see it before its init containers are done."""
+    stored = stored_job(kind, {"Master": 1, "Worker": 1})
+    specs = stored["spec"][KINDS[kind].replica_field]
+    pod_spec = {**specs[replica_type]["template"]["spec"], "initContainers": init_containers}
+    specs[replica_type] = {**specs[replica_type], "template": {"spec": pod_spec}}
+    for each in ("Master", "Worker"):
+        expected = published if each == replica_type else True
+        assert service(load(kind, stored), Slot(each, 0))["spec"]["publishNotReadyAddresses"] is expected
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,19 @@ def test_the_standard_library_s_loggers_join_in(capsys: pytest.CaptureFixture[st
     logging.getLogger("aiohttp.server").info("not of interest")
     [line] = lines(capsys)
     assert (line["event"], line["logger"], line["level"]) == ("odd: thing", "aiohttp.server", "warning")
+
+
+@pytest.mark.parametrize("form", LogFormat)
+def test_a_traceback_shows_no_values(capsys: pytest.CaptureFixture[str], form: LogFormat) -> None:
+    logs.configure(form, LogLevel.INFO)
+
+    def fails(token: str) -> None:
+        raise ValueError("oops")
+
+    try:
+        fails("".join(["hush", "-", "hush"]))
+    except ValueError:
+        structlog.get_logger().exception("it failed")
+    text = capsys.readouterr().err
+    assert "oops" in text
+    assert "hush-hush" not in text

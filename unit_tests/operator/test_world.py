@@ -7,13 +7,14 @@ from unit_tests.operator.memory_api import MemoryApi, Network
 from unit_tests.operator.scripted_api import ScriptedApi, answer
 
 from training_api.registry import KINDS
+from training_controllers.companions import KEYS
 from training_controllers.ports import AlreadyExists, Conflict, NotFound
 from training_controllers.records import JobRecord, ServiceRecord
 from training_operator.cache.store import Change, Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate
-from training_operator.kube.resources import SERVICES, jobs
-from training_operator.world import StoredDependents, StoredJobs
+from training_operator.kube.resources import SERVICES, companions, jobs
+from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
 pytestmark = pytest.mark.virtual_time
 OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "sim", "uid": "job", "controller": True}
@@ -125,3 +126,15 @@ async def test_a_job_that_is_gone_is_not_found() -> None:
     with pytest.raises(NotFound):
         await port.delete(JobRecord("default", "sim", "u", "7", b"{}"))
     assert asyncio.get_running_loop().time() == 0
+
+
+async def test_what_is_only_written_is_neither_kept_nor_read_back() -> None:
+    world = World()
+    keys = WriteOnlyDependents(world.network.client(), companions(KEYS))
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "ownerReferences": [OWNER]}}
+    created = await keys.create("default", body, flow="job")
+    assert (created.owner and created.owner.uid, created.content) == ("job", b"null")
+    assert (keys.of_job("job"), keys.get("default", "keys")) == ((), None)
+    world.network.lost_answers = 1
+    with pytest.raises(AlreadyExists):
+        await keys.create("default", {**body, "metadata": {**body["metadata"], "name": "more"}}, flow="job")

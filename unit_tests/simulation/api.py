@@ -31,9 +31,12 @@ class Api:
         "Lease": ("/apis/coordination.k8s.io/v1", "leases"),
         "HorizontalPodAutoscaler": ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
         "ConfigMap": ("/api/v1", "configmaps"),
+        "Secret": ("/api/v1", "secrets"),
         "ServiceAccount": ("/api/v1", "serviceaccounts"),
         "Role": ("/apis/rbac.authorization.k8s.io/v1", "roles"),
         "RoleBinding": ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+        "PodGroup": ("/apis/scheduling.volcano.sh/v1beta1", "podgroups"),
+        "CoschedulingPodGroup": ("/apis/scheduling.x-k8s.io/v1alpha1", "podgroups"),
         **{info.kind: ("/apis/kubeflow.org/v1", info.plural) for info in KINDS.values()},
     }
 

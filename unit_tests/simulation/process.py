@@ -45,8 +45,11 @@ class Process:
             self.reconcilers.append(WatchedReconciler(framework, world, expectations, self.complaints))
             return self.reconcilers[-1]
 
+        keys = random.Random(f"keys {seed}")
         with patch.object(training_operator.app, "JobReconciler", make):
-            self.app = App(settings, transport, rng=random.Random(seed), now=now, identity=identity)
+            self.app = App(
+                settings, transport, rng=random.Random(seed), now=now, random_bytes=keys.randbytes, identity=identity
+            )
         self._stop = asyncio.Event()
         self._task = asyncio.create_task(self.app.run(self._stop))
 

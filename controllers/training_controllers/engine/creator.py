@@ -90,7 +90,7 @@ class Creator:
         memory.tried(CREATE, now(), outcome)
 
     def _service(self, target: Target, slot: Slot) -> Callable[[], Mapping[str, Any]]:
-        return lambda: build_service(target.job, slot)
+        return lambda: build_service(target.job, self._framework, slot)
 
     def _pod(self, target: Target, new: NewPod) -> Callable[[], Mapping[str, Any]]:
         return lambda: build_pod(target.job, self._framework, new)

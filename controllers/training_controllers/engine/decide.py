@@ -10,7 +10,9 @@ from training_api.constants import MANAGED_BY_US
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_controllers.engine.draft import Draft
+from training_controllers.engine.extensions import extension_warnings
 from training_controllers.engine.finished import settle_finished
+from training_controllers.engine.gang import wait_for_gang
 from training_controllers.engine.limits import enforce_limits
 from training_controllers.engine.model import Counter, Plan, Snapshot
 from training_controllers.engine.pod_events import abnormal_states, exits
@@ -24,9 +26,9 @@ Policy = Callable[[Situation, Draft], Plan | None]
 POLICIES: Final[tuple[Policy, ...]] = (
     settle_finished,
     hold_suspended,
+    wait_for_gang,  # before the limits: a job that waits for its gang is not active yet (K-62)
     enforce_limits,
-    # Gang scheduling and the restart of all replicas together belong here: the job is within its limits, and no
-    # single pod has been created or replaced yet.
+    # The restart of all replicas together belongs here: no single pod has been created or replaced yet.
     run_replicas,
 )
 
@@ -53,9 +55,11 @@ def managed_here(job: Job) -> bool:
 def begin(situation: Situation) -> Draft:
     """What every decision says first: which generation it speaks of, that the job exists (K-26), how its pods are."""
     job, draft = situation.job, Draft(situation.snapshot)
-    draft.update(observed_generation=job.metadata.generation)
+    draft.update(observed_generation=job.metadata.generation, waiting=None)
     if draft.condition(ConditionType.CREATED, f"{job.info.kind} {job.metadata.name} is created."):
         draft.count(Counter.CREATED)
+    if not is_finished(draft.status):
+        draft.tell(extension_warnings(job, situation.framework.extensions))
     if not is_finished(draft.status) and not job.spec.run_policy.suspend:
         resume(draft)
         draft.tell(abnormal_states(situation.snapshot.pods))

@@ -13,6 +13,7 @@ from training_api.models.common import (
     JobCondition,
     JobStatus,
     ReplicaStatus,
+    Waiting,
     whole_seconds,
 )
 from training_controllers.engine.model import Counter, EventType, JobEvent, Plan, Snapshot
@@ -46,6 +47,12 @@ class Draft:
         )
         self.status = set_condition(before, condition, self.now)
         return self.status is not before
+
+    def wait(self, reason: str, message: str) -> None:
+        """Say why the job makes no progress; the same reason keeps the time when it was seen first."""
+        before = self.job.status.waiting
+        since = before.since if before is not None and before.reason == reason else self.now
+        self.update(waiting=Waiting(reason=reason, message=message, since=since))
 
     def announce(self, kind: EventType, word: str, message: str) -> None:
         """Announce a transition with an event whose reason is the job's kind and `word`."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from training_controllers.companions import SORTS
+from collections.abc import Mapping
+from typing import Final
+
+from training_controllers.companions import POD_GROUP, SORTS
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.companions import build_companion
 from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
 from training_controllers.engine.model import CompanionChange, CompanionVerb
 from training_controllers.engine.trouble import name_taken
-from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, World
+from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, ObjectCounter, World
+
+COUNTERS: Final[Mapping[tuple[str, CompanionVerb], ObjectCounter]] = {
+    (POD_GROUP.kind, CompanionVerb.CREATE): ObjectCounter.POD_GROUPS_CREATED,
+    (POD_GROUP.kind, CompanionVerb.DELETE): ObjectCounter.POD_GROUPS_DELETED,
+}
 
 
 class Keeper:
@@ -25,19 +33,28 @@ class Keeper:
 
     async def _change(self, target: Target, change: CompanionChange) -> None:
         now, memory, what = self._world.monotonic, target.memory, f"{change.kind} {change.name}"
-        if not memory.may_try(what, now()) or (change.kind, change.name) in memory.taken:
+        key = (change.kind, change.name)
+        if not memory.may_try(what, now()) or key in memory.taken or key in memory.made:
             return
         outcome = Outcome()
         try:
             await self._send(target, change)
             self._announcer.well(target, what)
+            target.memory.lacking.pop(change.kind, None)
+            for event in change.events:
+                self._announcer.tell(target, event)
         except (Conflict, NotFound):
             # The cache is behind; it will show what is there now.
             outcome.fail()
         except (ApiError, OSError) as error:
             outcome.fail(error)
-            message = f"Error on {change.verb} of {what}: {error}"
-            self._announcer.trouble(target, what, f"Failed{change.kind}", message, error)
+            reason, message = f"Failed{change.kind}", f"Error on {change.verb} of {what}: {error}"
+            if change.verb is CompanionVerb.DELETE and SORTS[change.kind].announced:
+                reason, message = f"FailedDelete{change.kind}", f"Error deleting: {error}"
+            elif advice := SORTS[change.kind].advice:
+                message = f"{message}; {advice}"
+                target.memory.lacking[change.kind] = message
+            self._announcer.trouble(target, what, reason, message, error)
         memory.tried(what, now(), outcome)
 
     async def _send(self, target: Target, change: CompanionChange) -> None:
@@ -45,16 +62,31 @@ class Keeper:
         if change.verb is CompanionVerb.DELETE:
             assert change.record is not None
             await objects.delete(change.record, flow=target.uid)
+            self._count(change)
             return
         assert change.wanted is not None
-        body = build_companion(target.job, change.wanted)
+        body = build_companion(target.job, change.wanted, self._world.random_bytes)
+        if change.verb is CompanionVerb.PATCH:
+            assert change.record is not None
+            await objects.patch(change.record, change.patch, flow=target.uid)
+            return
         if change.record is not None:
             await objects.replace(change.record, body, flow=target.uid)
             return
         try:
             await objects.create(target.record.namespace, body, flow=target.uid)
         except AlreadyExists:
-            await self._already_there(target, change)
+            if SORTS[change.kind].watched:
+                await self._already_there(target, change)
+        else:
+            self._count(change)
+        if not SORTS[change.kind].watched:
+            target.memory.made.add((change.kind, change.name))
+
+    def _count(self, change: CompanionChange) -> None:
+        counter = COUNTERS.get((change.kind, change.verb))
+        if counter is not None:
+            self._world.counters.count_object(counter)
 
     async def _already_there(self, target: Target, change: CompanionChange) -> None:
         """See whose object has the name: ours is as good as created, another's is never touched (K-34)."""
@@ -63,6 +95,11 @@ class Keeper:
             raise NotFound(f"{change.kind} {change.name} is about to go")
         if found.owner is not None and found.owner.uid == target.uid:
             return
+        if found.owner is not None and (found.owner.kind, found.owner.name) == (
+            target.job.info.kind,
+            target.record.name,
+        ):
+            raise NotFound(f"{change.kind} {change.name} goes with an earlier job of this name")
         key = (change.kind, change.name)
         target.memory.taken[key] = self._world.monotonic() + TAKEN_RETRY
         if not SORTS[change.kind].shared:

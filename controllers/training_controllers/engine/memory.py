@@ -47,6 +47,10 @@ class JobMemory:
     """What waits to be tried again, by sort of request."""
     taken: dict[tuple[str, str], float] = field(default_factory=dict)
     """Sort and name of objects whose names others have, and when to look again."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Kinds of objects that pods wait for and that could not be created, and why."""
+    made: set[tuple[str, str]] = field(default_factory=set)
+    """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
     _due: set[str] = field(default_factory=set)
     """What could have been tried again since the present look began, and has not been yet."""
     generation: int = 0

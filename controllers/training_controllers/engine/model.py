@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -43,6 +44,12 @@ class Snapshot:
     now: datetime
     companions: Sequence[CompanionRecord] = ()
     """Other objects controlled by the job's uid: its autoscaler, for example."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of objects that pods wait for and that could not be created, and why."""
+    missing: frozenset[str] = frozenset()
+    """Kinds of such objects that the API server does not have."""
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    """Values of the priority classes by name; that of pods without a class under the empty name."""
     carried: Mapping[Slot, Carried] = field(default_factory=dict)
     """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
 
@@ -97,6 +104,7 @@ class CompanionVerb(StrEnum):
 
     CREATE = "create"
     REPLACE = "replace"
+    PATCH = "patch"
     DELETE = "delete"
 
 
@@ -109,6 +117,10 @@ class CompanionChange:
     name: str
     wanted: Companion | None = None
     record: CompanionRecord | None = None
+    patch: Mapping[str, Any] = field(default_factory=dict)
+    """What differs, as a merge patch, where that is all that may be sent."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced once it is done."""
 
 
 @dataclass(frozen=True, slots=True)

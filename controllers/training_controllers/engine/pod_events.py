@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from training_api.kinds import Job
 from training_controllers.engine.failures import exit_code, is_active
 from training_controllers.engine.model import EventType, JobEvent
+from training_controllers.frameworks.base import Framework
+from training_controllers.gang.schedulers import gang_of
 from training_controllers.records import ContainerState, PodRecord
 
 
@@ -54,6 +56,15 @@ def overwritten_restart_policies(job: Job, reason: str, replica_types: Collectio
                 "Restart policy in pod template will be overwritten by restart policy in replica spec",
                 once=f"template-restart-policy/{replica_type}",
             )
+
+
+def foreign_schedulers(job: Job, framework: Framework) -> Iterator[JobEvent]:
+    """The warning that a template names another scheduler than that of gangs, if one does (E-130)."""
+    gang = gang_of(job, framework.gang)
+    named = {(spec.template.get("spec") or {}).get("schedulerName") for spec in job.replicas.values()}
+    if gang is not None and named - {None, "", gang.name}:
+        text = "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten"
+        yield JobEvent(EventType.WARNING, framework.foreign_scheduler_reason, text, once="template-scheduler")
 
 
 def _abnormality(container: ContainerState) -> str:

@@ -10,6 +10,7 @@ from training_api.kinds import Job
 from training_api.models.common import RestartPolicy
 from training_controllers.engine.model import Carried, NewPod
 from training_controllers.frameworks.base import Framework
+from training_controllers.gang.schedulers import gang_of
 from training_controllers.names import owner_reference, replica_labels, replica_name
 
 
@@ -21,6 +22,9 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
     labels = {**(template.get("labels") or {}), **replica_labels(job, slot)}
     if framework.is_master(job, slot):
         labels[JOB_ROLE_LABEL] = MASTER_ROLE
+    gang = gang_of(job, framework.gang)
+    if gang is not None:
+        labels |= gang.labels(job, slot)
     metadata = {
         "name": replica_name(job, slot),
         "namespace": job.metadata.namespace,
@@ -28,11 +32,15 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
         "ownerReferences": [owner_reference(job)],
     }
     annotations = _annotations(template.get("annotations") or {}, new_pod.carried)
+    if gang is not None:
+        annotations |= gang.annotations(job, slot)
     if annotations:
         metadata["annotations"] = annotations
     if template.get("finalizers"):
         metadata["finalizers"] = template["finalizers"]
     spec = framework.configure_pod(job, slot, replica.template.get("spec") or {})
+    if gang is not None:
+        spec = {**spec, "schedulerName": spec.get("schedulerName") or gang.name}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

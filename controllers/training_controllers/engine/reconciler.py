@@ -91,7 +91,10 @@ class JobReconciler:
             services=world.services.of_job(record.uid),
             now=world.now(),
             companions=[each for sort in world.companions.values() for each in sort.of_job(record.uid)],
+            missing=frozenset(kind for kind, sort in world.companions.items() if sort.missing),
+            priorities=world.priorities(),
             carried=dict(target.memory.carried),
+            lacking=dict(target.memory.lacking),
         )
 
     def _announce(self, target: Target, plan: Plan) -> None:

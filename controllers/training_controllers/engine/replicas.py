@@ -8,8 +8,9 @@ from datetime import datetime
 from training_controllers.engine import restarts, timers
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
+from training_controllers.engine.gang import pod_groups
 from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
-from training_controllers.engine.pod_events import overwritten_restart_policies
+from training_controllers.engine.pod_events import foreign_schedulers, overwritten_restart_policies
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import slot_of, wanted_slots
@@ -23,7 +24,8 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     if draft.status.start_time is None:
         draft.update(start_time=draft.now)
     draft.set_replicas(situation.statuses)
-    companions = companion_changes(snapshot, situation.framework.companions(job, situation.placement.holders))
+    own = situation.framework.companions(job, situation.placement.holders)
+    companions = companion_changes(snapshot, (*pod_groups(situation), *own))
     if apply_verdicts(situation, draft):
         draft.set_replicas(situation.last_statuses)
         return draft.plan(companions=companions, again_after=0.0)
@@ -31,6 +33,10 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     new_pods = tuple(_new_pods(situation))
     reason, new_types = situation.framework.overwritten_policy_reason, {new.slot.replica_type for new in new_pods}
     draft.tell(overwritten_restart_policies(job, reason, new_types))
+    if new_pods:
+        draft.tell(foreign_schedulers(job, situation.framework))
+    for kind, cause in snapshot.lacking.items():
+        draft.wait(f"{kind}Missing", cause)
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
     return draft.plan(

@@ -7,11 +7,12 @@ from typing import Any
 
 from training_api.kinds import Job
 from training_controllers.engine.model import Slot
+from training_controllers.frameworks.base import Framework
 from training_controllers.names import owner_reference, replica_labels, replica_name
 from training_controllers.pod_spec import CannotBuild, container_named, number_of
 
 
-def build_service(job: Job, slot: Slot) -> dict[str, Any]:
+def build_service(job: Job, framework: Framework, slot: Slot) -> dict[str, Any]:
     """The service that gives a replica its name in the cluster, ready to be sent; raises `CannotBuild`."""
     container = container_named(job.replicas[slot.replica_type].template, job.info.container)
     if container is None:
@@ -29,7 +30,7 @@ def build_service(job: Job, slot: Slot) -> dict[str, Any]:
         "spec": {
             "clusterIP": "None",
             # Peers look each other up while they start, before any of them is ready (K-31).
-            "publishNotReadyAddresses": True,
+            "publishNotReadyAddresses": not framework.awaited(job, slot),
             "selector": labels,
             "ports": service_ports(container.get("ports") or ()),
         },

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.companions import Companion, CompanionSort
+from training_controllers.engine.extensions import Extension
 from training_controllers.engine.model import JobEvent, Slot
+from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.pod_spec import PodSpec
 from training_controllers.records import PodRecord
 
@@ -42,6 +44,16 @@ def no_notices(_job: Job, _holders: Holders) -> Sequence[JobEvent]:
     return ()
 
 
+def nobody(_job: Job, _slot: Slot) -> bool:
+    """Of a kind whose replicas do not wait for one another."""
+    return False
+
+
+def all_replicas(job: Job, replica_type: str) -> int:
+    """Of a kind whose jobs need all their replicas."""
+    return max(job.replicas[replica_type].replicas or 0, 0)
+
+
 def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
     """Reason and message of the event that tells of a new pod."""
     return "SuccessfulCreatePod", f"Created pod: {name}"
@@ -58,6 +70,8 @@ class Framework:
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
+    awaited: Callable[[Job, Slot], bool] = nobody
+    """Whether other replicas wait for the name of this one until it is ready, so that it must not appear earlier."""
     companion_sorts: Sequence[CompanionSort] = ()
     """The sorts of objects beside pods and services that jobs of this kind may have."""
     companions: Callable[[Job, Holders], Sequence[Companion]] = no_companions
@@ -70,6 +84,14 @@ class Framework:
     """Whether an event tells the exit code of every pod that has ended."""
     helpers: frozenset[str] = frozenset()
     """Types that only serve the others: created before them, and not counted any more once they have ended."""
+    extensions: Sequence[Extension] = ()
+    """The annotations by which jobs of this kind ask for what v1 does not have."""
+    gang: GangScheduler | None = None
+    """Who places the pods of a job together, if anybody does; the same for all kinds."""
+    fewest: Callable[[Job, str], int] = all_replicas
+    """How many replicas of a type a job needs to begin."""
+    foreign_scheduler_reason: str = "SetPodTemplateSchedulerName"
+    """Reason of the warning that a pod template names another scheduler than that of gangs."""
     overwritten_policy_reason: str = "SetPodTemplateRestartPolicy"
     """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"

@@ -1,36 +1,28 @@
-"""MPIJob: a launcher whose mpirun starts its processes in the worker pods through `kubectl exec`."""
+"""MPIJob: a launcher whose mpirun starts its processes in the worker pods, through `kubectl exec` or over SSH."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.companions import CONFIG_MAP, ROLE, ROLE_BINDING, SERVICE_ACCOUNT
-from training_controllers.engine.model import EventType, JobEvent, Slot
-from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
-from training_controllers.frameworks.mpi_objects import (
-    DISCOVERY,
-    HOSTFILE,
-    KUBEXEC,
-    LAUNCHER,
-    WORKER,
-    companions,
-    config_name,
-    has_gpu_launcher,
-    launcher_account,
+from training_controllers.companions import (
+    CONFIG_MAP,
+    KEYS,
+    NETWORK,
+    ROLE,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+    Companion,
 )
+from training_controllers.engine.model import EventType, JobEvent, Slot
+from training_controllers.frameworks import mpi_exec, mpi_objects, mpi_ssh
+from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
+from training_controllers.frameworks.mpi_objects import LAUNCHER, WORKER
 from training_controllers.frameworks.status_rules import failed_unless_exit_code, master_decides, until_the_end
-from training_controllers.pod_spec import CannotBuild, PodSpec, env
-
-CONFIG_FOLDER: Final = "/etc/mpi"
-CONFIG_VOLUME: Final = {"name": "mpi-job-config", "mountPath": CONFIG_FOLDER}
-KUBECTL_VOLUME: Final = {"name": "mpi-job-kubectl", "mountPath": "/opt/kube"}
-EXECUTABLE, READABLE = 0o555, 0o444
-DELIVERY_RESOURCES: Final = {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
+from training_controllers.pod_spec import CannotBuild, PodSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +39,14 @@ def mpi(options: MPIOptions) -> Framework:
         judge=judge,
         configure_pod=partial(configure_pod, options),
         is_master=lambda _job, slot: slot.replica_type == LAUNCHER,
-        companion_sorts=(SERVICE_ACCOUNT, CONFIG_MAP, ROLE, ROLE_BINDING),
+        companion_sorts=(SERVICE_ACCOUNT, CONFIG_MAP, ROLE, ROLE_BINDING, NETWORK, KEYS),
         companions=companions,
         notices=notices,
         pod_created=pod_created,
         announces_exits=False,
         helpers=frozenset({WORKER}),
+        extensions=(mpi_ssh.LAUNCH,),
+        foreign_scheduler_reason="SettedPodTemplateSchedulerName",
         overwritten_policy_reason="SettedPodTemplateRestartPolicy",
     )
 
@@ -61,78 +55,22 @@ def configure_pod(options: MPIOptions, job: Job, slot: Slot, spec: PodSpec) -> P
     """Let a worker wait to be entered, and give the launcher what it needs to enter workers."""
     if not spec.get("containers"):
         raise CannotBuild(f"{slot.replica_type} has no container")
-    return _launcher(options, job, spec) if slot.replica_type == LAUNCHER else _worker(job, spec)
+    is_launcher = slot.replica_type == LAUNCHER
+    if over_ssh(job):
+        return mpi_ssh.launcher(job, spec) if is_launcher else mpi_ssh.worker(job, slot, spec)
+    if is_launcher:
+        return mpi_exec.launcher(job, spec, options.kubectl_delivery_image)
+    return mpi_exec.worker(job, spec)
 
 
-def _worker(job: Job, spec: PodSpec) -> PodSpec:
-    """The worker of frameworks.md 6.6: only its first container is changed."""
-    first = spec["containers"][0]
-    waiting = {} if first.get("command") else {"command": ["sleep"], "args": ["365d"]}
-    return {
-        **spec,
-        "containers": [{**first, **waiting, **_mounted(first, CONFIG_VOLUME)}, *spec["containers"][1:]],
-        "volumes": [*(spec.get("volumes") or ()), _config_volume(job, {KUBEXEC: EXECUTABLE})],
-    }
+def over_ssh(job: Job) -> bool:
+    """Whether the job has asked for keys and daemons in place of the right to enter pods."""
+    return mpi_ssh.LAUNCH.of(job) == "ssh"
 
 
-def _launcher(options: MPIOptions, job: Job, spec: PodSpec) -> PodSpec:
-    """The launcher of frameworks.md 6.7."""
-    first = spec["containers"][0]
-    main = {
-        **first,
-        "env": [*(first.get("env") or ()), *environment(job, first)],
-        **_mounted(first, KUBECTL_VOLUME, CONFIG_VOLUME),
-    }
-    files = {KUBEXEC: EXECUTABLE, HOSTFILE: READABLE, DISCOVERY: EXECUTABLE}
-    return {
-        **spec,
-        "serviceAccountName": launcher_account(job),
-        "initContainers": [*(spec.get("initContainers") or ()), _delivery(options, job)],
-        "containers": [main, *spec["containers"][1:]],
-        "volumes": [
-            *(spec.get("volumes") or ()),
-            {"name": KUBECTL_VOLUME["name"], "emptyDir": {}},
-            _config_volume(job, files),
-        ],
-    }
-
-
-def environment(job: Job, container: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The variables of frameworks.md 6.7, in v1's order, and those that Open MPI 5 reads in place of the first two."""
-    agent, hosts = f"{CONFIG_FOLDER}/{KUBEXEC}", f"{CONFIG_FOLDER}/{HOSTFILE}"
-    variables = [env("OMPI_MCA_plm_rsh_agent", agent), env("OMPI_MCA_orte_default_hostfile", hosts)]
-    if not has_gpu_launcher(job):
-        # The API server stores an empty value as none.
-        variables += [{"name": "NVIDIA_VISIBLE_DEVICES"}, {"name": "NVIDIA_DRIVER_CAPABILITIES"}]
-    unless_given = [
-        env("I_MPI_HYDRA_BOOTSTRAP", "rsh"),
-        env("I_MPI_HYDRA_BOOTSTRAP_EXEC", agent),
-        env("PRTE_MCA_plm_ssh_agent", agent),
-        env("PRTE_MCA_prte_default_hostfile", hosts),
-    ]
-    given = {variable["name"] for variable in container.get("env") or ()}
-    return variables + [variable for variable in unless_given if variable["name"] not in given]
-
-
-def _delivery(options: MPIOptions, job: Job) -> dict[str, Any]:
-    """The init container that brings kubectl into the launcher."""
-    return {
-        "name": "kubectl-delivery",
-        "image": options.kubectl_delivery_image,
-        "imagePullPolicy": "IfNotPresent",
-        "env": [env("TARGET_DIR", KUBECTL_VOLUME["mountPath"]), env("NAMESPACE", job.metadata.namespace)],
-        "volumeMounts": [KUBECTL_VOLUME, CONFIG_VOLUME],
-        "resources": {"limits": DELIVERY_RESOURCES, "requests": DELIVERY_RESOURCES},
-    }
-
-
-def _mounted(container: Mapping[str, Any], *mounts: Mapping[str, str]) -> dict[str, Any]:
-    return {"volumeMounts": [*(container.get("volumeMounts") or ()), *mounts]}
-
-
-def _config_volume(job: Job, files: Mapping[str, int]) -> dict[str, Any]:
-    items = [{"key": name, "path": name, "mode": mode} for name, mode in files.items()]
-    return {"name": CONFIG_VOLUME["name"], "configMap": {"name": config_name(job), "items": items}}
+def companions(job: Job, holders: Holders) -> Sequence[Companion]:
+    """What the job has beside its pods."""
+    return mpi_ssh.companions(job, holders) if over_ssh(job) else mpi_objects.companions(job, holders)
 
 
 def pod_created(slot: Slot, name: str) -> tuple[str, str]:

@@ -1,8 +1,8 @@
-"""What an MPIJob has beside its pods: scripts and host list in a config map, and the right to enter its workers."""
+"""What an MPIJob has beside its pods: scripts and host list, and the right to enter its workers or the keys to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from training_api.kinds import Job
@@ -12,6 +12,7 @@ from training_controllers.engine.failures import is_running
 from training_controllers.engine.model import Slot
 from training_controllers.frameworks.base import Holders
 from training_controllers.names import replica_name
+from training_controllers.pod_spec import Container, env
 
 LAUNCHER: Final = "Launcher"
 WORKER: Final = "Worker"
@@ -19,6 +20,9 @@ HOSTFILE: Final = "hostfile"
 KUBEXEC: Final = "kubexec.sh"
 DISCOVERY: Final = "discover_hosts.sh"
 INTERPRETER: Final = "#!/bin/sh"
+CONFIG_FOLDER: Final = "/etc/mpi"
+CONFIG_VOLUME: Final = {"name": "mpi-job-config", "mountPath": CONFIG_FOLDER}
+EXECUTABLE, READABLE = 0o555, 0o444
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
@@ -88,6 +92,47 @@ def has_gpu_launcher(job: Job) -> bool:
     spec: Mapping[str, Any] = job.replicas[LAUNCHER].template.get("spec") or {}
     limits = (((container.get("resources") or {}).get("limits") or {}) for container in spec.get("containers") or ())
     return any("gpu" in resource for names in limits for resource in names)
+
+
+def config_path(file: str) -> str:
+    """Where containers find a file of the config map."""
+    return f"{CONFIG_FOLDER}/{file}"
+
+
+def config_volume(job: Job, files: Mapping[str, int]) -> dict[str, Any]:
+    """The volume with some files of the config map, each with its mode."""
+    items = [{"key": name, "path": name, "mode": mode} for name, mode in files.items()]
+    return {"name": CONFIG_VOLUME["name"], "configMap": {"name": config_name(job), "items": items}}
+
+
+def mounted(container: Container, *mounts: Mapping[str, Any]) -> dict[str, Any]:
+    """The container's mounts and further ones."""
+    return {"volumeMounts": [*(container.get("volumeMounts") or ()), *mounts]}
+
+
+def launcher_environment(job: Job, container: Container, agent: str) -> list[dict[str, str]]:
+    """The variables of frameworks.md 6.7, in v1's order, and those that Open MPI 5 reads in place of the first two.
+
+    `agent` is the program that mpirun calls with a host and a command.
+    """
+    hosts = config_path(HOSTFILE)
+    variables = [env("OMPI_MCA_plm_rsh_agent", agent), env("OMPI_MCA_orte_default_hostfile", hosts)]
+    if not has_gpu_launcher(job):
+        # The API server stores an empty value as none.
+        variables += [{"name": "NVIDIA_VISIBLE_DEVICES"}, {"name": "NVIDIA_DRIVER_CAPABILITIES"}]
+    further = [
+        env("I_MPI_HYDRA_BOOTSTRAP", "rsh"),
+        env("I_MPI_HYDRA_BOOTSTRAP_EXEC", agent),
+        env("PRTE_MCA_plm_ssh_agent", agent),
+        env("PRTE_MCA_prte_default_hostfile", hosts),
+    ]
+    return variables + unless_given(container, further)
+
+
+def unless_given(container: Container, variables: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Those of the variables that the user has not set."""
+    given = {variable["name"] for variable in container.get("env") or ()}
+    return [variable for variable in variables if variable["name"] not in given]
 
 
 def _own_host(job: Job) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_api.registry import KINDS
 from training_controllers.companions import AUTOSCALER, Companion
 from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
+from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict, all_replicas
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, render_init_containers
 from training_controllers.frameworks.status_rules import (
     failed_replicas,
@@ -58,8 +58,10 @@ def pytorch(options: PyTorchOptions) -> Framework:
         judge=judge,
         configure_pod=partial(configure_pod, options),
         is_master=is_master,
+        awaited=prepares_for_workers,
         companion_sorts=(AUTOSCALER,),
         companions=companions,
+        fewest=fewest,
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
     )
@@ -68,6 +70,16 @@ def pytorch(options: PyTorchOptions) -> Framework:
 def is_master(job: Job, slot: Slot) -> bool:
     """The Master, or the first worker of a job without one (PT-045)."""
     return slot.replica_type == MASTER or (MASTER not in job.replicas and slot.index == 0)
+
+
+def prepares_for_workers(job: Job, slot: Slot) -> bool:
+    """Whether this is a Master that workers must wait for: its init containers fetch what all of them read.
+
+    `train()` of the SDK relies on it (sdk-contract.md 7.3): a worker's wait ends when the name of the master appears.
+    """
+    pod_spec = job.replicas[slot.replica_type].template.get("spec") or {}
+    preparing = [each for each in pod_spec.get("initContainers") or () if each.get("restartPolicy") != "Always"]
+    return slot.replica_type == MASTER and bool(preparing)
 
 
 def configure_pod(options: PyTorchOptions, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
@@ -140,6 +152,14 @@ def companions(job: Job, _holders: Holders) -> tuple[Companion, ...]:
         "metrics": list(policy.metrics),
     }
     return (Companion(AUTOSCALER, job.metadata.name, {"spec": spec}),)
+
+
+def fewest(job: Job, replica_type: str) -> int:
+    """An elastic job begins with as few workers as it may have."""
+    policy, replicas = _spec(job).elastic_policy, all_replicas(job, replica_type)
+    if policy is None or policy.min_replicas is None or replica_type != WORKER:
+        return replicas
+    return min(policy.min_replicas, replicas)
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:

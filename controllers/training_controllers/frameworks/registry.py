@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.jax import jax
@@ -12,16 +12,19 @@ from training_controllers.frameworks.paddle import paddle
 from training_controllers.frameworks.pytorch import PyTorchOptions, pytorch
 from training_controllers.frameworks.tensorflow import tensorflow
 from training_controllers.frameworks.xgboost import xgboost
+from training_controllers.gang.schedulers import GangScheduler
 
 
 @dataclass(frozen=True, slots=True)
 class FrameworkOptions:
-    """Settings of the operator that concern one framework only."""
+    """Settings of the operator that concern the frameworks."""
 
     pytorch: PyTorchOptions = field(default_factory=PyTorchOptions)
     mpi: MPIOptions = field(default_factory=MPIOptions)
     cluster_domain: str = ""
     """What the names of a TFJob's replicas end in, after `svc`."""
+    gang: GangScheduler | None = None
+    """Who places the pods of a job together; for all kinds."""
 
 
 def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:
@@ -35,4 +38,10 @@ def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framewor
         paddle(),
         jax(),
     )
-    return {framework.info.kind: framework for framework in known}
+    return {framework.info.kind: with_gang(framework, chosen.gang) for framework in known}
+
+
+def with_gang(framework: Framework, scheduler: GangScheduler | None) -> Framework:
+    """The framework whose jobs are placed by this scheduler."""
+    sorts = [scheduler.sort] if scheduler is not None and scheduler.sort is not None else []
+    return replace(framework, gang=scheduler, companion_sorts=(*sorts, *framework.companion_sorts))

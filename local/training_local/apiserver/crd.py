@@ -161,6 +161,7 @@ def _type(spec: Json, version: Json, stored: str) -> ResourceType:
         scale=scale,
         conversion=conversion,
         custom=True,
+        stored_version=stored,
     )
 
 

@@ -22,6 +22,8 @@ class DefinitionController:
         self._due: dict[str, None] = {}
         self._going: dict[StoreKey, str] = {}
         """Stores to be emptied, with the name of their definition."""
+        self._generations: dict[StoreKey, int] = {}
+        """Which generation of its definition each store was last served in."""
 
     def observe(self, key: StoreKey, change: Change) -> bool:
         """Take note of a change; returns whether there is work."""
@@ -72,16 +74,22 @@ class DefinitionController:
             self._state.storage.put(DEFINITIONS, definition)
 
     def _serve_types(self, definition: Json) -> None:
-        self._state.catalog.remove(definition["spec"]["group"], definition["spec"]["names"]["plural"])
+        key = _store(definition)
+        self._state.catalog.remove(*key)
         for type in self._types_of(definition):
             self._state.catalog.add(type)
+        generation = definition["metadata"].get("generation", 0)
+        if self._generations.setdefault(key, generation) != generation:
+            # Watches show objects as the definition was when they began, so the real server ends them.
+            self._generations[key] = generation
+            self._state.storage.end_watches(key)
 
     def _empty(self, entry: Entry) -> None:
         definition = entry.object()
-        meta, spec = definition["metadata"], definition["spec"]
+        meta = definition["metadata"]
         if CLEAN_UP not in meta.get("finalizers", ()):
             return
-        key = (spec["group"], spec["names"]["plural"])
+        key = _store(definition)
         self._going[key] = meta["name"]
         type = self._state.catalog.of_store(key)
         collection = self._state.storage.collection(key)
@@ -96,10 +104,15 @@ class DefinitionController:
             put_or_remove(self._state, own, entry, definition)
 
     def _stop_serving(self, definition: Json) -> None:
-        key = (definition["spec"]["group"], definition["spec"]["names"]["plural"])
+        key = _store(definition)
         self._going.pop(key, None)
+        self._generations.pop(key, None)
         self._state.catalog.remove(*key)
         self._state.storage.drop(key)
+
+
+def _store(definition: Json) -> StoreKey:
+    return definition["spec"]["group"], definition["spec"]["names"]["plural"]
 
 
 def _condition(type: str, reason: str, message: str, now: str) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -156,6 +158,8 @@ def _entries(type: ResourceType) -> Iterator[Json]:
         entry["shortNames"] = list(type.short_names)
     if type.categories:
         entry["categories"] = list(type.categories)
+    if type.custom:
+        entry["storageVersionHash"] = _storage_version_hash(type)
     yield entry
     for name in sorted(type.subresources):
         sub = _SUBRESOURCES[name]
@@ -168,6 +172,12 @@ def _entries(type: ResourceType) -> Iterator[Json]:
             "kind": sub.kind or type.kind,
             "verbs": list(sub.verbs),
         }
+
+
+def _storage_version_hash(type: ResourceType) -> str:
+    """Return what changes when objects are stored in another version."""
+    digest = hashlib.sha256(f"{type.group}/{type.stored_version}/{type.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
 
 
 def _aggregated(types: Sequence[ResourceType], version: str) -> Json:

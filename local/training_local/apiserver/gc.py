@@ -33,6 +33,8 @@ class GarbageCollector:
         self._places: dict[str, _Place] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         self._due: dict[str, None] = {}
+        self._gone: set[str] = set()
+        """Owners that were seen to go while they had dependents; their kind may go with them."""
 
     def observe(self, key: StoreKey, change: Change) -> bool:
         """Take note of a change; returns whether there is work."""
@@ -42,10 +44,14 @@ class GarbageCollector:
             self._places.pop(uid, None)
             for owner in new.owners:
                 self._dependents.get(owner, {}).pop(uid, None)
+                if not self._dependents.get(owner):
+                    self._gone.discard(owner)
             self._due |= self._dependents.get(uid, {})
             # An owner may be waiting for this one.
             self._due |= dict.fromkeys(new.owners)
-            if not self._dependents.get(uid):
+            if self._dependents.get(uid):
+                self._gone.add(uid)
+            else:
                 self._dependents.pop(uid, None)
             return bool(self._due)
         self._places[uid] = _Place(key, new.namespace, new.name)
@@ -96,8 +102,9 @@ class GarbageCollector:
     def _judge_owners(self, place: _Place, entry: Entry) -> None:
         """Delete an object without owners; with some left, only forget those that are gone or going."""
         references: list[Json] = entry.object()["metadata"]["ownerReferences"]
-        if not all(self._state.catalog.of_kind(owner["apiVersion"], owner["kind"]) for owner in references):
-            return  # Of a kind that is not served nobody can say that it is gone.
+        served = self._state.catalog.of_kind
+        if not all(owner["uid"] in self._gone or served(owner["apiVersion"], owner["kind"]) for owner in references):
+            return  # Of a kind that is not served nobody can say that it is gone, unless it was seen to go.
         owners = {uid: self._owner(uid, entry) for uid in entry.owners}
         waiting = {uid for uid, owner in owners.items() if owner and owner.deleting and FOREGROUND in owner.finalizers}
         absent = {uid for uid, owner in owners.items() if owner is None}

@@ -153,6 +153,8 @@ class ResourceType:
     """Answers what can only be created and is answered instead of stored."""
     custom: bool = False
     """Whether a CustomResourceDefinition declares the type."""
+    stored_version: str = ""
+    """Version of its definition that is stored; of custom types only."""
 
     @property
     def api_version(self) -> str:

@@ -110,7 +110,8 @@ class Collection:
         self.history: deque[Change] = deque()
         self.compacted = begin
         """The highest version whose change is forgotten."""
-        self.subscribers: dict[Callable[[Change], None], None] = {}
+        self.subscribers: dict[Callable[[Change], None], Callable[[], None]] = {}
+        """Who is told of changes, with what ends the telling."""
 
     def get(self, namespace: str, name: str) -> Entry | None:
         """Return the current state of an object."""
@@ -240,7 +241,13 @@ class Storage:
 
     def drop(self, key: StoreKey) -> None:
         """Forget an empty collection and its history, as when its CustomResourceDefinition goes."""
+        self.end_watches(key)
         self.collections.pop(key, None)
+
+    def end_watches(self, key: StoreKey) -> None:
+        """Send everybody away who watches a collection; they come again if they still want to."""
+        for end in tuple(self.collection(key).subscribers.values()):
+            end()
 
     def _write(
         self, key: StoreKey, type: EventType, obj: Json, old: Entry | None, origin: Origin | None = None

@@ -93,7 +93,7 @@ class Watch:
                     self._on_change(change)
             except Compacted as error:
                 raise expired(f"too old resource version: {version} ({error.oldest})") from error
-        self._collection.subscribers[self._on_change] = None
+        self._collection.subscribers[self._on_change] = self.close
         loop = asyncio.get_running_loop()
         lasts = options.timeout or SHORTEST_SECONDS * (1 + self._state.rng.random())
         self._timers = [loop.call_later(lasts, self.close)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.node.podspec import Container, EnvVar, Pod, ResourceRef, ValueFrom, Wire
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")

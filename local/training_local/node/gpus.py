@@ -8,7 +8,7 @@ from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.node.podspec import Container, Pod
 
 RESOURCE = "nvidia.com/gpu"

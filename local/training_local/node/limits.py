@@ -9,7 +9,7 @@ from math import ceil
 
 import structlog
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.node.cgroups import Group, Hierarchies
 from training_local.node.podspec import Container, amounts
 from training_local.node.processes import ProcessTable

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement

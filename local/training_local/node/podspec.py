@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from training_local.apiserver import quantity
+from training_api import quantity
 
 Wire = Mapping[str, Any]
 """A JSON object as an API server gives it."""

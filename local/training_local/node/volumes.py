@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.node import environment
 from training_local.node.environment import CONFIG_MAP, SECRET, Facts, Key
 from training_local.node.podspec import Container, FieldRef, Pod, ResourceRef, Wire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -13,17 +13,21 @@ import structlog
 from training_controllers.ports import ApiError, NotFound
 from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
-from training_operator.kube.errors import Gone, Invalid
+from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.resources import Cacheable, Resource
 
 R = TypeVar("R", bound=Cacheable)
+OwnerCheck = Callable[[], Awaitable[str]]
+"""Says why another operator owns a resource; empty if none does."""
 
 FIRST_DELAY: Final = 0.8
 LONGEST_DELAY: Final = 30.0
 CALM: Final = 120.0
 """After so many seconds without a failure the delay starts from the beginning."""
 ABSENT_DELAY: Final = 5.0
-"""Seconds between two looks for a resource that the server does not have."""
+"""Seconds between two looks for a resource that the server does not have, or that another operator owns."""
+SETTLING: Final = 1.0
+"""Seconds until discovery shows a new definition for certain; watches end with the old one."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -41,11 +45,16 @@ class _Object(msgspec.Struct, gc=False):
 _decode_object = msgspec.json.Decoder(_Object).decode
 
 
+class _OwnedElsewhere(Exception):
+    """Another operator owns the resource; the text says how that shows."""
+
+
 class Reflector(Generic[R]):
     """Keeps a store equal to what the server has: first everything, then each change, for ever.
 
     Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
-    decoded is logged, counted and skipped; what was known of it stays.
+    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource that may not be seen is
+    as good as absent. `turned` is called when the resource appears on the server, or vanishes from it.
     """
 
     def __init__(
@@ -59,6 +68,9 @@ class Reflector(Generic[R]):
         selector: str = "",
         keep: Callable[[R], bool] = lambda record: True,
         undecodable: Callable[[], None] = lambda: None,
+        optional: bool = False,
+        turned: Callable[[], None] = lambda: None,
+        owned_elsewhere: OwnerCheck | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -68,15 +80,20 @@ class Reflector(Generic[R]):
         self._selector = selector
         self._keep = keep
         self._undecodable = undecodable
+        self._optional = optional
+        self._absent = False
+        self._turned = turned
+        self._owned_elsewhere = owned_elsewhere
         self._streaming = True
         self._resume = False
+        self._cut_short = False
         self._complaint = ""
         self._log = structlog.get_logger().bind(resource=resource.qualified)
         self._progress = 0.0
         self.synced = asyncio.Event()
         """Set once everything was there for the first time."""
         self.settled = asyncio.Event()
-        """Set once synced, or once it is known that the server does not have the resource."""
+        """Set once synced, or once it is known that there is nothing to be followed: no such resource, or not ours."""
 
     @property
     def name(self) -> str:
@@ -87,6 +104,11 @@ class Reflector(Generic[R]):
     def complaint(self) -> str:
         """Why the resource cannot be followed at the moment; empty if it can."""
         return self._complaint
+
+    @property
+    def absent(self) -> bool:
+        """Whether the server does not have the resource, as far as is known."""
+        return self._absent
 
     @property
     def progress(self) -> float:
@@ -105,21 +127,38 @@ class Reflector(Generic[R]):
         while True:
             started = self._progress = clock()
             try:
+                await self._check_owner()
                 await self._step()
                 continue
             except Gone:
                 self._resume = False
-            except NotFound as error:
-                self._resume = False
-                await self._absent(error)
+            except NotFound:
+                self._turn(absent=True)
+                notice = "the API server does not have this resource yet: waiting for it"
+                await self._stand_back(notice, f"the API server does not have {self.name}")
+                continue
+            except _OwnedElsewhere as error:
+                await self._stand_back("another operator owns this resource: leaving it alone", str(error))
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
+                if self._optional and isinstance(error, Forbidden):
+                    await self._stand_back("this resource may not be seen: going on without it", str(error))
+                    continue
                 self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
             if clock() - started >= CALM:
                 delay = FIRST_DELAY
             await asyncio.sleep(delay * (1 + self._rng.random()))
             delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _check_owner(self) -> None:
+        """Ask before every watch: servers end watches when a definition is exchanged."""
+        if self._owned_elsewhere is None:
+            return
+        if self._cut_short:
+            await asyncio.sleep(SETTLING)
+        if reason := await self._owned_elsewhere():
+            raise _OwnedElsewhere(reason)
 
     async def _step(self) -> None:
         """Do one watch, or one list in pages; return to go on."""
@@ -138,13 +177,14 @@ class Reflector(Generic[R]):
     async def _watch(self, version: str) -> None:
         """Follow changes after `version`, or take everything first if there is none, until the watch ends."""
         clock = asyncio.get_running_loop().time
-        started = clock()
+        started, seconds = clock(), self._rng.randint(300, 600)
+        self._cut_short = False
         async with self._client.watch(
             self._resource,
             self._namespace,
             version=version,
             selector=self._selector,
-            seconds=self._rng.randint(300, 600),
+            seconds=seconds,
             initial=not version,
         ) as events:
             if not version:
@@ -153,6 +193,7 @@ class Reflector(Generic[R]):
                 self._recovered()
             async for event in events:
                 self._apply(event)
+        self._cut_short = clock() - started < seconds
         if version and clock() - started < 1:
             raise ConnectionError("the watch ended as soon as it had begun")
 
@@ -224,12 +265,21 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _absent(self, error: NotFound) -> None:
-        if not self.settled.is_set() or not self._complaint:
-            self._log.warning("the API server does not have this resource yet: waiting for it", error=str(error))
-        self._complaint = f"the API server does not have {self.name}"
+    async def _stand_back(self, notice: str, reason: str) -> None:
+        """Have nothing to follow, for a while; say so once. What was known is gone, unless one look was a mistake."""
+        self._resume = False
+        if reason != self._complaint:
+            self._complaint = reason
+            self._log.warning(notice, reason=reason)
+        else:
+            self._store.replace((), "")
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
+
+    def _turn(self, *, absent: bool) -> None:
+        if absent != self._absent:
+            self._absent = absent
+            self._turned()
 
     def _complain(self, error: Exception) -> None:
         """Say once what is wrong, not with every attempt."""
@@ -241,6 +291,7 @@ class Reflector(Generic[R]):
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
+            self._turn(absent=False)
             self._log.info("following the resource again")
 
 

@@ -163,14 +163,18 @@ class KubeClient:
         *,
         flow: str = "",
         urgent: bool = False,
+        readable: bool = True,
     ) -> R:
-        """Create the object. One that appeared after an attempt without answer is ours if its controller is."""
+        """Create the object. One that appeared after an attempt without answer is ours if its controller is.
+
+        Where objects are not `readable`, nobody looks: then that one raises `AlreadyExists`, too.
+        """
         request = Request("POST", resource.path(namespace), body=_encode(body))
         doubt = _Doubt()
         try:
             answer = await self._send(request, f"create {resource.qualified}", flow=flow, urgent=urgent, doubt=doubt)
         except AlreadyExists:
-            if not doubt:
+            if not doubt or not readable:
                 raise
             found = await self.get(resource, namespace, body["metadata"]["name"], flow=flow)
             if found.owner is None or found.owner.uid != _controller_uid(body):

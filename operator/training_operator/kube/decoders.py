@@ -23,6 +23,7 @@ from training_controllers.records import (
     JobRecord,
     Owner,
     PodRecord,
+    PriorityClassRecord,
     ServiceRecord,
 )
 
@@ -82,6 +83,20 @@ class _ContainerStatus(_Wire):
     name: str
     restart_count: int = 0
     state: _State = msgspec.field(default_factory=_State)
+
+
+class _Phase(_Wire):
+    phase: str = ""
+
+
+class _Phased(_Wire):
+    status: _Phase = msgspec.field(default_factory=_Phase)
+
+
+class _PriorityClass(_Wire):
+    metadata: _Metadata
+    value: int = 0
+    global_default: bool | None = None
 
 
 class _Condition(_Wire):
@@ -147,6 +162,8 @@ _decode_metadata = msgspec.json.Decoder(_MetadataOnly).decode
 _decode_with_spec = msgspec.json.Decoder(_WithSpec).decode
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
+_decode_phased = msgspec.json.Decoder(_Phased).decode
+_decode_priority_class = msgspec.json.Decoder(_PriorityClass).decode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -212,7 +229,15 @@ def companion(sort: CompanionSort, raw: bytes) -> CompanionRecord:
         owner=_controller(meta),
         content=_encode_sorted(content),
         deleting=meta.deletion_timestamp is not None,
+        phase=intern(_decode_phased(raw).status.phase) if sort.phased else "",
     )
+
+
+def priority_class(raw: bytes) -> PriorityClassRecord:
+    """Decode a priority class."""
+    wire = _decode_priority_class(raw)
+    meta = wire.metadata
+    return PriorityClassRecord(meta.name, meta.uid, meta.resource_version, wire.value, bool(wire.global_default))
 
 
 def job(raw: bytes) -> JobRecord:

@@ -74,6 +74,9 @@ class Resource(Generic[R]):
 PODS: Final = Resource("", "v1", "pods", "Pod", decoders.pod)
 SERVICES: Final = Resource("", "v1", "services", "Service", decoders.service)
 EVENTS: Final = Resource("", "v1", "events", "Event", decoders.event)
+PRIORITY_CLASSES: Final = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", decoders.priority_class
+)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
 
 

@@ -19,7 +19,8 @@ class Request:
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
+    body: bytes | None = field(default=None, repr=False)
+    """Not shown: keys may be in it."""
     content_type: str = JSON
     accept: str = JSON
     user_agent: str = AGENT

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
+from pathlib import Path
 
-from unit_tests.local.node.support import CLIENT, SERVER, Cluster, answer, parent, pod, processes_with, service
+import pytest
+from unit_tests.local.node.support import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
+
+from training_local.node.sandbox.client import Supervisor
+from training_local.node.sandbox.messages import PodSpec, Setup
 
 
 async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
@@ -22,6 +28,19 @@ async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
         assert (await api.ended(f"{job}-worker-0"))["phase"] == "Succeeded"
         assert await sandboxed.log(f"{job}-worker-0") == f"{job}\n"
         assert (await api.ended(f"{job}-master-0"))["phase"] == "Succeeded"
+
+
+@pytest.mark.skipif(bool(REFUSAL), reason=f"this machine refuses the sandbox: {REFUSAL}")
+async def test_a_pod_may_be_removed_twice(tmp_path: Path) -> None:
+    supervisor = await Supervisor.launch(Setup("netns", str(tmp_path), str(tmp_path), ()))
+    try:
+        async with asyncio.timeout(20):
+            await supervisor.add_pod(PodSpec("one", "one", "10.244.0.9", 16, "/dev/null", 65536))
+            await asyncio.gather(supervisor.remove_pod("one"), supervisor.remove_pod("one"))
+            await supervisor.remove_pod("one")
+        assert supervisor.alive
+    finally:
+        await supervisor.close()
 
 
 async def test_jobs_do_not_see_each_other(sandboxed: Cluster) -> None:
@@ -183,3 +202,24 @@ async def test_64_pods_of_one_job(sandboxed: Cluster) -> None:
     assert len(addresses) == 64
     check = "for i in $(seq 0 63); do getent hosts wide-$i > /dev/null || exit 1; done"
     assert (await sandboxed.run("census", "sh", "-c", check, job="wide"))["phase"] == "Succeeded"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lend ids to pods")
+async def test_root_of_a_pod_can_give_up_its_rights_for_ids_that_are_nobody_s_outside(
+    sandboxed: Cluster, tmp_path: Path
+) -> None:
+    script = """
+import os, sys
+os.setgroups([5])
+os.setresgid(6, 6, 6)
+os.setresuid(7, 7, 7)
+try:
+    os.close(os.open(sys.argv[1], os.O_RDONLY))
+except PermissionError:
+    print(os.getresuid(), os.getresgid(), os.getgroups())
+"""
+    theirs = tmp_path / "theirs"
+    theirs.touch(mode=0o600)
+    os.chown(theirs, 7, 7)
+    await sandboxed.run("daemon", "python", "-c", script, str(theirs))
+    assert await sandboxed.log("daemon") == "(7, 7, 7) (6, 6, 6) [5]\n"

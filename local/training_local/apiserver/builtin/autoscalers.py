@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from training_local.apiserver import names, quantity
+from training_api import quantity
+from training_local.apiserver import names
 from training_local.apiserver.builtin.container_validation import each
 from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required

@@ -6,7 +6,8 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 
-from training_local.apiserver import names, quantity
+from training_api import quantity
+from training_local.apiserver import names
 from training_local.apiserver.builtin.container_validation import each
 from training_local.apiserver.builtin.rules import BuiltinRules
 from training_local.apiserver.builtin.syntax import data_key

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from training_local.apiserver import names, quantity
+from training_api import quantity
+from training_local.apiserver import names
 from training_local.apiserver.builtin.syntax import data_key, environment_name, no_back_steps, port_name, port_number
 from training_local.apiserver.errors import (
     Cause,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.apiserver.errors import Json
 
 Where = tuple[Any, str | int] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.apiserver.errors import Json
 
 FILE_MODE = 0o644

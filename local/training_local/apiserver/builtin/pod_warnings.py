@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from training_local.apiserver import names, quantity
+from training_api import quantity
+from training_local.apiserver import names
 from training_local.apiserver.errors import Json
 
 WHOLE_BYTES = ("memory", "ephemeral-storage")

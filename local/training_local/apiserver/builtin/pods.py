@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.apiserver.builtin.pod_defaults import all_containers, default_pod
 from training_local.apiserver.builtin.pod_validation import pod_causes, status_causes, update_causes
 from training_local.apiserver.builtin.pod_warnings import pod_warnings

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from training_local.apiserver import quantity
+from training_api import quantity
 from training_local.apiserver.custom.cel_library import STDLIB_FUNCTIONS, cel
 from training_local.apiserver.custom.schema_validation import compiled, item_key, keyed_items
 from training_local.apiserver.custom.structural import Structural

@@ -18,6 +18,8 @@ from training_local.node.sandbox.view import View, build_root, mount_processes, 
 _BRIDGE = "pods"
 _CARD = "eth0"
 _HTTPS = 443
+_LENT_IDS, _LENT_COUNT = 1 << 30, 65535
+"""First id outside, and how many: what ids from 1 on inside are there."""
 _KINDS = {
     "net": syscalls.CLONE_NEWNET,
     "uts": syscalls.CLONE_NEWUTS,
@@ -31,16 +33,23 @@ _CAPABILITIES = {"net": "network", "uts": "hostname", "ipc": "ipc", "mnt": "moun
 def enter_namespaces() -> None:
     """Give this process a user namespace in which it may do everything, with its own user id, and the rest inside it.
 
+    Root's has further ids, so that daemons can give up their rights, as in a container; they are nobody's outside.
+
     Raises `OSError` with the name of the namespace that this machine refuses. Root goes on without a user namespace.
     """
     uid, gid = os.geteuid(), os.getegid()
+    lender = _Lender() if uid == 0 else None
     try:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError as error:
         if uid != 0:
             raise OSError(f"user namespaces are refused ({error.strerror})") from error
     else:
-        _keep_identity(uid, gid)
+        if lender is None or not lender.lend():
+            _keep_identity(uid, gid)
+    finally:
+        if lender is not None:
+            lender.end()
     for name, kind in (
         ("mount", syscalls.CLONE_NEWNS),
         ("network", syscalls.CLONE_NEWNET),
@@ -50,6 +59,36 @@ def enter_namespaces() -> None:
             syscalls.unshare(kind)
         except OSError as error:
             raise OSError(f"{name} namespaces are refused ({error.strerror})") from error
+
+
+class _Lender:
+    """A process that stays outside of the new user namespace, because only from there it can be given ids."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        owner = os.getpid()
+        self._pid = os.fork()
+        if self._pid:
+            theirs.close()
+            self._connection = ours
+            return
+        ours.close()
+        with suppress(BaseException):
+            if theirs.recv(1):
+                for kind in ("gid", "uid"):
+                    _write(f"/proc/{owner}/{kind}_map", f"0 0 1\n1 {_LENT_IDS} {_LENT_COUNT}\n")
+                theirs.send(b"1")
+        os._exit(0)
+
+    def lend(self) -> bool:
+        """Give this process its ids; whether that was possible. Where root is itself in a namespace, it may not be."""
+        self._connection.send(b"1")
+        return bool(self._connection.recv(1))
+
+    def end(self) -> None:
+        """End that process."""
+        self._connection.close()
+        os.waitpid(self._pid, 0)
 
 
 def _keep_identity(uid: int, gid: int) -> None:
@@ -232,8 +271,10 @@ class IsolatedPods:
             os.killpg(pid, signal.SIGKILL)  # only found where the pod's containers share process ids
 
     def remove(self, pod_id: str) -> None:
-        """Give up a pod's namespaces; its containers have ended."""
-        pod = self._pods.pop(pod_id)
+        """Give up a pod's namespaces, if it still has any; its containers have ended."""
+        pod = self._pods.pop(pod_id, None)
+        if pod is None:
+            return
         if pod.pause:
             os.kill(pod.pause, signal.SIGKILL)
         for descriptor in pod.namespaces.values():

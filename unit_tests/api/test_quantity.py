@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from training_local.apiserver import quantity
+from training_api import quantity
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,20 @@ def test_lists_of_resources_are_rounded_up_to_thousandths() -> None:
     assert quantity.at_least_milli("100n") == "1m"
     assert quantity.at_least_milli("1500m") == "1500m"
     assert quantity.parse("1.5Ki") == Fraction(1536)
+
+
+@pytest.mark.parametrize(
+    ("summands", "total"),
+    [
+        (("500m", "500m"), "1"),
+        (("1Gi", "512Mi"), "1536Mi"),
+        (("0", "1Gi"), "1Gi"),
+        (("1G", "1Gi"), "2073741824"),
+        (("100m", "1"), "1100m"),
+        (("1e3", "1k"), "2e3"),
+    ],
+)
+def test_a_sum_is_written_as_its_first_summand_is(summands: tuple[str, str], total: str) -> None:
+    first, second = map(quantity.amount, summands)
+    assert str(first.plus(second)) == total
+    assert str(first.times(2)) == str(first.plus(first))

@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
+from typing import NamedTuple
 
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 """Suffix -> power of two."""
@@ -19,6 +20,30 @@ _SHAPE = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)", re.ASC
 _EXPONENT = re.compile(r"[eE]([-+]?\d+)", re.ASCII)
 _NANO = 10**9
 _LARGEST_BINARY = 2**63 - 1
+
+
+class Amount(NamedTuple):
+    """A value, and the suffix that says in which form it is written."""
+
+    value: Fraction
+    suffix: str
+
+    def plus(self, other: Amount) -> Amount:
+        """Return the sum, in the form of the first that is more than nothing."""
+        return Amount(self.value + other.value, self.suffix if self.value else other.suffix)
+
+    def times(self, count: int) -> Amount:
+        """Return so many times the amount."""
+        return Amount(self.value * count, self.suffix)
+
+    def __str__(self) -> str:
+        return _formatted(self.value, self.suffix)
+
+
+@lru_cache(maxsize=4096)
+def amount(text: str) -> Amount:
+    """Return a quantity to reckon with; raise `ValueError` with the real server's sentence."""
+    return Amount(*_parse(text))
 
 
 @lru_cache(maxsize=4096)
@@ -36,10 +61,13 @@ def is_positive(text: str) -> bool:
 def canonical(text: str) -> str:
     """Return the form in which the real server stores a quantity; raise `ValueError` for anything else."""
     value, suffix = _parse(text)
+    return text if value and _stays(text, suffix) else _formatted(value, suffix)
+
+
+def _formatted(value: Fraction, suffix: str) -> str:
+    """Return a value in the form that its suffix belongs to, with the largest suffix that needs no fraction."""
     if value == 0:
         return "0"
-    if _stays(text, suffix):
-        return text
     if suffix in BINARY and abs(value) >= 1024 and value.denominator == 1:
         return _with_largest_suffix(value, [(name, Fraction(2**power)) for name, power in BINARY.items()])
     if _EXPONENT.fullmatch(suffix):

@@ -1,0 +1,124 @@
+"""Namespaces of their own for all processes of a node: nothing collides, nothing leaks, one kill ends everything."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from e2e.harness.errors import HarnessError
+from e2e.harness.processes import Child
+from e2e.node.leftovers import make_cgroups
+from e2e.node.place import Place
+
+NODE = "node1"
+BRIDGE = "cni0"
+OWN_FOLDERS = {
+    "/run/containerd": "64g",
+    "/var/lib/containerd": "64g",
+    # Pods may ask for more ephemeral storage than there is memory: what counts is what they use.
+    "/var/lib/kubelet": "64g",
+    "/var/lib/cni": "1g",
+    "/var/log/containers": "1g",
+    "/var/log/pods": "1g",
+    "/mnt": "1g",
+}
+"""Folders of which the box has its own, empty and in memory, with their size; the host's are not touched."""
+
+
+class Box:
+    """New network, mount and process namespaces, joined to the host by a cable; they end with this process."""
+
+    def __init__(self, place: Place, pause: Path) -> None:
+        self.place = place
+        self.children: list[Child] = []
+        namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        self._outer = Child(["unshare", *namespaces, pause], place.folder / "box.log")
+        self.pid = self._first_process()
+        """The first process in there, by its number on the host; also in the file `pid`, for `nsenter` by hand."""
+        (place.folder / "pid").write_text(str(self.pid))
+
+    def _first_process(self) -> int:
+        children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children")
+        deadline = time.monotonic() + 10
+        while True:
+            self._outer.check_alive()
+            pid = children.read_text().split()
+            # Before it is the program, it has yet to mount /proc.
+            if pid and Path(f"/proc/{pid[0]}/exe").readlink().name == "pause":
+                return int(pid[0])
+            if time.monotonic() > deadline:
+                raise HarnessError("no process appears in the new namespaces")
+            time.sleep(0.01)
+
+    def entering(self, *command: str | Path) -> list[str | Path]:
+        """The command that runs `command` in the box."""
+        return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", "--", *command]
+
+    def run(self, *command: str | Path) -> None:
+        """Run a program in the box to its end; raises `HarnessError` with its message if it fails."""
+        execute(*self.entering(*command))
+
+    def start(self, *command: str | Path) -> Child:
+        """Start a component in the box, with a log named like the program."""
+        name = Path(command[0]).name
+        child = Child(self.entering(*command), self.place.folder / f"{name}.log")
+        child.name = name
+        self.children.append(child)
+        return child
+
+    def destroy(self) -> None:
+        """Kill everything in the box; the kernel takes its mounts and interfaces away."""
+        subprocess.run(["kill", "-KILL", str(self.pid)], check=False, capture_output=True)
+        self._outer.process.wait()  # it waits for its child, and that for the whole namespace
+        for child in self.children:
+            child.kill()
+
+
+@contextmanager
+def box(place: Place, pause: Path) -> Iterator[Box]:
+    """A box with network and mounts as a node needs them; everything in it ends with the context."""
+    make_cgroups(place.name, NODE)
+    box = Box(place, pause)
+    try:
+        _mount(box)
+        _connect(box)
+        yield box
+    finally:
+        box.destroy()
+
+
+def _mount(box: Box) -> None:
+    box.run("mount", "--make-rshared", "/")
+    for folder, size in OWN_FOLDERS.items():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        box.run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder)
+
+
+def _connect(box: Box) -> None:
+    """Make the pods' bridge, with the host as one of its stations."""
+    place = box.place
+    box.run("ip", "link", "set", "lo", "up")
+    box.run("ip", "link", "add", BRIDGE, "address", place.mac, "type", "bridge")
+    box.run("ip", "address", "add", f"{place.address}/24", "dev", BRIDGE)
+    box.run("ip", "link", "set", BRIDGE, "up")
+    box.run("ip", "route", "add", place.services, "dev", BRIDGE)  # for the node's own use of services
+    box.run("sysctl", "--quiet", "--write", "net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1")
+    cable = ["ip", "link", "add", place.name, "type", "veth", "peer", "name", "uplink", "netns", str(box.pid)]
+    execute(*cable)
+    box.run("ip", "link", "set", "uplink", "master", BRIDGE, "up")
+    execute("ip", "address", "add", f"{place.host_address}/24", "dev", place.name)
+    execute("ip", "link", "set", place.name, "up")
+    execute("ip", "route", "replace", place.services, "via", place.address, "dev", place.name)
+
+
+def execute(*command: str | Path) -> None:
+    """Run a program to its end; raises `HarnessError` with its message if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        words = " ".join(map(str, command))
+        raise HarnessError(
+            f"`{words}` ended with status {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
+        )

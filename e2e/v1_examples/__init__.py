@@ -1,0 +1,1 @@
+"""The example jobs of Training Operator 1.9 as data, and what becomes of them."""

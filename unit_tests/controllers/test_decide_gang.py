@@ -1,0 +1,382 @@
+"""When a gang may start, and what goes on while its PodGroup says otherwise (engine.md 16.4, K-45, K-62, K-63)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import START, World, conditions, message, stored_job, texts
+
+from training_controllers.engine.model import CompanionVerb
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.gang.schedulers import gang_scheduler
+
+KINDS = {
+    "PyTorchJob": {"Master": 1, "Worker": 2},
+    "TFJob": {"Worker": 3},
+    "XGBoostJob": {"Master": 1, "Worker": 2},
+    "MPIJob": {"Launcher": 1, "Worker": 2},
+    "PaddleJob": {"Worker": 3},
+    "JAXJob": {"Worker": 3},
+}
+KEY = ("PodGroup", "sim")
+COSCHEDULER = "scheduler-plugins-scheduler"
+
+
+def gang(kind: str = "JAXJob", *, scheduler: str = "volcano", **options: Any) -> World:
+    """A job of three pods."""
+    world = World(stored_job(kind, KINDS[kind], **options), kind)
+    world.own_framework = frameworks(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
+    return world
+
+
+def set_phase(w: World, phase: str) -> None:
+    """What the scheduler does."""
+    w.companions[KEY] = msgspec.structs.replace(w.companions[KEY], phase=phase)
+
+
+def set_spec(w: World, **fields: Any) -> None:
+    """What somebody else does."""
+    w.companions[KEY] = msgspec.structs.replace(
+        w.companions[KEY], content=msgspec.json.encode(spec_of(w) | fields, order="deterministic")
+    )
+
+
+def spec_of(w: World) -> dict[str, Any]:
+    return msgspec.json.decode(w.companions[KEY].content, type=dict[str, Any])
+
+
+def waits(w: World) -> tuple[str, str] | None:
+    return None if w.status.waiting is None else (w.status.waiting.reason, w.status.waiting.message)
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_e125_int069_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:
+    w = gang(kind)
+    w.settle()
+    set_phase(w, phase)
+    w.settle()
+    assert (w.pods, w.services, set(w.companions)) == ({}, {}, {KEY})
+    assert conditions(w.status) == ["Created=True"]
+    assert (w.status.start_time, w.status.replica_statuses) == (None, {})
+    assert w.status.last_reconcile_time == START
+    state = "is Pending" if phase else "has no phase yet"
+    assert waits(w) == ("GangPending", f"PodGroup sim {state}: volcano has not let in the gang of 3 pod(s)")
+
+
+@pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_e126_int070_all_start_once_it_has(kind: str, phase: str) -> None:
+    w = gang(kind)
+    w.settle()
+    w.advance(100)
+    set_phase(w, phase)
+    w.settle()
+    assert len(w.pods) == 3
+    assert (w.status.start_time, w.status.last_reconcile_time, waits(w)) == (w.now, None, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_e127_int082_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) -> None:
+    w = gang(kind, scheduler=COSCHEDULER)
+    w.step()
+    assert (w.pods, set(w.companions)) == ({}, {KEY})
+    assert waits(w) == ("GangPending", "PodGroup sim does not exist yet")
+    w.settle()
+    assert (len(w.pods), waits(w)) == (3, None)
+
+
+def test_int071_waiting_writes_the_status_once() -> None:
+    w = gang()
+    w.settle()
+    writes, since = w.writes, w.status.waiting
+    for _ in range(60):
+        w.advance(1)
+        w.settle()
+    assert (w.writes, w.status.waiting) == (writes, since)
+
+
+def test_the_time_of_the_cause_stays_while_its_words_change() -> None:
+    w = gang()
+    w.step()
+    w.advance(30)
+    w.settle()
+    set_phase(w, "Pending")
+    w.settle()
+    assert w.status.waiting is not None
+    assert w.status.waiting.since == START
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_k45_int078_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase(phase: str) -> None:
+    w = gang(restart="OnFailure")
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    w.set_pods("Running")
+    set_phase(w, phase)
+    w.settle()
+    assert conditions(w.status) == ["Created=True", "Running=True"]
+    assert waits(w) is None, "all pods run, so the job makes progress"
+    w.delete("sim-worker-1")
+    w.settle()
+    assert w.pods["sim-worker-1"].phase == "Pending"
+    assert w.status.waiting is not None
+    assert w.status.waiting.reason == "GangPending"
+    w.set_pods("Running")
+    w.set_pods("Failed", "sim-worker-2", exit_code=1)
+    w.settle()
+    assert w.status.replica_statuses["Worker"].restarts == 1
+    w.set_pods("Succeeded", exit_code=0)
+    w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"
+    assert (KEY in w.companions, waits(w)) == (False, None)
+
+
+def test_k45_even_all_pods_lost_at_once_come_back() -> None:
+    w = gang()
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    for name in list(w.pods):
+        w.delete(name)
+    set_phase(w, "Pending")
+    w.settle()
+    assert len(w.pods) == 3
+
+
+def test_k63_int077_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> None:
+    w = gang()
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    del w.companions[KEY]
+    w.settle()
+    assert (len(w.pods), spec_of(w)["minMember"]) == (3, 3)
+    del w.companions[KEY]
+    w.delete("sim-worker-0")
+    plan = w.step()
+    assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE], "before the pod, in the same plan"
+    assert len(w.pods) == 3
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER])
+def test_k28_int067_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: str) -> None:
+    w = gang(scheduler=scheduler)
+    w.settle()
+    set_spec(w, networkTopology={"mode": "hard"}, minTaskMember={"worker": 3})
+    for phase in ("Pending", "Inqueue", "Running"):
+        set_phase(w, phase)
+        w.settle()
+    assert w.patches == 0
+    w.patch(runPolicy={"schedulingPolicy": {"minAvailable": 2}})
+    plan = w.step()
+    [change] = plan.companions
+    assert (change.verb, change.patch) == (CompanionVerb.PATCH, {"spec": {"minMember": 2}})
+    assert spec_of(w)["networkTopology"] == {"mode": "hard"}
+
+
+def test_e131_int066_the_pod_group_follows_the_policy_and_a_removed_field_goes() -> None:
+    policy = {"minAvailable": 10, "priorityClass": "high", "minResources": {"cpu": "9", "memory": "1Gi"}}
+    w = gang(run_policy={"schedulingPolicy": policy})
+    w.settle()
+    assert spec_of(w) == {
+        "minMember": 10,
+        "queue": "default",
+        "priorityClassName": "high",
+        "minResources": {"cpu": "9", "memory": "1Gi"},
+    }
+    w.patch(runPolicy={"schedulingPolicy": {"minAvailable": 2, "minResources": {"cpu": "1"}}})
+    w.settle()
+    assert spec_of(w) == {"minMember": 2, "queue": "default", "minResources": {"cpu": "1"}}
+    assert w.patches == 1
+
+
+def test_int063_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
+    w = gang(run_policy={"schedulingPolicy": {"queue": "mine"}})
+    w.settle()
+    set_spec(w, queue="theirs", priorityClassName="")
+    w.settle()
+    assert (spec_of(w)["queue"], w.patches) == ("theirs", 0)
+
+
+@pytest.mark.parametrize("policy", ["All", "Running", "None"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_e132_k36_int075_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, policy: str) -> None:
+    w = gang(kind, run_policy={"cleanPodPolicy": policy})
+    w.settle()
+    set_phase(w, "Inqueue")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Succeeded", exit_code=0)
+    for _ in range(5):
+        w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"
+    assert KEY not in w.companions
+    told = [text for text in texts(w.events) if "PodGroup" in text]
+    assert told == [
+        "Normal JobTerminated Job has been terminated. Deleting PodGroup",
+        "Normal SuccessfulDeletePodGroup Deleted PodGroup: sim",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_e132_int084_int118_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> None:
+    w = gang(kind)
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    assert (w.pods, KEY in w.companions) == ({}, False)
+    w.advance(60)
+    resumed = w.now
+    w.patch(runPolicy={"suspend": False})
+    w.settle()
+    assert (w.pods, set_of(w)) == ({}, {"Created=True", "Running=False", "Suspended=False"})
+    assert (w.status.start_time, w.status.last_reconcile_time) == (resumed, resumed)
+    assert waits(w) is not None
+    w.advance(60)
+    set_phase(w, "Inqueue")
+    w.settle()
+    assert (len(w.pods), w.status.start_time, w.status.last_reconcile_time) == (3, w.now, None)
+
+
+def set_of(w: World) -> set[str]:
+    return set(conditions(w.status))
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_k02_k62_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
+    w = gang(run_policy={"activeDeadlineSeconds": 100, "suspend": resumes})
+    w.settle()
+    w.patch(runPolicy={"activeDeadlineSeconds": 100, "suspend": False})
+    w.settle()
+    w.advance(1000)
+    w.settle()
+    assert "Failed=True" not in conditions(w.status)
+    set_phase(w, "Inqueue")
+    w.settle()
+    assert w.again_after == 100
+    w.advance(100)
+    w.settle()
+    assert "longer than specified deadline" in message(w.status, "Failed")
+    assert KEY not in w.companions
+
+
+def test_a_job_whose_status_v1_wrote_has_started() -> None:
+    """v1 leaves `lastReconcileTime` behind when the gang starts."""
+    w = gang()
+    w.settle()
+    set_phase(w, "Running")
+    w.advance(5)
+    w.settle()
+    w.status = w.status.model_copy(update={"last_reconcile_time": START})
+    set_phase(w, "Pending")
+    w.delete("sim-worker-0")
+    w.settle()
+    assert len(w.pods) == 3
+
+
+def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None:
+    w = gang()
+    w.status_extensions = False
+    w.settle()
+    set_phase(w, "Inqueue")
+    w.settle()
+    w.carried.clear()
+    set_phase(w, "Pending")
+    del w.pods["sim-worker-2"]
+    w.settle()
+    assert len(w.pods) == 3
+
+
+def test_e133_k49_an_api_that_the_server_lacks_is_a_cause() -> None:
+    w = gang()
+    w.missing = frozenset({"PodGroup"})
+    w.settle()
+    assert (w.pods, w.companions) == ({}, {})
+    text = "PodGroup sim cannot be created: the API server does not have scheduling.volcano.sh/v1beta1"
+    assert waits(w) == ("ApiMissing", text)
+    w.missing = frozenset()
+    w.settle()
+    assert set(w.companions) == {KEY}
+    set_phase(w, "Inqueue")
+    w.settle()
+    assert len(w.pods) == 3
+
+
+def annotated(w: World, value: str) -> None:
+    w.stored["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": value}
+
+
+def test_k50_a_job_opts_out_from_the_start_or_later() -> None:
+    w = gang()
+    annotated(w, "false")
+    w.settle()
+    assert (len(w.pods), w.companions) == (3, {})
+    w = gang()
+    w.settle()
+    annotated(w, "false")
+    w.settle()
+    assert (len(w.pods), w.companions, waits(w)) == (3, {}, None)
+    assert "JobTerminated" not in {event.reason for event in w.events}
+    annotated(w, "true")
+    w.settle()
+    assert (len(w.pods), set(w.companions)) == (3, {KEY}), "it has started, so it does not wait"
+
+
+def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
+    w = gang()
+    annotated(w, "no")
+    w.settle()
+    w.settle()
+    assert (w.pods, set(w.companions)) == ({}, {KEY})
+    [text] = [text for text in texts(w.events) if "annotation" in text]
+    assert text == (
+        "Warning BadAnnotation annotation extension.training.kubeflow.org/gang-scheduling: 'no' must be "
+        '"true" or "false"; "true" applies'
+    )
+
+
+def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
+    """A scheduler that waits for more pods than there will ever be waits for ever (K-13)."""
+    w = gang("TFJob", restart="OnFailure", successPolicy="AllWorkers")
+    w.settle()
+    set_phase(w, "Inqueue")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Succeeded", "sim-worker-2", exit_code=0)
+    w.settle()
+    assert spec_of(w)["minMember"] == 3
+    w.delete("sim-worker-2")
+    w.settle()
+    assert (spec_of(w)["minMember"], len(w.pods)) == (2, 2)
+
+
+def test_int116_int117_no_pod_group_while_suspended_or_managed_elsewhere() -> None:
+    w = gang(run_policy={"suspend": True})
+    w.settle()
+    assert (w.companions, w.status.start_time) == ({}, None)
+    w = gang(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
+    w.settle()
+    assert (w.companions, w.status.conditions) == ({}, ())
+
+
+def test_a_job_without_replicas_waits_for_nobody() -> None:
+    w = World(stored_job("JAXJob", {"Worker": 0}), "JAXJob")
+    w.own_framework = gang().own_framework
+    w.settle()
+    assert (w.companions, waits(w)) == ({}, None)
+
+
+def test_schedulers_without_pod_groups_start_at_once() -> None:
+    w = gang(scheduler="kai-scheduler")
+    w.settle()
+    assert (len(w.pods), w.companions) == (3, {})
