@@ -18,6 +18,10 @@ Kubectl = Callable[..., str]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--provider", choices=PROVIDERS, default="bare", help="which API server to test against")
     parser.addoption("--kubeconfig", type=Path, help="kubeconfig of the cluster, for the provider `existing`")
+    parser.addoption("--environments", type=Path, help="folder of the frameworks' environments; runs e2e/training")
+    parser.addoption(
+        "--require-frameworks", default="", metavar="NAMES", help="frameworks whose tests fail instead of being skipped"
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str:

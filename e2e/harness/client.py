@@ -46,6 +46,11 @@ class Api:
             text = await answer.read()
             return json.loads(text) if text else {}
 
+    async def text(self, path: str) -> str:
+        """What the server answers at `path` as plain text, such as a log."""
+        async with self._answer("GET", path, 60) as answer:
+            return await answer.text(errors="replace")
+
     async def get(self, path: str) -> Object | None:
         """The object or list at `path`, None if there is none."""
         try:

@@ -282,10 +282,22 @@ def test_a_token_is_good_for_one_account_as_long_as_that_is_there() -> None:
     tokens.revoke(token)
     tokens.revoke("the-owner's")
     assert tokens.user("Bearer the-owner's") == OWNER
-    for wrong in ("", token, f"Bearer {token}", f"bearer {again}", f"Bearer {again} ", "Bearer "):
+    for wrong in ("", token, f"Bearer {token}", f"Basic {again}", f"Bearer {again} ", "Bearer "):
         with pytest.raises(ApiError, match="Unauthorized"):
             tokens.user(wrong)
     server.ask("DELETE", "/api/v1/namespaces/red/serviceaccounts/trainer", user=OWNER)
     server.ask("POST", "/api/v1/namespaces/red/serviceaccounts", {"metadata": {"name": "trainer"}}, user=OWNER)
     with pytest.raises(ApiError, match="Unauthorized"):
         tokens.user(f"Bearer {again}")
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_may_be_written_in_any_case(scheme: str) -> None:
+    """The official Python client writes `bearer` inside a pod."""
+    tokens = Tokens("secret", lambda account: True)
+    token = tokens.issue(TRAINER)
+    assert tokens.user(f"{scheme} secret") == OWNER
+    assert tokens.user(f"{scheme} {token}") == TRAINER.user
+    for wrong in (f"{scheme}secret", f"{scheme}  secret", f"x{scheme} secret", scheme, "secret"):
+        with pytest.raises(ApiError, match="Unauthorized"):
+            tokens.user(wrong)

@@ -12,7 +12,8 @@ from training_local.apiserver.errors import unauthorized
 
 AUTHENTICATED: Final = "system:authenticated"
 MASTERS: Final = "system:masters"
-_PREFIX: Final = "Bearer "
+_SCHEME: Final = "bearer"
+"""In any case (RFC 9110, 11.1): the official Python client writes it small inside a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,10 @@ class Tokens:
 
 
 def _presented(authorization: str) -> bytes:
-    if not authorization.startswith(_PREFIX):
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != _SCHEME:
         raise unauthorized()
-    return _digest(authorization.removeprefix(_PREFIX))
+    return _digest(token)
 
 
 def _digest(token: str) -> bytes:

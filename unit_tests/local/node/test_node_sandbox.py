@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import CLIENT, SERVER, Cluster, answer, parent, pod, processes_with, service
+from unit_tests.local.node.support import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
+
+from training_local.node.sandbox.client import Supervisor
+from training_local.node.sandbox.messages import PodSpec, Setup
 
 
 async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
@@ -24,6 +28,19 @@ async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
         assert (await api.ended(f"{job}-worker-0"))["phase"] == "Succeeded"
         assert await sandboxed.log(f"{job}-worker-0") == f"{job}\n"
         assert (await api.ended(f"{job}-master-0"))["phase"] == "Succeeded"
+
+
+@pytest.mark.skipif(bool(REFUSAL), reason=f"this machine refuses the sandbox: {REFUSAL}")
+async def test_a_pod_may_be_removed_twice(tmp_path: Path) -> None:
+    supervisor = await Supervisor.launch(Setup("netns", str(tmp_path), str(tmp_path), ()))
+    try:
+        async with asyncio.timeout(20):
+            await supervisor.add_pod(PodSpec("one", "one", "10.244.0.9", 16, "/dev/null", 65536))
+            await asyncio.gather(supervisor.remove_pod("one"), supervisor.remove_pod("one"))
+            await supervisor.remove_pod("one")
+        assert supervisor.alive
+    finally:
+        await supervisor.close()
 
 
 async def test_jobs_do_not_see_each_other(sandboxed: Cluster) -> None:

@@ -174,12 +174,14 @@ class Supervisor:
         return await opening
 
     async def remove_pod(self, pod_id: str) -> None:
-        """Kill the pod's containers, wait until they have gone and give its namespaces up."""
+        """Kill the pod's containers, wait until they have gone and give its namespaces up; may be asked again."""
         if not self.alive:
             return
-        done = self._removals[pod_id] = self._loop.create_future()
-        self.send("remove", id=pod_id)
-        await done
+        if pod_id not in self._removals:
+            self._removals[pod_id] = self._loop.create_future()
+            self.send("remove", id=pod_id)
+        # One who gives up waiting must not take the answer from those who come later.
+        await asyncio.shield(self._removals[pod_id])
 
     async def close(self) -> None:
         """Hang up and wait until the program and everything it has started have gone."""

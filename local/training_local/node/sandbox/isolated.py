@@ -271,8 +271,10 @@ class IsolatedPods:
             os.killpg(pid, signal.SIGKILL)  # only found where the pod's containers share process ids
 
     def remove(self, pod_id: str) -> None:
-        """Give up a pod's namespaces; its containers have ended."""
-        pod = self._pods.pop(pod_id)
+        """Give up a pod's namespaces, if it still has any; its containers have ended."""
+        pod = self._pods.pop(pod_id, None)
+        if pod is None:
+            return
         if pod.pause:
             os.kill(pod.pause, signal.SIGKILL)
         for descriptor in pod.namespaces.values():

@@ -1,0 +1,42 @@
+"""What the SDK's `train()` needs of the package `transformers`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass
+class TrainingArguments:
+    """Settings of a trainer, as far as the test gives any."""
+
+    output_dir: str = "out"
+    num_train_epochs: float = 3.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings."""
+        return asdict(self)
+
+
+class AutoModelForSequenceClassification:
+    """A sort of model; the SDK sends its name."""
+
+
+class AutoModelForTokenClassification:
+    """See above; this one and those below appear in an annotation only."""
+
+
+class AutoModelForQuestionAnswering:
+    """See above."""
+
+
+class AutoModelForCausalLM:
+    """See above."""
+
+
+class AutoModelForMaskedLM:
+    """See above."""
+
+
+class AutoModelForImageClassification:
+    """See above."""

@@ -1,0 +1,129 @@
+"""The SDK `kubeflow-training` 1.9.4, unmodified, where pods really run: `make e2e PROVIDER=local`.
+
+Each test names the items of the SDK's contract (`e2e/sdk_contract.yaml`) that it proves.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from e2e.clients.session import Seen, session
+from e2e.harness.local_up import local_up
+
+FIRST = {"JAXJob": "worker-0", "TFJob": "chief-0", "MPIJob": "launcher"}
+"""The master pod of a kind that calls it otherwise."""
+KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
+PYTHON = Path("/usr/bin/python3")
+"""The machine's own, for which distributions have torch."""
+
+
+@pytest.fixture(scope="module")
+def seen(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """What a session with the SDK saw, by topic."""
+    if pytestconfig.getoption("--provider") != "local":
+        pytest.skip("pods must run: this is about --provider local")
+    topics = [*map(str.lower, KINDS), "function", "tensorflow-function", "failing", "expiring", "preparing", "inside"]
+    with local_up(tmp_path_factory.mktemp("sdk")) as cluster:
+        return session("sdk_on_nodes", cluster.kubeconfig, *topics)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_from_an_object(seen: Seen, kind: str) -> None:
+    """From creation to deletion.
+
+    SDK-S2, SDK-A6 to SDK-A8, SDK-1.8, SDK-4.2, SDK-4.8 to SDK-4.12, SDK-4.15, SDK-5.1, SDK-5.2.
+    """
+    told = seen(kind.lower())
+    workers = ["mine-worker-0", "mine-worker-1"]
+    first = FIRST.get(kind, "master-0")
+    pods = sorted({f"mine-{first}", *workers})
+    assert told["created"] == told["callback"] == f"KubeflowOrgV1{kind}"
+    assert told["started"]
+    assert told["conditions"] == ["Created", "Succeeded"]
+    assert told["is"] == told["is, of the object"] == [True, False, False, True, False]
+    # The replicas that decide: others may still run when the job is over.
+    deciding, count = (first.removesuffix("-0").capitalize(), 1) if kind != "JAXJob" else ("Worker", 2)
+    assert told["succeeded"][deciding] == count
+    assert told["pods"] == pods
+    assert told["master"] == [f"mine-{first}"]
+    # The SDK leaves out the ends of lines while it follows.
+    assert told["followed"] == {f"mine-{first}": "hellodone"}
+    assert told["logs"] == dict.fromkeys(pods, "hello\ndone\n")
+    assert told["logs of a worker"] == {"mine-worker-1": "hello\ndone\n"}
+    assert told["listed"] == ["mine"]
+    assert "(404)" in told["gone"]
+
+
+def test_a_job_from_a_function(seen: Seen) -> None:
+    """SDK-S7, SDK-A9, SDK-4.3, SDK-4.13, SDK-5.4, SDK-6.5: one master, its log, and the events of job and pod."""
+    told = seen("function")
+    assert told["logs"] == {"function-master-0": "rank 0 of 1 says hello 1\n"}
+    assert sorted(told["events"]) == ["pod/function-master-0", "pytorchjob/function"]
+    of_job = [text.split(" ", 2)[2] for text in told["events"]["pytorchjob/function"]]
+    for expected in (
+        "Created pod: function-master-0",
+        "Created service: function-master-0",
+        "Pod: sdk-on-nodes-function.function-master-0 exited with code 0",
+        "PyTorchJob function is successfully completed.",
+    ):
+        assert expected in of_job
+
+
+def test_a_tfjob_from_a_function(seen: Seen) -> None:
+    """SDK-4.3: every replica runs the function as the one that TF_CONFIG says; the chief decides."""
+    cluster = "[('chief', 1), ('ps', 1), ('worker', 2)]"
+    logs = seen("tensorflow-function")["logs"]
+    assert logs == {
+        f"function-{who.replace(' ', '-')}": f"{who} {cluster}\n" for who in ("chief 0", "ps 0", "worker 0", "worker 1")
+    }
+
+
+@pytest.mark.skipif(
+    subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode != 0,
+    reason=f"no torch for {PYTHON}",
+)
+def test_three_nodes_from_a_function(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs.
+
+    SDK-S3, SDK-A8, SDK-4.12, SDK-6.2 to SDK-6.4.
+    """
+    if pytestconfig.getoption("--provider") != "local":
+        pytest.skip("pods must run: this is about --provider local")
+    with local_up(tmp_path, "--python", str(PYTHON)) as cluster:
+        told = session("sdk_on_nodes", cluster.kubeconfig, "torchrun")("torchrun")
+    # `[default0]:` is the mark of torchrun's own log of a local rank.
+    assert told["logs"] == {
+        f"torchrun-{pod}": f"[default0]:rank {rank} of 3: sum 6, local 0"
+        for rank, pod in enumerate(("master-0", "worker-0", "worker-1"))
+    }
+
+
+def test_a_job_that_fails_and_one_that_lasts(seen: Seen) -> None:
+    """SDK-4.9: waiting ends with the conditions of a failed job, or with the limit."""
+    told = seen("failing")
+    assert told["told"].startswith("RuntimeError: PyTorchJob sdk-on-nodes-failing/failing is Failed")
+    assert "backoff limit" in told["told"]
+    assert (told["expected"], told["is failed"]) == ("PyTorchJob", True)
+    assert told["too late"].startswith("TimeoutError: Timeout waiting for JAXJob: sdk-on-nodes-failing/slow")
+
+
+def test_a_job_with_a_short_time_to_live(seen: Seen) -> None:
+    """SDK-S11, SDK-4.9: it can be seen as long as promised, counted from its completion; then waiting for it fails."""
+    told = seen("expiring")
+    assert told["lived"] >= 2
+    assert told["waited for"].startswith("RuntimeError: Failed to get JAXJob: sdk-on-nodes-expiring/short")
+
+
+def test_workers_start_after_the_master_has_prepared(seen: Seen) -> None:
+    """SDK-S8, SDK-7.2, SDK-7.3: no worker starts on the empty volume."""
+    told = seen("preparing")
+    pods = [f"preparing-{each}" for each in ("master-0", "worker-0", "worker-1")]
+    assert told["logs"] == dict.fromkeys(pods, "weights\n")
+    assert told["started"][pods[0]] <= min(told["started"][each] for each in pods[1:])
+
+
+def test_the_sdk_inside_a_pod(seen: Seen) -> None:
+    """SDK-4.1, SDK-1.11: a client without arguments is the pod's service account, in the pod's namespace."""
+    assert seen("inside")["logs"] == {"inside-worker-0": "sdk-on-nodes-inside ['inside']\n"}

@@ -1,0 +1,66 @@
+"""Fixtures of the training tests: `make train`, or `pytest e2e/training --environments FOLDER`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from e2e.harness.client import connect
+from e2e.harness.local_up import LocalUp, local_up
+from e2e.training.examples import Example
+from e2e.training.runs import Run
+
+from training_local.apply import BadInput
+from training_local.demo import DEMOS, python_for
+
+Start = Callable[[Example], Awaitable[Run]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "framework(name): needs this framework, or is skipped")
+    config.addinivalue_line("markers", "weekly: too long for every change; `make weekly` runs it")
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Other runs of `pytest e2e` leave this folder out: the environments are large."""
+    return None if config.getoption("--environments") else True
+
+
+@pytest.fixture(scope="session")
+def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
+    """One cluster for all tests of this process."""
+    with local_up(tmp_path_factory.mktemp("training")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def python(request: pytest.FixtureRequest) -> Path:
+    """The Python of the test's framework; without one the test is skipped, or fails if the framework is required."""
+    marker = request.node.get_closest_marker("framework")
+    assert marker is not None, "a training test needs the marker `framework`"
+    name: str = marker.kwargs["name"]
+    folder = request.config.getoption("--environments") / name
+    try:
+        return python_for(DEMOS[name], folder if folder.is_dir() else None)
+    except BadInput as error:
+        told = f"{error}; `make train` makes the environments of all frameworks but PyTorch"
+        if name in request.config.getoption("--require-frameworks").replace(",", " ").split():
+            pytest.fail(f"{name} is required: {told}")
+        pytest.skip(told)
+
+
+@pytest.fixture
+async def start(cluster_up: LocalUp, python: Path) -> AsyncIterator[Start]:
+    """Start an example; it is removed after the test."""
+    async with connect(cluster_up.kubeconfig) as api, AsyncExitStack() as runs:
+
+        async def started(example: Example) -> Run:
+            example.use_python(python)
+            run = Run(cluster_up, api, example)
+            await run.start()
+            runs.push_async_callback(run.remove)
+            return run
+
+        yield started

@@ -1,0 +1,20 @@
+"""Each framework trains: all ranks meet through what the operator injects, learn, and end with one model."""
+
+from __future__ import annotations
+
+import pytest
+from e2e.training.conftest import Start
+from e2e.training.examples import Example
+
+from training_local.demo import DEMOS
+
+RANKS = {"jax": 3, "pytorch": 3, "tensorflow": 2, "xgboost": 3, "mpi": 2, "paddle": 2}
+FALLS = {"xgboost": 2.0}
+"""By which factor the loss must fall; of the linear models by 10."""
+EACH = [pytest.param(name, marks=pytest.mark.framework(name=name), id=name) for name in DEMOS]
+
+
+@pytest.mark.parametrize("framework", EACH)
+async def test_all_ranks_learn_one_model(framework: str, start: Start) -> None:
+    outcome = await (await start(Example(DEMOS[framework].file))).end()
+    outcome.check_trained(RANKS[framework], FALLS.get(framework, 10.0))

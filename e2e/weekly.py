@@ -1,0 +1,36 @@
+"""What is too long for every change: all training tests, and the programs that are run by hand, in small sizes.
+
+`make weekly`, or `python -m e2e.weekly ENVIRONMENTS REQUIRED...`: the folder of the frameworks' environments, and the
+frameworks whose tests may not be skipped.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from e2e.table import Step, run_all
+
+from training_local.demo import DEMOS
+
+PROGRAMS = {
+    "durability": ["--kills", "30"],
+    "survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
+    "fuzz": ["--requests", "4000"],
+    "random_applies": ["--runs", "60"],
+    "sandbox_proofs": [],
+}
+"""Modules of this package, with sizes at which each takes at most some minutes."""
+
+
+def steps(environments: str, required: list[str]) -> list[Step]:
+    """One step for each framework and each program."""
+    pytest = [sys.executable, "-m", "pytest", "e2e/training", "-rs", f"--environments={environments}"]
+    pytest.append(f"--require-frameworks={','.join(required)}")
+    return [
+        *(Step(f"training: {name}", [*pytest, "-m", f"framework(name='{name}')"]) for name in DEMOS),
+        *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(steps(sys.argv[1], sys.argv[2:])))
