@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -30,8 +31,12 @@ class Activity:
                 raise
 
     async def rest(self, namespace: str, quiet: float, limit: float = 30.0) -> float:
-        """Wait until nothing changes for `quiet` seconds, from now at the earliest; return the last change."""
-        start = time.monotonic()
+        """Wait until nothing changes for `quiet` seconds, from now at the earliest; return the last change.
+
+        Both times are those of an idle machine: where processes wait for the processor, silence says less.
+        """
+        start, crowd = time.monotonic(), _crowd()
+        quiet, limit = quiet * crowd, limit * crowd
         while (remaining := max(start, self.last(namespace)) + quiet - time.monotonic()) > 0:
             if time.monotonic() - start > limit:
                 raise TimeoutError(f"the state of namespace {namespace} did not settle within {limit:.0f} s")
@@ -41,6 +46,11 @@ class Activity:
     def last(self, namespace: str) -> float:
         """When the namespace was last touched, on the clock of `time.monotonic`."""
         return self._last.get(namespace, 0.0)
+
+
+def _crowd() -> float:
+    """How many processes share a core, at least 1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @asynccontextmanager

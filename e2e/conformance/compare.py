@@ -14,6 +14,10 @@ ABSENT = "(absent)"
 """Stands for the value of a leaf that one side does not have."""
 
 Record = dict[str, Any]
+Snapshot = dict[str, Any]
+"""Name of the step and the state after it; the snapshots of a case make its record."""
+WRITTEN_BY_THE_CLUSTER = "horizontalpodautoscalers/*/status/*"
+"""Its own controller looks at an autoscaler some seconds after it was made."""
 Leaf = tuple[str, str]
 """Name of the snapshot and path within it; the name is empty for what concerns the whole case."""
 
@@ -36,7 +40,21 @@ def differences(golden: Record, ours: Record) -> list[Difference]:
     wanted, found = _leaves(golden), _leaves(ours)
     volatile = {(step, path) for step, path in golden.get("volatile", ())}
     pairs = {leaf: (wanted.get(leaf, ABSENT), found.get(leaf, ABSENT)) for leaf in [*wanted, *found]}
-    return [Difference(*leaf, a, b) for leaf, (a, b) in pairs.items() if a != b and leaf not in volatile]
+    return [
+        Difference(*leaf, a, b)
+        for leaf, (a, b) in pairs.items()
+        if a != b and leaf not in volatile and not fnmatchcase(leaf[1], WRITTEN_BY_THE_CLUSTER)
+    ]
+
+
+def differences_of_step(golden: Record, ours: Snapshot) -> list[Difference]:
+    """The same for the state after one step; a step that the recording does not have differs in nothing."""
+    same = [snapshot for snapshot in golden["snapshots"] if snapshot["step"] == ours["step"]]
+    return (
+        differences({**golden, "snapshots": same}, {"rejected": golden["rejected"], "snapshots": [ours]})
+        if same
+        else []
+    )
 
 
 def _leaves(record: Record) -> dict[Leaf, Any]:

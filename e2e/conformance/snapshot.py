@@ -42,7 +42,8 @@ async def take(api: Api, namespace: str, job_path: str) -> dict[str, Any]:
                 for item in found["items"]
                 if (name, item["metadata"]["name"]) not in MADE_BY_THE_CLUSTER
             ]
-    state["events"] = sorted({_event(event, namespace) for event in (events or {"items": []})["items"]})
+    told = (events or {"items": []})["items"]
+    state["events"] = sorted({_event(event, namespace) for event in told if not _by_the_cluster(event)})
     return state
 
 
@@ -66,6 +67,10 @@ def _of_interest(job: Object) -> dict[str, Any]:
         "annotations": job["metadata"].get("annotations"),
         "labels": job["metadata"].get("labels"),
     }
+
+
+def _by_the_cluster(event: Object) -> bool:
+    return "HorizontalPodAutoscaler" in event["involvedObject"].values()
 
 
 def _event(event: Object, namespace: str) -> tuple[str, ...]:

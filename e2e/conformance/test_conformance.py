@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from e2e.conformance.activity import watching
 from e2e.conformance.case import PLURALS, Case, case_names
-from e2e.conformance.compare import Deviations, Record, differences
+from e2e.conformance.compare import Deviations, Record, Snapshot, differences, differences_of_step
 from e2e.harness.client import ApiError, connect
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator
 
 HERE = Path(__file__).parent
+DEVIATIONS = HERE / "deviations.yaml"
 CASES = case_names(["*"])
 
 Outcome = Record | Exception
@@ -35,9 +37,19 @@ async def _play_all(kubeconfig: Path) -> dict[str, Outcome]:
         if "serviceAccountName" in pod["spec"]:
             pytest.skip("the recordings were made without ServiceAccount admission, which this cluster has")
         async with watching(api, PLURALS.values()) as activity:
-            cases = [Case(api, activity, name) for name in CASES]
+            cases = [Case(api, activity, name, _as_meant(name)) for name in CASES]
             found = await asyncio.gather(*map(_outcome, cases))
     return dict(zip(CASES, found, strict=True))
+
+
+def _as_meant(case: str) -> Callable[[Snapshot], bool]:
+    golden, deviations = _golden(case), Deviations.load(DEVIATIONS)
+    return lambda snapshot: not deviations.unexplained(case, differences_of_step(golden, snapshot))
+
+
+def _golden(case: str) -> Record:
+    golden: Record = json.loads((HERE / "golden" / f"{case}.json").read_text())
+    return golden
 
 
 async def _outcome(case: Case) -> Outcome:
@@ -54,13 +66,12 @@ def _differences(case: str, outcomes: dict[str, Outcome], deviations: Deviations
     outcome = outcomes[case]
     if isinstance(outcome, Exception):
         raise outcome
-    golden = json.loads((HERE / "golden" / f"{case}.json").read_text())
-    return [str(difference) for difference in deviations.unexplained(case, differences(golden, outcome))]
+    return [str(difference) for difference in deviations.unexplained(case, differences(_golden(case), outcome))]
 
 
 @pytest.fixture(scope="module")
 def deviations() -> Deviations:
-    return Deviations.load(HERE / "deviations.yaml")
+    return Deviations.load(DEVIATIONS)
 
 
 @pytest.mark.parametrize("case", CASES)

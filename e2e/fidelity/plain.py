@@ -12,6 +12,7 @@ _PATCHED = re.compile(r'(Invalid value: ")\{.*\}(": )')
 """The outcome of a patch as text, with the managed fields of whoever wrote before."""
 _TOKEN_FAULT = re.compile(r"(continue key is not valid: ).*")
 _ADDRESS = re.compile(r"\b10\.96\.\d+\.\d+")
+_VERSION_TOLD = re.compile(r"(ResourceVersion in (?:the precondition|record) \()(\d+)(?=\))")
 _DROPPED = ("managedFields", "selfLink")
 
 
@@ -26,6 +27,7 @@ class Plain:
     def __call__(self, value: Any) -> Any:
         """Return a copy of `value` with placeholders."""
         if isinstance(value, dict):
+            value = _without_version_of_all(value)
             return {
                 self._text(key): self._member(key, value[key]) for key in sorted(value) if self._kept(key, value[key])
             }
@@ -58,13 +60,24 @@ class Plain:
         text = _SUFFIX.sub(r"\1<random>", text)
         text = _ADDRESS.sub("<address>", text)
         text = _UID.sub(lambda found: self._placeholder("uid", found[0]), text)
-        for value, placeholder in self._seen.items():
-            if placeholder.startswith("<version"):
-                text = re.sub(rf"\b{value}\b", placeholder, text)
-        return text
+        return _VERSION_TOLD.sub(lambda found: found[1] + self._placeholder("version", found[2]), text)
 
     def _placeholder(self, sort: str, value: str) -> str:
         if value not in self._seen:
             self._counts[sort] = self._counts.get(sort, 0) + 1
             self._seen[value] = f"<{sort} {self._counts[sort]}>"
         return self._seen[value]
+
+
+def _without_version_of_all(value: dict[str, Any]) -> dict[str, Any]:
+    """Lists and bookmarks tell the version of the whole storage, which any other writer moves at any moment."""
+    if value.get("type") == "BOOKMARK":
+        return {**value, "object": _without_version(value["object"])}
+    return _without_version(value) if str(value.get("kind", "")).endswith("List") else value
+
+
+def _without_version(value: dict[str, Any]) -> dict[str, Any]:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not str(metadata.get("resourceVersion", "")).isdigit():
+        return value
+    return {**value, "metadata": {**metadata, "resourceVersion": "<version of all>"}}

@@ -11,7 +11,6 @@ from e2e.node.images import HOST
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 CONFIG_MAP: Final = "programs"
-RETRYABLE: Final = 138
 LAUNCH: Final = ("sh", "/programs/launch.sh")
 
 Command = tuple[str, ...]
@@ -143,14 +142,17 @@ def meeting(kind: Kind) -> dict[str, Any]:
     return kind.job(f"{kind.name.lower()}-meet", replicas)
 
 
-def failing_once(kind: Kind, name: str, policy: str, status: int) -> dict[str, Any]:
-    """A job of which all replicas of one type fail with `status` before they meet the others."""
+def trying_twice(kind: Kind, name: str, first: Command, policy: str | None = None) -> dict[str, Any]:
+    """A job of which the replicas of one type run `first` at first, and meet the others at the second attempt.
+
+    `name` must differ from those of all other jobs on the node: attempts are told apart by the names of pods.
+    """
 
     def replica(replica_type: str, count: int) -> dict[str, Any]:
         command = kind.command(replica_type)
         if replica_type != kind.failing:
             return kind.replica(count, command)
-        return kind.replica(count, ("python3", "/programs/fail_once.py", str(status), *(command or ())), policy)
+        return kind.replica(count, ("python3", "/programs/first.py", *first, "--", *(command or ())), policy)
 
     return kind.job(f"{kind.name.lower()}-{name}", {t: replica(t, n) for t, n in kind.pair.items()})
 

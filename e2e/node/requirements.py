@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from e2e.harness.errors import HarnessError
+from e2e.node.leftovers import cgroup_hierarchies
 
 PACKAGES: Final = {
     "/usr/bin/containerd": "containerd",
@@ -36,6 +37,8 @@ def require() -> None:
         raise HarnessError(
             f"a real node needs the Debian packages {' '.join(packages)}: `.venv/bin/python -m e2e.node install`"
         )
+    if refused := _refused():
+        raise HarnessError(f"this machine, perhaps a container without rights, does not let a node run: {refused}")
 
 
 def missing() -> list[str]:
@@ -55,6 +58,16 @@ def install() -> None:
         done = subprocess.run(["apt-get", "-qq", *arguments], env=environment, stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             raise HarnessError(f"`apt-get {arguments[0]}` failed; its message is above")
+
+
+def _refused() -> str:
+    """The kernel's word if it refuses namespaces or control groups, else nothing."""
+    namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true"]
+    done = subprocess.run(namespaces, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return done.stderr.strip()
+    read_only = [group for group in cgroup_hierarchies() if not os.access(group, os.W_OK)]
+    return f"{read_only[0]} cannot be written" if read_only else ""
 
 
 def _usable(file: Path) -> bool:

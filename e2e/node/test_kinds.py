@@ -11,7 +11,7 @@ import pytest
 from e2e.harness.client import Api, Object, connect
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator
-from e2e.node.jobs import KINDS, RETRYABLE, Kind, failing_once, giving_up, meeting, programs
+from e2e.node.jobs import KINDS, Kind, giving_up, meeting, programs, trying_twice
 
 NAMESPACE = "kinds"
 LIMIT = 150.0
@@ -69,8 +69,8 @@ async def _run_all(cluster: Cluster) -> dict[str, Outcome]:
 def _jobs(kind: Kind) -> list[dict[str, Any]]:
     return [
         meeting(kind),
-        failing_once(kind, "restarts", "OnFailure", 1),
-        failing_once(kind, "is-replaced", "ExitCode", RETRYABLE),
+        trying_twice(kind, "restarts", ("false",), "OnFailure"),
+        trying_twice(kind, "is-replaced", ("sh", "-c", "exit 138"), "ExitCode"),
         giving_up(kind),
     ]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 import structlog
 
@@ -34,6 +35,8 @@ REMEMBERED: Final = 4096
 """Objects and messages whose past is kept."""
 WAITING: Final = 10_000
 """Events that wait to be sent, some 10 MB of them at most; further ones are dropped."""
+SENDERS: Final = 8
+"""Events on the way at the same time: those of one job in order, those of others not behind a slow answer."""
 FLOW: Final = "events"
 
 T = TypeVar("T")
@@ -67,6 +70,9 @@ class _Known:
     name: str
     first: datetime
     count: int = 0
+
+
+_Queue = asyncio.Queue[tuple[Outgoing, dict[str, Any]]]
 
 
 class Correlator:
@@ -116,12 +122,13 @@ def _remember(memory: OrderedDict[tuple[str, ...], T], key: tuple[str, ...], val
 
 
 class EventRecorder:
-    """Sends the events of all controllers in the background, one after the other; never delays who records them."""
+    """Sends the events of all controllers in the background, those of a job in order; never delays who records them."""
 
     def __init__(self, client: KubeClient, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
         self._client, self._now, self._clock = client, now, clock
         self._correlator = Correlator()
-        self._queue: asyncio.Queue[tuple[Outgoing, dict[str, Any]]] = asyncio.Queue(WAITING)
+        self._queues = [_Queue() for _ in range(SENDERS)]
+        self._waiting = 0
         self._log = structlog.get_logger()
 
     def of(self, info: KindInfo) -> JobEvents:
@@ -133,25 +140,32 @@ class EventRecorder:
         outgoing = self._correlator.correlate(job, event, self._clock(), self._now())
         if outgoing is None:
             return
-        try:
-            self._queue.put_nowait((outgoing, _body(info, job, event, outgoing)))
-        except asyncio.QueueFull:
+        if self._waiting >= WAITING:
             self._log.warning("event dropped: too many are waiting", reason=event.reason, name=job.name)
+            return
+        self._waiting += 1
+        self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait((outgoing, _body(info, job, event, outgoing)))
 
     async def run(self) -> None:
         """Send what is recorded, for ever."""
+        async with asyncio.TaskGroup() as group:
+            for queue in self._queues:
+                group.create_task(self._send_all_of(queue))
+
+    async def _send_all_of(self, queue: _Queue) -> None:
         while True:
-            outgoing, body = await self._queue.get()
+            outgoing, body = await queue.get()
             try:
                 await self._send(outgoing, body)
             except (ApiError, OSError) as error:
                 self._log.warning("event not sent", error=str(error) or repr(error), reason=body["reason"])
             finally:
-                self._queue.task_done()
+                self._waiting -= 1
+                queue.task_done()
 
     async def flush(self) -> None:
         """Wait until everything recorded so far has been sent."""
-        await self._queue.join()
+        await asyncio.gather(*(queue.join() for queue in self._queues))
 
     async def _send(self, outgoing: Outgoing, body: dict[str, Any]) -> None:
         if outgoing.count > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -31,6 +32,11 @@ SCHEMES: Final = {kind.lower(): kind for kind in KINDS}
 """The values of --enable-scheme and the kinds they stand for."""
 
 
+LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+"""One part of a DNS name, as Kubernetes has them."""
+MOST_THREADS: Final = 10_000
+
+
 def kinds_of_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds that `schemes` name, in any case; raises `ValueError` with v1's words for an unknown one."""
     for scheme in schemes:
@@ -48,7 +54,32 @@ def _address(value: str) -> str:
     return value
 
 
+def _namespace(value: str) -> str:
+    if value and not (LABEL.fullmatch(value) and len(value) <= 63):
+        raise ValueError(f"{value!r} must be the name of a namespace: at most 63 lower case letters, digits and '-'")
+    return value
+
+
+def _domain(value: str) -> str:
+    if not all(LABEL.fullmatch(label) for label in value.removesuffix(".").split(".")) or len(value) > 253:
+        raise ValueError(f"{value!r} must be a name of lower case letters, digits, '-' and '.'")
+    return value
+
+
+def _domain_or_none(value: str) -> str:
+    return value and _domain(value)
+
+
+def _image(value: str) -> str:
+    if not value or any(letter.isspace() for letter in value):
+        raise ValueError(f"{value!r} must be the name of an image")
+    return value
+
+
 Address = Annotated[str, AfterValidator(_address)]
+Namespace = Annotated[str, AfterValidator(_namespace)]
+Domain = Annotated[str, AfterValidator(_domain)]
+Image = Annotated[str, AfterValidator(_image)]
 
 
 class Settings(BaseModel):
@@ -57,27 +88,27 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kubeconfig: str = ""
-    namespace: str = ""
+    namespace: Namespace = ""
     """The only namespace to watch; empty for all."""
-    operator_namespace: str = ""
+    operator_namespace: Namespace = ""
     """Where the lease lives; empty for the namespace of the pod, or `kubeflow` outside of one."""
     enable_scheme: Annotated[tuple[str, ...], AfterValidator(kinds_of_schemes)] = ()
-    controller_threads: int = Field(default=32, ge=1)
+    controller_threads: int = Field(default=32, ge=1, le=MOST_THREADS)
     """Jobs of one kind that are reconciled at once (K-01)."""
-    kube_api_qps: float | None = Field(default=None, gt=0)
+    kube_api_qps: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Requests per second; None for no limit (K-01)."""
     kube_api_burst: int = Field(default=30, ge=1)
     metrics_bind_address: Address = ":8080"
     health_probe_bind_address: Address = ":8081"
     leader_elect: bool = False
-    leader_election_id: str = "1ca428e5.training-operator.kubeflow.org"
+    leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: str = ""
     """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
-    pytorch_init_container_image: str = "alpine:3.10"
+    pytorch_init_container_image: Image = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)
-    mpi_kubectl_delivery_image: str = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
-    cluster_domain: str = ""
+    mpi_kubectl_delivery_image: Image = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
+    cluster_domain: Annotated[str, AfterValidator(_domain_or_none)] = ""
     """What names of TFJob replicas end in, after `svc`: `cluster.local`, for example."""
     log_format: LogFormat | None = None
     """None: for people on a terminal, JSON elsewhere (K-67)."""

@@ -73,6 +73,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
         (["--zap-log-level=3"], "log_level", LogLevel.DEBUG),
         (["--zap-log-level=0"], "log_level", LogLevel.INFO),
         (["--zap-log-level", "error"], "log_level", LogLevel.ERROR),
+        (["-gang-scheduler-name=Volcano"], "gang_scheduler_name", "Volcano"),
         (["--pytorch-init-container-max-tries=5"], "pytorch_init_container_max_tries", 5),
     ],
 )
@@ -105,33 +106,92 @@ def test_the_environment_gives_namespaces(served: list[Settings], monkeypatch: p
     assert settings_of(served, "run").cluster_domain == "cluster.local"
 
 
+BAD: dict[str, list[str]] = {
+    "--enable-scheme": ["", "foojob", "tfjob,jaxjob", "all"],
+    "--namespace": ["Upper", "two words", "a/b", "-a", "a" * 64],
+    "--controller-threads": ["", "0", "-1", "1.5", "x", "9" * 20],
+    "--pytorch-init-container-image": ["", "two words"],
+    "--pytorch-init-container-max-tries": ["0", "-3", "x"],
+    "--mpi-kubectl-delivery-image": ["", "two words"],
+    "--cluster-domain": ["two words", ".local", "a..b", "under_score"],
+    "--kube-api-qps": ["0", "-1", "nan", "inf", "x"],
+    "--kube-api-burst": ["0", "-2", "x"],
+    "--leader-elect": ["maybe", "", "2"],
+    "--leader-election-id": ["", "Upper", "two words", "a" * 254],
+    "--operator-namespace": ["Upper", "a.b"],
+    "--metrics-bind-address": ["", "8080", "localhost", ":99999", ":-1", "::1:80"],
+    "--health-probe-bind-address": ["", ":x", "1.2.3.4"],
+    "--zap-encoder": ["", "xml"],
+    "--zap-log-level": ["", "loud", "-1"],
+    "--webhook-server-port": ["x"],
+    "--zap-devel": ["maybe"],
+}
+"""Values that each flag refuses."""
+ANY_TEXT = {
+    "--kubeconfig": "empty means the default; files that cannot be used are refused when they are read",
+    "--pytorch-init-container-template-file": "as in v1, a file that is not there leaves the built-in template",
+    "--gang-scheduler-name": "any scheduler may be named",
+    "--webhook-service-name": "without effect",
+    "--webhook-secret-name": "without effect",
+    "--zap-stacktrace-level": "without effect",
+    "--zap-time-encoding": "without effect",
+}
+"""Flags that take any text, and why."""
+
+
+def test_each_flag_has_bad_values_or_a_reason_to_have_none() -> None:
+    flags = {option.opts[0] for option in cli.run.params if isinstance(option, click.Option)} - {"--help"}
+    assert flags == BAD.keys() | ANY_TEXT.keys()
+
+
+def refused(served: list[Settings], *arguments: str) -> str:
+    """The only sentence that is said of arguments that cannot be."""
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert served == []
+    assert "Traceback" not in result.output
+    [error] = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert result.output.endswith(f"{error}\n")
+    return error
+
+
+@pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in BAD.items() for value in values])
+def test_a_bad_value_is_refused_in_one_sentence_that_names_the_flag(
+    served: list[Settings], flag: str, value: str
+) -> None:
+    assert flag in refused(served, f"{flag}={value}")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--nonsense"], "--nonsense"),
         (["-nonsense=1"], "--nonsense"),
-        (["--enable-scheme=foojob"], "scheme foojob is not supported yet"),
-        (["--enable-scheme=tfjob,jaxjob"], "scheme tfjob,jaxjob is not supported yet"),
-        (["--controller-threads=0"], "--controller-threads: "),
-        (["--controller-threads=x"], "--controller-threads"),
-        (["--kube-api-qps=-1"], "--kube-api-qps: "),
+        (["--controller-thread=3"], "Did you mean '--controller-threads'"),
+        (["--namespace"], "--namespace"),
+        (["--enable-scheme=foojob"], "scheme foojob is not supported yet; known are: pytorchjob, tfjob"),
         (["--metrics-bind-address=8080"], "--metrics-bind-address: '8080' must be HOST:PORT"),
-        (["--metrics-bind-address=:99999"], "--metrics-bind-address: "),
-        (["--metrics-bind-address=::1:80"], "--metrics-bind-address: "),
-        (["--leader-elect=maybe"], "leader-elect"),
+        (["--namespace=Upper"], "--namespace: 'Upper' must be the name of a namespace"),
         (["--zap-log-level=loud"], "--zap-log-level: 'loud' must be one of debug, info, error, panic"),
-        (["--zap-encoder=xml"], "--zap-encoder"),
         (["run", "surplus"], "surplus"),
         (["no-such-command"], "no-such-command"),
     ],
 )
-def test_bad_flags_are_refused_in_one_sentence(served: list[Settings], arguments: list[str], sentence: str) -> None:
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert served == []
-    [error] = [line for line in result.output.splitlines() if line.startswith("Error: ")]
-    assert sentence in error
-    assert "Traceback" not in result.output
+def test_bad_arguments_are_refused_in_one_sentence(served: list[Settings], arguments: list[str], sentence: str) -> None:
+    assert sentence in refused(served, *arguments)
+
+
+def test_a_bad_value_in_the_environment_names_the_flag(served: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEFLOW_NAMESPACE", "Upper")
+    assert "--namespace: 'Upper'" in refused(served, "run")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [("--cluster-domain", "cluster.local."), ("--cluster-domain", ""), ("--leader-election-id", "a.b-c")],
+)
+def test_unusual_values_are_taken(served: list[Settings], flag: str, value: str) -> None:
+    assert getattr(settings_of(served, f"{flag}={value}"), flag[2:].replace("-", "_")) == value
 
 
 def test_the_version() -> None:

@@ -168,6 +168,20 @@ async def test_a_refused_event_is_logged_and_the_next_one_sent() -> None:
         assert [line["event"] for line in logs] == ["event not sent"]
 
 
+async def test_a_slow_answer_holds_up_the_events_of_no_other_job() -> None:
+    async with recording() as world:
+        world.network.down = True
+        world.port.record(JOB, event())
+        await asyncio.sleep(0.1)
+        world.network.down = False
+        for number in range(3):
+            world.port.record(OTHER, event(f"Created pod: other-worker-{number}"))
+        await asyncio.sleep(0.1)
+        stored = (await world.api.read(PATH))["items"]
+    in_order = sorted(stored, key=lambda item: int(item["metadata"]["resourceVersion"]))
+    assert [item["message"] for item in in_order] == [f"Created pod: other-worker-{number}" for number in range(3)]
+
+
 async def test_recording_never_waits() -> None:
     async with recording() as world:
         world.network.down = True

@@ -186,6 +186,12 @@ async def test_what_is_wrong_is_said_in_one_sentence(
     assert "\n" not in message
 
 
+async def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        await from_kubeconfig(str(tmp_path))
+    assert str(caught.value) == f"kubeconfig {tmp_path} cannot be used: Is a directory: {tmp_path}"
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [(None, "there is no such file"), ("a: [", "parsing"), ("{}", "current-context is missing"), ("[]", "")],

@@ -106,7 +106,9 @@ async def pages_show_the_state_of_the_first_one(api: Player) -> None:
     first = await api.get("widgets", limit="1")
     await api.quietly("DELETE", "widgets/b")
     await api.quietly("POST", "widgets", widget("d"))
-    await api.get("widgets", **{"continue": first.body["metadata"]["continue"]})
+    second = await api.get("widgets", **{"continue": first.body["metadata"]["continue"]})
+    versions = {answer.body["metadata"]["resourceVersion"] for answer in (first, second)}
+    api.note("both pages are of one version", len(versions) == 1)
 
 
 async def bad_pages(api: Player) -> None:

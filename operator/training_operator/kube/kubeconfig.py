@@ -99,6 +99,8 @@ def _main(paths: str) -> Access:
     logging.disable()  # what matters is in the answer
     try:
         return asyncio.run(read(paths))
+    except OSError as error:
+        return Access(error=": ".join(str(part) for part in (error.strerror or error, error.filename) if part))
     except Exception as error:  # a program's broken answer, a file that is no YAML: the caller makes a sentence of it
         return Access(error=" ".join(str(error).split()) or type(error).__name__)
 
