@@ -282,12 +282,12 @@ def test_rules_are_those_of_a_namespace() -> None:
     [
         ([], "array into Go struct field SelfSubjectAccessReview.spec of type v1.SelfSubjectAccessReviewSpec"),
         (
-            {"resourceAttributes": True},
-            "bool into Go struct field SelfSubjectAccessReviewSpec.spec.resourceAttributes of type v1.ResourceAttributes",
-        ),
-        (
             {"nonResourceAttributes": {"path": 1}},
             "number into Go struct field NonResourceAttributes.spec.nonResourceAttributes.path of type string",
+        ),
+        (
+            {"resourceAttributes": {"verb": []}},
+            "array into Go struct field ResourceAttributes.spec.resourceAttributes.verb of type string",
         ),
     ],
 )
