@@ -100,7 +100,7 @@ def test_a_node_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HarnessError, match=r"needs the Debian packages .*no-such-package.*: `.*e2e\.node install`$"):
         provide("node").__enter__()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(HarnessError, match="^a real node needs root"):
+    with pytest.raises(HarnessError, match=r"^a real node needs root"):
         provide("node").__enter__()
 
 

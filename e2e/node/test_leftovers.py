@@ -49,7 +49,7 @@ def test_a_normal_end_leaves_nothing(pause: Path) -> None:
 
 
 def test_what_a_killed_owner_leaves_goes_with_the_next_start(pause: Path) -> None:
-    command = [sys.executable, "-c", HOLDER, pause]
+    command = [sys.executable, "-c", HOLDER, str(pause)]
     owner = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert owner.stdout is not None
