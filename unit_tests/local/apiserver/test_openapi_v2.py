@@ -133,7 +133,9 @@ async def test_questions_about_oneself_are_answered_and_not_stored() -> None:
     asked = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
     status, answer = await client.call("POST", path, asked)
     assert (status, answer["status"], answer["spec"]) == (201, {"allowed": True}, asked["spec"])
-    status, answer = await client.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {}})
+    status, answer = await client.call(
+        "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}}
+    )
     assert (status, answer["status"]["incomplete"]) == (201, False)
     status, answer = await client.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert (status, answer["status"]["userInfo"]["username"]) == (201, "local")
