@@ -62,6 +62,11 @@ def test_part_of_a_replica_type(seen: Seen) -> None:
     assert seen("refusals")["part of a replica type"] == "[]"
 
 
+def test_labels_beside_an_object(seen: Seen) -> None:
+    """SDK-9.6: the SDK drops them."""
+    assert seen("refusals")["labels beside an object"] == "None"
+
+
 def test_a_job_of_another_manager_is_left_alone(seen: Seen) -> None:
     """SDK-S4, SDK-5.3.7: no condition, no pod."""
     assert seen("left-alone") == {"conditions": [], "pods": []}
@@ -158,7 +163,7 @@ def test_train_again(seen: Seen) -> None:
 
 
 def test_constructors(seen: Seen) -> None:
-    """SDK-4.1, SDK-1.10, SDK-1.11: by file, by context, by configuration, with and without a namespace."""
+    """SDK-4.1, SDK-1.11: by file, by context, by configuration, with and without a namespace."""
     told = seen("constructors")
     for way in ("file", "context", "configuration", "another namespace"):
         assert told[way] == ["here"]

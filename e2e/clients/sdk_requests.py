@@ -34,7 +34,9 @@ def refusals(s: Session) -> dict[str, str]:
     missing = job("PyTorchJob", "typeless")
     missing.spec.pytorch_replica_specs = {"worker-1": missing.spec.pytorch_replica_specs["Worker"]}
     of_jax = job("JAXJob", "other")
+    client.create_job(job("PyTorchJob", "labelled", suspend=True), labels={"team": "a"})
     return {
+        "labels beside an object": str(s.raw("PyTorchJob", "labelled")["metadata"].get("labels")),
         "unknown kind": refused(lambda: TrainingClient(job_kind="RayJob")),
         "unknown kind of a job": refused(lambda: client.get_job("there", job_kind="RayJob")),
         "unknown manager": refused(lambda: client.create_job(job("PyTorchJob", "bad", managed_by="nobody"))),

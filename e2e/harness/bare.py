@@ -16,8 +16,8 @@ from e2e.harness.startup import answers, private_file, service_account_keys, wai
 
 
 @contextmanager
-def bare() -> Iterator[Cluster]:
-    """Run a control plane until the context is left."""
+def bare(*manager_flags: str) -> Iterator[Cluster]:
+    """Run a control plane until the context is left; `manager_flags` are for its controller manager."""
     binaries = programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="training-e2e-")))
@@ -82,6 +82,7 @@ def bare() -> Iterator[Cluster]:
             "--kube-api-burst=400",
             f"--service-account-private-key-file={private_key}",
             f"--root-ca-file={ca_file}",
+            *manager_flags,
         )
         account = f"{server}/api/v1/namespaces/default/serviceaccounts/default"
         wait_until(lambda: answers(account, admin, ca_file), "the controller manager", children)

@@ -8,9 +8,39 @@ from typing import Any
 
 from e2e.harness.client import Api, Object, eventually
 
-PLURALS = {"PyTorchJob": "pytorchjobs", "JAXJob": "jaxjobs"}
-REPLICAS = {"PyTorchJob": "pytorchReplicaSpecs", "JAXJob": "jaxReplicaSpecs"}
-CONTAINERS = {"PyTorchJob": "pytorch", "JAXJob": "jax"}
+PLURALS = {
+    "PyTorchJob": "pytorchjobs",
+    "TFJob": "tfjobs",
+    "XGBoostJob": "xgboostjobs",
+    "MPIJob": "mpijobs",
+    "PaddleJob": "paddlejobs",
+    "JAXJob": "jaxjobs",
+}
+REPLICAS = {
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "JAXJob": "jaxReplicaSpecs",
+}
+CONTAINERS = {
+    "PyTorchJob": "pytorch",
+    "TFJob": "tensorflow",
+    "XGBoostJob": "xgboost",
+    "MPIJob": "mpi",
+    "PaddleJob": "paddle",
+    "JAXJob": "jax",
+}
+LEADS = {
+    "PyTorchJob": "Master",
+    "TFJob": "Chief",
+    "XGBoostJob": "Master",
+    "MPIJob": "Launcher",
+    "PaddleJob": "Master",
+    "JAXJob": "Worker",
+}
+"""The replica type whose first pod has the role of the master."""
 NO_SCHEDULER = "nobody"
 """Pods wait for a scheduler of this name for ever, so that a cluster with nodes does not run them."""
 
@@ -29,6 +59,17 @@ def job(name: str, kind: str = "PyTorchJob", *, arguments: tuple[str, ...] = (),
         "metadata": {"name": name},
         "spec": {"runPolicy": {"cleanPodPolicy": "None"}, REPLICAS[kind]: specs},
     }
+
+
+def typical(name: str, kind: str, workers: int = 1) -> Object:
+    """A job with workers and what leads them."""
+    replicas: dict[str, Any] = {LEADS[kind]: 1} | {"Worker": workers}
+    return job(name, kind, **replicas)
+
+
+def master_pod(name: str, kind: str) -> str:
+    """The name of the pod that has the role of the master."""
+    return f"{name}-launcher" if kind == "MPIJob" else f"{name}-{LEADS[kind].lower()}-0"
 
 
 class Namespace:

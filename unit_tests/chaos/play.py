@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from unit_tests.chaos.kubelet import ScriptedKubelet
 from unit_tests.chaos.scenario import Scenario, UserAction
+from unit_tests.chaos.volcano import GangAudit, GangKubelet, StrictVolcano
 from unit_tests.simulation.api import Json, Refused
 from unit_tests.simulation.audit import ENDS, TWIN, is_live, is_twin
 from unit_tests.simulation.cluster import Cluster, cluster, now
 from unit_tests.simulation.faults import Faults
+from unit_tests.simulation.gang import install
 from unit_tests.simulation.process import SETTINGS, Process
+
+from training_operator.settings import Settings
 
 DISTURBED = 45.0
 """Virtual seconds for which there are disturbances."""
@@ -38,10 +43,10 @@ class Played:
     complaints: list[str] = field(default_factory=list)
 
 
-async def undisturbed(scenario: Scenario) -> Played:
+async def undisturbed(scenario: Scenario, settings: Settings = FEW) -> Played:
     """One operator, a perfect network, nobody interferes."""
-    async with _stage(scenario) as world:
-        process = world.operator(settings=FEW)
+    async with _stage(scenario, settings) as (world, _):
+        process = world.operator(settings=settings)
         users = asyncio.create_task(_use(world, scenario))
         await asyncio.sleep(DISTURBED)
         await users
@@ -49,11 +54,11 @@ async def undisturbed(scenario: Scenario) -> Played:
         return Played(await _summaries(world, scenario), [*world.audit.complaints, *process.complaints])
 
 
-async def disturbed(scenario: Scenario, truth: Played, seed: int) -> Played:
+async def disturbed(scenario: Scenario, truth: Played, seed: int, settings: Settings = FEW) -> Played:
     """Everything that can go wrong does, as `seed` says, for a while; then everything has to become as in `truth`."""
     rng = random.Random(f"chaos {seed}")
-    async with _stage(scenario) as world:
-        chaos = Chaos(world, rng)
+    async with _stage(scenario, settings) as (world, volcano):
+        chaos = Chaos(world, rng, settings, volcano)
         tasks = [asyncio.create_task(each) for each in (*chaos.supervisors(), chaos.interfere(), chaos.shake())]
         users = asyncio.create_task(_use(world, scenario))
         await asyncio.sleep(DISTURBED)
@@ -74,17 +79,34 @@ async def disturbed(scenario: Scenario, truth: Played, seed: int) -> Played:
         return Played(seen, complaints)
 
 
-def _stage(scenario: Scenario) -> AbstractAsyncContextManager[Cluster]:
+@asynccontextmanager
+async def _stage(scenario: Scenario, settings: Settings) -> AsyncIterator[tuple[Cluster, StrictVolcano | None]]:
     """Without checks of specs: all of them are good, and checking takes a third of the time."""
-    return cluster(scenario.seed, checks=False, kubelet=lambda api: ScriptedKubelet(api, now, scenario))
+    kubelet = GangKubelet if settings.gang_scheduler_name else ScriptedKubelet
+    async with cluster(scenario.seed, checks=False, kubelet=lambda api: kubelet(api, now, scenario)) as world:
+        if not settings.gang_scheduler_name:
+            yield world, None
+            return
+        await install(world.api)
+        GangAudit(world)
+        volcano = StrictVolcano(world.api, random.Random(f"volcano {scenario.seed}"))
+        task = asyncio.create_task(volcano.run())
+        yield world, volcano
+        task.cancel()
+        failed = [e for e in await asyncio.gather(task, return_exceptions=True) if isinstance(e, Exception)]
+        assert failed == []
 
 
 class Chaos:
     """The disturbances of one seed."""
 
-    def __init__(self, world: Cluster, rng: random.Random) -> None:
+    def __init__(self, world: Cluster, rng: random.Random, settings: Settings, volcano: StrictVolcano | None) -> None:
         self._world = world
         self._rng = rng
+        self._settings = settings
+        self._volcano = volcano
+        if volcano is not None:
+            volcano.mood = rng.choice([0.0, 0.05, 0.3])
         self._elects = rng.random() < 0.2
         self._quiet = False
 
@@ -95,12 +117,14 @@ class Chaos:
     def calm(self) -> None:
         """No disturbances from now on."""
         self._quiet = True
+        if self._volcano is not None:
+            self._volcano.mood = 0.0
         for process in self._world.processes:
             process.transport.faults = Faults()
             process.transport.die_after = None
 
     async def _supervise(self, identity: str) -> None:
-        rng, settings = self._rng, FEW.model_copy(update={"leader_elect": self._elects})
+        rng, settings = self._rng, self._settings.model_copy(update={"leader_elect": self._elects})
         while True:
             process = self._world.operator(
                 Faults() if self._quiet else self._faults(),
@@ -169,7 +193,8 @@ class Chaos:
 def _twin(pod: Json) -> Json:
     meta = pod["metadata"]
     copied = {key: meta[key] for key in ("namespace", "labels", "ownerReferences")}
-    metadata = {**copied, "generateName": f"{meta['name']}-", "annotations": {TWIN: "true"}}
+    annotations = {**meta.get("annotations", {}), TWIN: "true"}
+    metadata = {**copied, "generateName": f"{meta['name']}-", "annotations": annotations}
     spec = {"containers": [{"name": "twin", "image": "trainer:1"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -238,13 +263,15 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
 
 async def _others(world: Cluster, job: str) -> list[str]:
     """What a job has beside pods and services."""
-    kinds = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Secret")
+    kinds = ["ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Secret"]
+    if ("scheduling.volcano.sh", "podgroups") in world.server.state.storage.collections:
+        kinds.append("PodGroup")
     found = [(kind, each["metadata"]) for kind in kinds for each in await world.api.list(kind)]
     # Names of secrets have the uid of their job in them, which chance decides.
     return [
         f"{kind} {meta['name'].removesuffix(meta['ownerReferences'][0]['uid'])}"
         for kind, meta in found
-        if meta["name"].startswith(f"{job}-")
+        if meta["name"] == job or meta["name"].startswith(f"{job}-")
     ]
 
 

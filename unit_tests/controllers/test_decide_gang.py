@@ -283,6 +283,23 @@ def test_a_job_whose_status_v1_wrote_has_started() -> None:
     assert len(w.pods) == 3
 
 
+def test_a_pod_that_outlived_suspension_has_company_at_once() -> None:
+    """A scheduler that counts pods would never let in a gang of which only some are there."""
+    w = gang()
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    survivor = w.pods["sim-worker-1"]
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    w.pods["sim-worker-1"] = survivor
+    w.patch(runPolicy={"suspend": False})
+    w.settle()
+    set_phase(w, "Pending")
+    w.settle()
+    assert len(w.pods) == 3
+
+
 def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None:
     w = gang()
     w.status_extensions = False

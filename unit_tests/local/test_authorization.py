@@ -272,6 +272,32 @@ def test_reviews_tell_a_service_account_the_truth() -> None:
     assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} not in listed["resourceRules"]
 
 
+def test_rules_are_those_of_a_namespace() -> None:
+    refusal = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {}})
+    assert (refusal["code"], refusal["message"]) == (400, "no namespace on request")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ([], "array into Go struct field SelfSubjectAccessReview.spec of type v1.SelfSubjectAccessReviewSpec"),
+        (
+            {"nonResourceAttributes": {"path": 1}},
+            "number into Go struct field NonResourceAttributes.spec.nonResourceAttributes.path of type string",
+        ),
+        (
+            {"resourceAttributes": {"verb": []}},
+            "array into Go struct field ResourceAttributes.spec.resourceAttributes.verb of type string",
+        ),
+    ],
+)
+def test_a_review_of_another_shape_is_refused_as_by_the_real_server(spec: object, words: str) -> None:
+    refusal = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": spec})
+    kind = "SelfSubjectAccessReview"
+    said = f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {words}'
+    assert (refusal["code"], refusal["reason"], refusal["message"]) == (400, "BadRequest", said)
+
+
 def test_a_token_is_good_for_one_account_as_long_as_that_is_there() -> None:
     server = Server()
     tokens = Tokens("the-owner's", server.api.has)

@@ -73,6 +73,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
         (["--zap-log-level=3"], "log_level", LogLevel.DEBUG),
         (["--zap-log-level=0"], "log_level", LogLevel.INFO),
         (["--zap-log-level", "error"], "log_level", LogLevel.ERROR),
+        (["-gang-scheduler-name=Volcano"], "gang_scheduler_name", "Volcano"),
         (["--pytorch-init-container-max-tries=5"], "pytorch_init_container_max_tries", 5),
     ],
 )

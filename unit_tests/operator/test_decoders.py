@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from training_api.registry import KINDS
-from training_controllers.companions import AUTOSCALER, SERVICE_ACCOUNT
+from training_controllers.companions import AUTOSCALER, POD_GROUP, SERVICE_ACCOUNT
 from training_controllers.records import ContainerState, Owner
 from training_operator.kube import decoders
-from training_operator.kube.resources import PODS, companions, jobs
+from training_operator.kube.resources import PODS, PRIORITY_CLASSES, companions, jobs
 
 OWNER = {
     "apiVersion": "kubeflow.org/v1",
@@ -196,3 +196,16 @@ def test_paths(resource: Any, arguments: tuple[str, ...], path: str) -> None:
 def test_names_for_people() -> None:
     assert PODS.qualified == "pods"
     assert jobs(KINDS["JAXJob"]).qualified == "jaxjobs.kubeflow.org"
+
+
+def test_the_phase_is_read_where_it_matters() -> None:
+    group = b'{"metadata": {"name": "a"}, "spec": {"minMember": 1}, "status": {"phase": "Inqueue", "running": 1}}'
+    assert companions(POD_GROUP).decode(group).phase == "Inqueue"
+    assert companions(POD_GROUP).decode(b'{"metadata": {"name": "a"}}').phase == ""
+    assert companions(AUTOSCALER).decode(group).phase == ""
+
+
+def test_a_priority_class() -> None:
+    record = PRIORITY_CLASSES.decode(b'{"metadata": {"name": "a"}, "value": -7, "globalDefault": true}')
+    assert (record.name, record.namespace, record.value, record.default) == ("a", "", -7, True)
+    assert PRIORITY_CLASSES.decode(b'{"metadata": {"name": "b"}}').default is False

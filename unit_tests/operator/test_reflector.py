@@ -255,3 +255,24 @@ async def test_a_version_that_the_server_does_not_take_leads_to_a_new_list() -> 
     async with world.running(60):
         assert world.known == {"a": "1"}
     assert "sendInitialEvents" in world.queries[2]
+
+
+async def test_who_asks_is_told_when_a_resource_appears_and_vanishes() -> None:
+    missing, turns = refusal(404, "NotFound", "could not find it"), list[bool]()
+    script = [missing, missing, [*initial(pod("a", "1"))], missing, [*initial(pod("a", "1")), FOREVER]]
+    world = World(script, turned=lambda: turns.append(world.reflector.absent))
+    async with world.running():
+        assert turns == [True, False, True, False]
+
+
+async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() -> None:
+    hidden = refusal(403, "Forbidden", "not for you")
+    world = World([hidden] * 3 + [[*initial(pod("a", "1")), FOREVER]], optional=True)
+    async with world.running(1):
+        assert world.reflector.settled.is_set()
+        assert (world.reflector.absent, world.reflector.complaint) == (False, "not for you")
+        await asyncio.sleep(60)
+        assert world.known == {"a": "1"}
+    strict = World([hidden] * 30)
+    async with strict.running(60):
+        assert not strict.reflector.settled.is_set()

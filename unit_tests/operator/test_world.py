@@ -73,6 +73,16 @@ async def test_replacing_presupposes_the_known_version() -> None:
         await world.services.replace(created, service(), flow="job")
 
 
+async def test_a_patch_presupposes_the_known_version_and_leaves_the_rest() -> None:
+    world = World()
+    created = await world.services.create("default", service(), flow="job")
+    patched = await world.services.patch(created, {"spec": {"publishNotReadyAddresses": True}}, flow="job")
+    assert world.services.of_job("job") == (patched,)
+    assert (patched.uid, patched.version != created.version) == (created.uid, True)
+    with pytest.raises(Conflict):
+        await world.services.patch(created, {"spec": {"publishNotReadyAddresses": False}}, flow="job")
+
+
 async def test_deleting_presupposes_the_known_uid() -> None:
     world = World()
     created = await world.services.create("default", service(), flow="job")

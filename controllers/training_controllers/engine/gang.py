@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from training_api.conditions import holds
-from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_controllers.companions import Companion, CompanionSort
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
+from training_controllers.engine.failures import is_active
 from training_controllers.engine.model import Plan
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
@@ -31,14 +31,12 @@ def wait_for_gang(situation: Situation, draft: Draft) -> Plan | None:
         return None
     record = _present(situation, wanted[0].sort)
     admitted = record is not None and not record.deleting and scheduler.admits(record.phase)
-    started = has_started(situation.job)
+    started = has_started(situation)
     if not admitted and not (started and _all_run(situation)):
         draft.wait(*_cause(situation, scheduler, wanted[0], record))
-    if started:
-        return None
-    if admitted:
-        # Only now the active time begins, anew if the job was resumed (K-62).
-        draft.update(start_time=draft.now, last_reconcile_time=None)
+    if started or admitted:
+        # Only with the start the active time begins, anew if the job was resumed (K-62).
+        draft.update(start_time=draft.status.start_time if started else draft.now, last_reconcile_time=None)
         return None
     draft.update(last_reconcile_time=situation.job.status.last_reconcile_time or draft.now)
     return draft.plan(companions=companion_changes(situation.snapshot, wanted))
@@ -57,13 +55,16 @@ def pod_groups(situation: Situation) -> tuple[Companion, ...]:
     return () if wanted is None else (wanted,)
 
 
-def has_started(job: Job) -> bool:
-    """Whether the gang has been let in since the job was created or resumed last.
+def has_started(situation: Situation) -> bool:
+    """Whether the gang has been let in since the job was created or resumed last, or some of its pods live.
 
     `lastReconcileTime` is there while it waits, also under v1's CRDs. What v1 has left of it is older than the start.
     """
-    started, waited = job.status.start_time, job.status.last_reconcile_time
-    if started is None or holds(job.status, ConditionType.SUSPENDED):
+    if any(is_active(pod) for pod in situation.snapshot.pods):
+        return True
+    status = situation.job.status
+    started, waited = status.start_time, status.last_reconcile_time
+    if started is None or holds(status, ConditionType.SUSPENDED):
         return False
     return waited is None or waited < started
 
