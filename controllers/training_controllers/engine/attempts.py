@@ -38,9 +38,7 @@ def begin_next_attempt(situation: Situation, draft: Draft) -> Plan | None:
     draft.tell([JobEvent(EventType.WARNING, "NextAttempt", text)])
     present = (*situation.placement.holders.items(), *situation.placement.out_of_range)
     twins = (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
-    return draft.plan(
-        delete_pods=(*twins, *outdated_pods(situation), *_deletions(situation, present)), again_after=0.0
-    )
+    return draft.plan(delete_pods=(*twins, *outdated_pods(situation), *_deletions(situation, present)), again_after=0.0)
 
 
 def outdated_pods(situation: Situation) -> Iterator[PodDeletion]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from training_api.constants import ATTEMPT_ANNOTATION, BACKOFF_LEVEL_ANNOTATION, JOB_ROLE_LABEL, MASTER_ROLE, RESTARTS_ANNOTATION
+from training_api.constants import (
+    ATTEMPT_ANNOTATION,
+    BACKOFF_LEVEL_ANNOTATION,
+    JOB_ROLE_LABEL,
+    MASTER_ROLE,
+    RESTARTS_ANNOTATION,
+)
 from training_api.kinds import Job
 from training_api.models.common import RestartPolicy
 from training_controllers.engine.extensions import restarts_together
