@@ -15,6 +15,7 @@ from e2e.harness.binaries import KUBERNETES, programs
 from e2e.harness.errors import HarnessError
 from e2e.harness.processes import Child
 from e2e.harness.providers import provide
+from e2e.node.requirements import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -91,6 +92,16 @@ def test_kind_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(HarnessError, match="needs docker in PATH"), provide("kind"):
         pass
+
+
+def test_a_node_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setitem(PACKAGES, "/nonexistent", "no-such-package")
+    with pytest.raises(HarnessError, match=r"needs the Debian packages .*no-such-package.*: `.*e2e\.node install`$"):
+        provide("node").__enter__()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(HarnessError, match=r"^a real node needs root"):
+        provide("node").__enter__()
 
 
 def test_existing_needs_a_kubeconfig(tmp_path: Path) -> None:

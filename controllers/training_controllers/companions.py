@@ -35,6 +35,8 @@ class CompanionSort:
     """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
     advice: str = ""
     """What to do where they cannot be created; only of sorts that pods wait for. Follows the server's words."""
+    gates: bool = False
+    """Whether the job does not start before they are there."""
     merged: bool = False
     """Whether others write there, too: then only fields of ours that differ are sent, as a patch."""
     phased: bool = False
@@ -49,7 +51,14 @@ SERVICE_ACCOUNT: Final = CompanionSort("ServiceAccount", "v1", label="app", shar
 ROLE: Final = CompanionSort("Role", RBAC, "rules", label="app")
 ROLE_BINDING: Final = CompanionSort("RoleBinding", RBAC, label="app")
 POD_GROUP: Final = CompanionSort(
-    "PodGroup", "scheduling.volcano.sh/v1beta1", "spec", temporary=True, merged=True, phased=True, announced=True
+    "PodGroup",
+    "scheduling.volcano.sh/v1beta1",
+    "spec",
+    temporary=True,
+    gates=True,
+    merged=True,
+    phased=True,
+    announced=True,
 )
 COSCHEDULING_POD_GROUP: Final = replace(POD_GROUP, api_version="scheduling.x-k8s.io/v1alpha1")
 

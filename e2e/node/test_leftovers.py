@@ -16,6 +16,7 @@ from e2e.node.box import box
 from e2e.node.leftovers import cgroup_hierarchies
 from e2e.node.place import Place, clear_abandoned, reserved
 
+ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import json, signal, sys
 from pathlib import Path
@@ -48,7 +49,8 @@ def test_a_normal_end_leaves_nothing(pause: Path) -> None:
 
 
 def test_what_a_killed_owner_leaves_goes_with_the_next_start(pause: Path) -> None:
-    owner = subprocess.Popen([sys.executable, "-c", HOLDER, pause], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", HOLDER, str(pause)]
+    owner = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert owner.stdout is not None
         number, pid = json.loads(owner.stdout.readline())

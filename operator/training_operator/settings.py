@@ -76,6 +76,11 @@ def _image(value: str) -> str:
     return value
 
 
+def _scheduler(value: str) -> str:
+    _domain_or_none(value.lower())
+    return value
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Namespace = Annotated[str, AfterValidator(_namespace)]
 Domain = Annotated[str, AfterValidator(_domain)]
@@ -102,7 +107,7 @@ class Settings(BaseModel):
     health_probe_bind_address: Address = ":8081"
     leader_elect: bool = False
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
-    gang_scheduler_name: str = ""
+    gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
     """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
     pytorch_init_container_image: Image = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"

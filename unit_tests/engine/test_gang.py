@@ -147,12 +147,14 @@ async def test_k34_k47_a_pod_group_of_somebody_else_is_never_touched() -> None:
         await asyncio.sleep(200)
         assert (await group(world))["spec"] == {"minMember": 7}
         assert sent(process, "PUT", "PATCH", "DELETE") == []
-        assert (await world.pods(), await waits(world)) == ([], "GangPending")
+        assert (await world.pods(), await waits(world)) == ([], "NameTaken")
+        assert (await world.job("JAXJob", "jx"))["status"]["waiting"]["since"] == "2026-01-01T00:00:00Z"
         [text] = await world.events("NameTaken")
         assert "PodGroup jx exists already" in text
         await world.api.delete("PodGroup", "jx")
         await asyncio.sleep(100)
         assert (await group(world))["spec"]["minMember"] == 2
+        assert await waits(world) == "GangPending"
 
 
 async def test_int072_a_refused_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
@@ -164,6 +166,8 @@ async def test_int072_a_refused_pod_group_is_tried_again_and_no_pod_is_created_m
         await world.api.create(jax())
         await asyncio.sleep(60)
         assert (await world.pods(), await waits(world)) == ([], "GangPending")
+        waiting = (await world.job("JAXJob", "jx"))["status"]["waiting"]
+        assert waiting["message"] == "PodGroup jx cannot be created: queue default is closed"
         assert await world.events("FailedPodGroup") == ["Error on create of PodGroup jx: queue default is closed"]
         process.transport.refuse = lambda request: None
         await asyncio.sleep(60)

@@ -116,6 +116,7 @@ BAD: dict[str, list[str]] = {
     "--cluster-domain": ["two words", ".local", "a..b", "under_score"],
     "--kube-api-qps": ["0", "-1", "nan", "inf", "x"],
     "--kube-api-burst": ["0", "-2", "x"],
+    "--gang-scheduler-name": ["two words", "under_score", "a..b", "a" * 254],
     "--leader-elect": ["maybe", "", "2"],
     "--leader-election-id": ["", "Upper", "two words", "a" * 254],
     "--operator-namespace": ["Upper", "a.b"],
@@ -130,7 +131,6 @@ BAD: dict[str, list[str]] = {
 ANY_TEXT = {
     "--kubeconfig": "empty means the default; files that cannot be used are refused when they are read",
     "--pytorch-init-container-template-file": "as in v1, a file that is not there leaves the built-in template",
-    "--gang-scheduler-name": "any scheduler may be named",
     "--webhook-service-name": "without effect",
     "--webhook-secret-name": "without effect",
     "--zap-stacktrace-level": "without effect",

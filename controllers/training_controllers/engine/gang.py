@@ -14,7 +14,7 @@ from training_controllers.companions import Companion, CompanionSort
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failures import is_active
-from training_controllers.engine.model import Plan
+from training_controllers.engine.model import Cause, Plan
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import wanted_slots
@@ -87,15 +87,13 @@ def _all_run(situation: Situation) -> bool:
     return all(pod.phase != "Pending" for pod in situation.placement.holders.values())
 
 
-def _cause(
-    situation: Situation, scheduler: GangScheduler, wanted: Companion, record: CompanionRecord | None
-) -> tuple[str, str]:
-    """Reason and message for what the job waits for."""
+def _cause(situation: Situation, scheduler: GangScheduler, wanted: Companion, record: CompanionRecord | None) -> Cause:
+    """What the job waits for."""
     subject = f"PodGroup {wanted.name}"
     if wanted.sort.kind in situation.snapshot.missing:
         return "ApiMissing", f"{subject} cannot be created: the API server does not have {wanted.sort.api_version}"
     if record is None or record.deleting:
-        return "GangPending", f"{subject} does not exist yet"
+        return situation.snapshot.lacking.get(wanted.sort.kind, ("GangPending", f"{subject} does not exist yet"))
     phase = f"is {record.phase}" if record.phase else "has no phase yet"
     members = wanted.content["minMember"]
     return "GangPending", f"{subject} {phase}: {scheduler.name} has not let in the gang of {members} pod(s)"

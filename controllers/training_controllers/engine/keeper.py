@@ -40,7 +40,8 @@ class Keeper:
         try:
             await self._send(target, change)
             self._announcer.well(target, what)
-            target.memory.lacking.pop(change.kind, None)
+            if key not in memory.taken:
+                memory.lacking.pop(change.kind, None)
             for event in change.events:
                 self._announcer.tell(target, event)
         except (Conflict, NotFound):
@@ -53,7 +54,9 @@ class Keeper:
                 reason, message = f"FailedDelete{change.kind}", f"Error deleting: {error}"
             elif advice := SORTS[change.kind].advice:
                 message = f"{message}; {advice}"
-                target.memory.lacking[change.kind] = message
+                memory.lacking[change.kind] = (f"{change.kind}Missing", message)
+            elif change.verb is CompanionVerb.CREATE and SORTS[change.kind].gates:
+                memory.lacking[change.kind] = ("GangPending", f"{what} cannot be created: {error}")
             self._announcer.trouble(target, what, reason, message, error)
         memory.tried(what, now(), outcome)
 
@@ -103,4 +106,7 @@ class Keeper:
         key = (change.kind, change.name)
         target.memory.taken[key] = self._world.monotonic() + TAKEN_RETRY
         if not SORTS[change.kind].shared:
-            self._announcer.tell(target, name_taken(change.kind, change.name, found.owner, "the job gets its own"))
+            event = name_taken(change.kind, change.name, found.owner, "the job gets its own")
+            self._announcer.tell(target, event)
+            if SORTS[change.kind].gates:
+                target.memory.lacking[change.kind] = (event.reason, event.message)

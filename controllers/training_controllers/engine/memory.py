@@ -7,7 +7,7 @@ from typing import Final
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
-from training_controllers.engine.model import Carried, Slot
+from training_controllers.engine.model import Carried, Cause, Slot
 from training_controllers.records import JobRecord
 
 FIRST_RETRY: Final = 1.0
@@ -47,7 +47,7 @@ class JobMemory:
     """What waits to be tried again, by sort of request."""
     taken: dict[tuple[str, str], float] = field(default_factory=dict)
     """Sort and name of objects whose names others have, and when to look again."""
-    lacking: dict[str, str] = field(default_factory=dict)
+    lacking: dict[str, Cause] = field(default_factory=dict)
     """Kinds of objects that pods wait for and that could not be created, and why."""
     made: set[tuple[str, str]] = field(default_factory=set)
     """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""

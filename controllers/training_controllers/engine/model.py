@@ -23,6 +23,10 @@ class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
     index: int
 
 
+Cause = tuple[str, str]
+"""Why a job makes no progress: one word, and one sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """What a replacement inherits from the pods that held its slot before (K-03)."""
@@ -44,7 +48,7 @@ class Snapshot:
     now: datetime
     companions: Sequence[CompanionRecord] = ()
     """Other objects controlled by the job's uid: its autoscaler, for example."""
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, Cause] = field(default_factory=dict)
     """Kinds of objects that pods wait for and that could not be created, and why."""
     missing: frozenset[str] = frozenset()
     """Kinds of such objects that the API server does not have."""

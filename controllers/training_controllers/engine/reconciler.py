@@ -44,11 +44,14 @@ class JobReconciler:
             return Result()
         if (wait := self._expectations.wait(target.uid)) > 0:
             return Result(wait)
-        plan = decide(self._snapshot(target), self._framework)
+        snapshot = self._snapshot(target)
+        plan = decide(snapshot, self._framework)
         if plan.status is not None:
             await self._statuses.write(target, plan.status)
         self._announce(target, plan)
         await self._executor.execute(target, plan)
+        if target.memory.lacking != snapshot.lacking:
+            return Result(0.0)  # to say so in the status
         return Result(self._next_look(target, plan))
 
     def _look(self, key: JobKey) -> Target | None:

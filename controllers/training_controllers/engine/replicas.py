@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from training_controllers.companions import SORTS
 from training_controllers.engine import restarts, timers
 from training_controllers.engine.attempts import outdated_pods, wait_for_attempt
 from training_controllers.engine.companions import companion_changes
@@ -37,7 +38,8 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     if new_pods:
         draft.tell(foreign_schedulers(job, situation.framework))
     for kind, cause in snapshot.lacking.items():
-        draft.wait(f"{kind}Missing", cause)
+        if not SORTS[kind].gates:
+            draft.wait(*cause)
     wait_for_attempt(situation, draft)
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
