@@ -15,7 +15,7 @@ from e2e.harness.operator import Operator
 
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
 EXTENSIONS = re.compile(
-    r"status\.(observedGeneration|waiting\..*|replicaStatuses\.\w+\.(restarts|ready|completedIndexes))"
+    r"status\.(observedGeneration|attempt|waiting\..*|replicaStatuses\.\w+\.(restarts|ready|completedIndexes))"
 )
 """What our status has beyond v1's."""
 

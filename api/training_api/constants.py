@@ -26,6 +26,9 @@ RESTARTS_ANNOTATION: Final = EXTENSION_PREFIX + "restarts"
 BACKOFF_LEVEL_ANNOTATION: Final = EXTENSION_PREFIX + "backoff-level"
 """On pods that replace others: what their slot has seen before (K-03)."""
 
+ATTEMPT_ANNOTATION: Final = EXTENSION_PREFIX + "attempt"
+"""On pods of jobs that restart as a whole: which attempt they belong to, from 0."""
+
 MANAGED_BY_US: Final = "kubeflow.org/training-operator"
 MANAGED_BY_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 MANAGERS: Final = (MANAGED_BY_US, MANAGED_BY_MULTIKUEUE)

@@ -61,6 +61,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     """Restarts of this slot before this pod existed, from its annotation (K-03)."""
     backoff_level: int = 0
     """Consecutive recreations of this slot that led to this pod, from its annotation (K-03)."""
+    attempt: int = 0
+    """Attempt that the pod belongs to, from its annotation; 0 if absent."""
     node: str = ""
     ip: str = ""
     created: datetime | None = None

@@ -26,6 +26,18 @@ class Rehearsed(Scenario):
         return 200.0 if slot[1] == "master" else 5.0
 
 
+class Staggered(Rehearsed):
+    """The later a worker, the longer it runs: nobody fails while another one does."""
+
+    def run_time(self, slot: Slot, attempt: int) -> float:
+        return super().run_time(slot, attempt) + 3.0 * slot[2]
+
+
+def restarting_as_a_whole(job: Json) -> Json:
+    job["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
+    return job
+
+
 SCENARIOS = {
     "PyTorchJob": Rehearsed(
         seed=0,
@@ -41,6 +53,12 @@ SCENARIOS = {
         seed=0,
         jobs=[jax("job", workers=3, policy="OnFailure", backoffLimit=2)],
         exits={("job", "worker", 1): [1, 1, 1]},
+    ),
+    # The second failure waits for ten seconds; what worker 1 completes meanwhile has to be done again.
+    "JAXJob that restarts as a whole": Staggered(
+        seed=0,
+        jobs=[restarting_as_a_whole(jax("job", workers=2, policy="OnFailure", cleanPodPolicy="All"))],
+        exits={("job", "worker", 0): [1, 1]},
     ),
 }
 
@@ -83,6 +101,7 @@ async def _left(world: Cluster, scenario: Scenario) -> Json:
         "conditions": [(c["type"], c["status"], c["reason"], c["message"]) for c in status["conditions"]],
         "replicas": status["replicaStatuses"],
         "generation": status["observedGeneration"],
+        "attempt": status.get("attempt", 0),
         "times": sorted(key for key in status if key.endswith("Time")),
         "pods": sorted((pod["metadata"]["name"], pod["status"]["phase"]) for pod in pods),
         "services": await world.services(),

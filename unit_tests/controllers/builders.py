@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from training_api.constants import BACKOFF_LEVEL_ANNOTATION, RESTARTS_ANNOTATION
+from training_api.constants import ATTEMPT_ANNOTATION, BACKOFF_LEVEL_ANNOTATION, RESTARTS_ANNOTATION
 from training_api.decode import decode_job, encode_status
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
@@ -248,7 +248,7 @@ class World:
         self.writes += 1
         wire = encode_status(status)
         if not self.status_extensions:
-            for extension in ("observedGeneration", "waiting"):
+            for extension in ("observedGeneration", "waiting", "attempt"):
                 wire.pop(extension, None)
             for counters in wire.get("replicaStatuses", {}).values():
                 for extension in ("restarts", "ready", "completedIndexes"):
@@ -285,6 +285,7 @@ class World:
             created=self.now,
             restarts_before=int(annotations.get(RESTARTS_ANNOTATION, 0)),
             backoff_level=int(annotations.get(BACKOFF_LEVEL_ANNOTATION, 0)),
+            attempt=int(annotations.get(ATTEMPT_ANNOTATION, 0)),
         )
 
     def _service(self, body: dict[str, Any], slot: Slot) -> ServiceRecord:

@@ -96,6 +96,8 @@ def worlds(draw: st.DrawFn) -> World:
     if kind == "PyTorchJob" and draw(st.booleans()):
         options["elasticPolicy"] = {"metrics": []}
     w = world(kind, replicas, **options)
+    if draw(st.booleans()):
+        w.stored["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
     w.lingering = draw(st.booleans())
     w.status_extensions = draw(st.booleans())
     return w
@@ -112,6 +114,8 @@ def check_plan(w: World, plan: Plan) -> None:
         if job.replicas[slot.replica_type].restart_policy != "Always":
             known = w.status.replica_statuses.get(slot.replica_type)
             assert known is None or slot.index not in parse_ranges(known.completed_indexes)
+        if new.attempt is not None:
+            assert {pod.attempt for pod in w.pods.values()} <= {new.attempt}
     assert not any(deletion.pod.deleting for deletion in plan.delete_pods)
     assert plan.again_after is None or plan.again_after >= 0
     if plan.status is not None:

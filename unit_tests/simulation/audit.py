@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from training_api.constants import REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
+from training_api.constants import ATTEMPT_ANNOTATION, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
 from training_api.registry import KINDS
+from training_controllers.engine.extensions import RESTART_SCOPE
 
 JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")
@@ -26,6 +27,10 @@ class Audit:
         self.failures: dict[tuple[str, str], set[str]] = defaultdict(set)
         """Uids of the pods that failed without having been asked to stop, by job and replica type."""
         self._pods: dict[str, Json] = {}
+        self._whole: set[str] = set()
+        """Uids of jobs that restart as a whole, and were neither scaled nor suspended."""
+        self._spent: dict[str, set[str]] = defaultdict(set)
+        """By uid of such a job: uids of the pods that were there when a failed one of them was deleted."""
         self._ends: dict[str, str] = {}
         self._restarts: dict[tuple[str, str], int] = defaultdict(int)
 
@@ -36,6 +41,7 @@ class Audit:
         elif plural in JOBS and event != "DELETED":
             self._saw_end(obj)
             self._saw_restarts(obj)
+            self._saw_scope(obj)
 
     def _saw_pod(self, event: str, pod: Json) -> None:
         meta = pod["metadata"]
@@ -44,20 +50,47 @@ class Audit:
             return
         if event == "ADDED":
             self._check_alone(place, pod)
+        self._note_end_of_attempt(event, pod)
         if event == "DELETED":
             self._pods.pop(meta["uid"], None)
             return
         self._pods[meta["uid"]] = pod
-        if pod.get("status", {}).get("phase") == "Failed" and not meta.get("deletionTimestamp"):
+        if has_failed(pod):
             self.failures[place[:2]].add(meta["uid"])
 
     def _check_alone(self, place: Place, pod: Json) -> None:
         """Never two live pods of one index, unless the test made the second one."""
         if is_twin(pod):
             return
+        name = pod["metadata"]["name"]
         others = [p["metadata"]["name"] for p in self._pods.values() if place_of(p) == place and is_live(p)]
         if others:
-            self.complaints.append(f"{pod['metadata']['name']} was created beside {others} of the same index")
+            self.complaints.append(f"{name} was created beside {others} of the same index")
+        self._check_attempt(place, pod)
+
+    def _check_attempt(self, place: Place, pod: Json) -> None:
+        """Never a pod of one attempt while there is any of another one, be it on its way out."""
+        attempt = attempt_of(pod)
+        peers = [p for p in self._pods.values() if owner_of(p) == place[0] and not is_twin(p)]
+        others = {p["metadata"]["name"]: attempt_of(p) for p in peers if attempt_of(p) != attempt}
+        if others:
+            self.complaints.append(f"{pod['metadata']['name']} of attempt {attempt} was created beside {others}")
+        if left := [self._pods[uid]["metadata"]["name"] for uid in self._spent[place[0]] if uid in self._pods]:
+            self.complaints.append(f"{pod['metadata']['name']} was created beside {left}, which restart with it")
+
+    def _note_end_of_attempt(self, event: str, pod: Json) -> None:
+        """An attempt is over when a failed pod of it is deleted, whatever its pods say."""
+        before, owner = self._pods.get(pod["metadata"]["uid"], {}), owner_of(pod)
+        leaves = event == "DELETED" or pod["metadata"].get("deletionTimestamp")
+        if owner in self._whole and leaves and has_failed(before) and not is_twin(pod):
+            self._spent[owner] |= {uid for uid, p in self._pods.items() if owner_of(p) == owner and not is_twin(p)}
+
+    def _saw_scope(self, job: Json) -> None:
+        meta = job["metadata"]
+        if meta.get("annotations", {}).get(RESTART_SCOPE.annotation) == "job" and meta["generation"] == 1:
+            self._whole.add(meta["uid"])
+        else:
+            self._whole.discard(meta["uid"])
 
     def _saw_end(self, job: Json) -> None:
         """A job ends once, in one way."""
@@ -85,17 +118,32 @@ class Audit:
 
 def place_of(pod: Json) -> Place | None:
     """The job and slot of a pod; None if it has no job."""
-    meta = pod["metadata"]
-    owner = next((o["uid"] for o in meta.get("ownerReferences", []) if o.get("controller")), None)
+    owner = owner_of(pod)
     if owner is None:
         return None
-    labels = meta.get("labels", {})
+    labels = pod["metadata"].get("labels", {})
     return owner, labels.get(REPLICA_TYPE_LABEL, ""), labels.get(REPLICA_INDEX_LABEL, "")
+
+
+def owner_of(pod: Json) -> str | None:
+    """Uid of the pod's job, if it has one."""
+    references = pod["metadata"].get("ownerReferences", [])
+    return next((each["uid"] for each in references if each.get("controller")), None)
+
+
+def attempt_of(pod: Json) -> str | None:
+    """The attempt that a pod belongs to, if its job has such."""
+    return pod["metadata"].get("annotations", {}).get(ATTEMPT_ANNOTATION)
 
 
 def is_twin(pod: Json) -> bool:
     """Whether a test put the pod beside another one of the same index."""
     return TWIN in pod["metadata"].get("annotations", {})
+
+
+def has_failed(pod: Json) -> bool:
+    """Whether the pod has failed without having been asked to stop."""
+    return pod.get("status", {}).get("phase") == "Failed" and not pod["metadata"].get("deletionTimestamp")
 
 
 def is_live(pod: Json) -> bool:

@@ -237,6 +237,8 @@ class JobStatus(ApiModel):
     """Generation of the job that this status speaks of."""
     waiting: Waiting | None = None
     """Why the job makes no progress; absent while it does."""
+    attempt: Int32 = 0
+    """Number of the present attempt of a job that restarts as a whole; the first is 0."""
 
 
 class JobSpec(ApiModel):

@@ -9,6 +9,7 @@ from training_api.conditions import is_finished
 from training_api.constants import MANAGED_BY_US
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
+from training_controllers.engine.attempts import begin_next_attempt
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.extensions import extension_warnings
 from training_controllers.engine.finished import settle_finished
@@ -28,7 +29,7 @@ POLICIES: Final[tuple[Policy, ...]] = (
     hold_suspended,
     wait_for_gang,  # before the limits: a job that waits for its gang is not active yet (K-62)
     enforce_limits,
-    # The restart of all replicas together belongs here: no single pod has been created or replaced yet.
+    begin_next_attempt,  # before any single pod is created or replaced
     run_replicas,
 )
 

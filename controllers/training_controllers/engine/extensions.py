@@ -31,7 +31,13 @@ class Extension:
 
 
 GANG_SCHEDULING: Final = Extension(GANG_SCHEDULING_ANNOTATION.removeprefix(EXTENSION_PREFIX), ("true", "false"))
-OF_ALL_KINDS: Final = (GANG_SCHEDULING,)
+RESTART_SCOPE: Final = Extension("restart-scope", ("pod", "job"))
+OF_ALL_KINDS: Final = (GANG_SCHEDULING, RESTART_SCOPE)
+
+
+def restarts_together(job: Job) -> bool:
+    """Whether a replica that restarts takes all others along."""
+    return RESTART_SCOPE.of(job) == "job"
 
 
 def extension_warnings(job: Job, of_this_kind: Sequence[Extension]) -> tuple[JobEvent, ...]:

@@ -92,6 +92,8 @@ class NewPod:
 
     slot: Slot
     carried: Carried = Carried()
+    attempt: int | None = None
+    """The attempt that it belongs to; None for a job whose replicas restart one by one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from training_api.constants import BACKOFF_LEVEL_ANNOTATION, JOB_ROLE_LABEL, MASTER_ROLE, RESTARTS_ANNOTATION
+from training_api.constants import (
+    ATTEMPT_ANNOTATION,
+    BACKOFF_LEVEL_ANNOTATION,
+    JOB_ROLE_LABEL,
+    MASTER_ROLE,
+    RESTARTS_ANNOTATION,
+)
 from training_api.kinds import Job
 from training_api.models.common import RestartPolicy
-from training_controllers.engine.model import Carried, NewPod
+from training_controllers.engine.extensions import restarts_together
+from training_controllers.engine.model import NewPod
 from training_controllers.frameworks.base import Framework
 from training_controllers.gang.schedulers import gang_of
 from training_controllers.names import owner_reference, replica_labels, replica_name
@@ -31,7 +38,7 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
         "labels": labels,
         "ownerReferences": [owner_reference(job)],
     }
-    annotations = _annotations(template.get("annotations") or {}, new_pod.carried)
+    annotations = _annotations(template.get("annotations") or {}, new_pod)
     if gang is not None:
         annotations |= gang.annotations(job, slot)
     if annotations:
@@ -45,17 +52,25 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
-        "spec": {**spec, "restartPolicy": _restart_policy(replica.restart_policy)},
+        "spec": {**spec, "restartPolicy": _restart_policy(job, replica.restart_policy)},
     }
 
 
-def _annotations(template: Mapping[str, str], carried: Carried) -> dict[str, str]:
-    """Those of the template, and on a pod with predecessors what they have seen (K-03)."""
-    ours = {RESTARTS_ANNOTATION: carried.restarts, BACKOFF_LEVEL_ANNOTATION: carried.backoff_level}
+def _annotations(template: Mapping[str, str], new_pod: NewPod) -> dict[str, str]:
+    """Those of the template, on a pod with predecessors what they have seen (K-03), and its attempt if it has one."""
+    carried, attempt = new_pod.carried, new_pod.attempt
+    ours = {RESTARTS_ANNOTATION: carried.restarts or None, BACKOFF_LEVEL_ANNOTATION: carried.backoff_level or None}
+    ours[ATTEMPT_ANNOTATION] = attempt
     kept = {key: value for key, value in template.items() if key not in ours}
-    return {**kept, **{key: str(value) for key, value in ours.items() if value}}
+    return {**kept, **{key: str(value) for key, value in ours.items() if value is not None}}
 
 
-def _restart_policy(policy: RestartPolicy | None) -> str:
-    """What the kubelet is told: replicas with `ExitCode` are restarted by the engine, never in place (E-029)."""
-    return RestartPolicy.NEVER.value if policy in (None, RestartPolicy.EXIT_CODE) else policy.value
+def _restart_policy(job: Job, policy: RestartPolicy | None) -> str:
+    """What the kubelet is told: replicas with `ExitCode` are restarted by the engine, never in place (E-029).
+
+    Nor are those with `OnFailure` that restart together: the kubelet would start one container among the others'
+    survivors. `Always` stays: such a replica starts again after success, too, and that is the kubelet's to do.
+    """
+    if policy in (None, RestartPolicy.EXIT_CODE) or (policy == RestartPolicy.ON_FAILURE and restarts_together(job)):
+        return RestartPolicy.NEVER.value
+    return policy.value

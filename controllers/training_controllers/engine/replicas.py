@@ -7,6 +7,7 @@ from datetime import datetime
 
 from training_controllers.companions import SORTS
 from training_controllers.engine import restarts, timers
+from training_controllers.engine.attempts import outdated_pods, wait_for_attempt
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.gang import pod_groups
@@ -39,6 +40,7 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     for kind, cause in snapshot.lacking.items():
         if not SORTS[kind].gates:
             draft.wait(*cause)
+    wait_for_attempt(situation, draft)
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
     return draft.plan(
@@ -52,13 +54,18 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
 
 
 def _new_pods(situation: Situation) -> Iterator[NewPod]:
-    """Pods for the empty slots whose work is not done (K-13); those come first that others need."""
+    """Pods for the empty slots whose work is not done (K-13); those come first that others need.
+
+    No pod of one attempt comes before the last one of those before it has gone.
+    """
     job, placement, helpers = situation.job, situation.placement, situation.framework.helpers
+    if placement.outdated:
+        return
     for replica_type in sorted(job.replicas, key=lambda name: name not in helpers):
         done = completed_indexes(job, situation.statuses[replica_type], replica_type)
         empty = [s for s in wanted_slots(job, replica_type) if s not in placement.holders and s.index not in done]
         inherited = restarts.inheritance(situation.snapshot, placement, replica_type, empty)
-        yield from (NewPod(slot, inherited[slot]) for slot in empty)
+        yield from (NewPod(slot, inherited[slot], placement.attempt) for slot in empty)
 
 
 def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion]]:
@@ -77,12 +84,16 @@ def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion
 
 
 def _superfluous_pods(situation: Situation) -> Iterator[PodDeletion]:
-    """Pods beyond the desired number, and those whose slot an older one holds; each is deleted once (K-12, K-14)."""
+    """Pods beyond the desired number, those whose slot an older one holds, and those of earlier attempts.
+
+    Each of them is deleted once (K-12, K-14).
+    """
     snapshot = situation.snapshot
     for slot, pod in situation.placement.out_of_range:
         if not pod.deleting:
             yield PodDeletion(pod, slot, restarts.passed_on(snapshot, slot, pod))
     yield from (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
+    yield from outdated_pods(situation)
 
 
 def _services(situation: Situation) -> tuple[list[Slot], list[ServiceRecord]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from training_controllers.engine.extensions import restarts_together
 from training_controllers.engine.failures import has_failed, may_restart
 from training_controllers.engine.index_ranges import parse_ranges
 from training_controllers.engine.model import Carried, Slot, Snapshot
@@ -32,16 +33,20 @@ def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
-    """Restarts that the slot of `pod` has seen, the recreation that is due included."""
+    """Restarts that the slot of `pod` has seen, the recreation that is due included.
+
+    A restart of all replicas together is counted for the job, not for each of them.
+    """
     seen = pod.restarts_before + sum(c.restarts for c in pod.containers)
     if pod.deleting:
         return max(seen, snapshot.carried.get(slot, Carried()).restarts)
-    return seen + (1 if will_be_replaced(snapshot, slot, pod) else 0)
+    alone = not restarts_together(snapshot.job)
+    return seen + (1 if alone and will_be_replaced(snapshot, slot, pod) else 0)
 
 
 def seen_by_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
     """Restarts that the slots of a type account for: through their pods or, while there is none, through memory."""
-    pods = (*placement.holders.items(), *placement.out_of_range)
+    pods = (*placement.outdated, *placement.holders.items(), *placement.out_of_range)
     held = {slot: pod for slot, pod in pods if slot.replica_type == replica_type}
     by_pods = sum(seen_by_pod(snapshot, slot, pod) for slot, pod in held.items())
     by_memory = sum(
@@ -63,18 +68,33 @@ def uncounted_indexes(snapshot: Snapshot, placement: Placement, replica_type: st
     """Those of them that the stored count does not include yet.
 
     The status names the others. Without these names a count would not tell a failure that is stored, but whose pod
-    could not be deleted before the process ended, from a new failure of another replica.
+    could not be deleted before the process ended, from a new failure of another replica. Of a job that restarts as a
+    whole only the first failure of an attempt counts: what the others die of follows from it.
     """
+    if restarts_together(snapshot.job):
+        first = _first_failure(snapshot, placement)
+        return frozenset({first.index} if first is not None and first.replica_type == replica_type else ())
     stored = snapshot.job.status.replica_statuses.get(replica_type)
     counted = parse_ranges(stored.restarting_indexes) if stored else frozenset()
     return due_indexes(snapshot, placement, replica_type) - counted
+
+
+def _first_failure(snapshot: Snapshot, placement: Placement) -> Slot | None:
+    """The slot whose pod was the first of the attempt to fail; None if none has, or if that has been counted."""
+    if any(status.restarting_indexes for status in snapshot.job.status.replica_statuses.values()):
+        return None
+    failed = [(slot, pod) for slot, pod in placement.holders.items() if will_be_replaced(snapshot, slot, pod)]
+    return min(failed, key=lambda each: (_ended(each[1]) or snapshot.now, each[0]))[0] if failed else None
 
 
 def total(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
     """Restarts of a type; it never falls, so a pod that vanishes takes nothing away, and each failure adds one."""
     stored = snapshot.job.status.replica_statuses.get(replica_type)
     new = len(uncounted_indexes(snapshot, placement, replica_type))
-    return max(stored.restarts if stored else 0, seen_by_type(snapshot, placement, replica_type) - new) + new
+    seen = seen_by_type(snapshot, placement, replica_type)
+    if not restarts_together(snapshot.job):
+        seen -= new
+    return max(stored.restarts if stored else 0, seen) + new
 
 
 def inheritance(
@@ -99,16 +119,30 @@ def passed_on(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> Carried:
     return Carried(seen_by_pod(snapshot, slot, pod), level)
 
 
+def common_level(snapshot: Snapshot, placement: Placement) -> int:
+    """Place of the next attempt in a series of failures: the highest of all replicas is that of all.
+
+    Pods that are deleted already have left theirs in memory.
+    """
+    pods = (*placement.holders.items(), *placement.outdated)
+    levels = [_level(pod) + 1 for slot, pod in pods if will_be_replaced(snapshot, slot, pod)]
+    levels += [carried.backoff_level for carried in snapshot.carried.values()]
+    return max(levels, default=0)
+
+
 def recreation_due(pod: PodRecord) -> datetime | None:
     """When the failed pod may be replaced: 0 s, 10 s, 20 s ... 5 min after it ended; None for at once.
 
     Where no container tells when it ended, the delay counts from the pod's creation.
     """
-    level = _level(pod)
-    ended = max((c.finished_at for c in pod.containers if c.finished_at), default=pod.created)
+    level, ended = _level(pod), _ended(pod)
     if level == 0 or ended is None:
         return None
     return ended + min(FIRST_DELAY * (1 << min(level - 1, 10)), LONGEST_DELAY)
+
+
+def _ended(pod: PodRecord) -> datetime | None:
+    return max((c.finished_at for c in pod.containers if c.finished_at), default=pod.created)
 
 
 def _level(pod: PodRecord) -> int:

@@ -42,10 +42,11 @@ class Situation:
     def last_statuses(self) -> dict[str, ReplicaStatus]:
         """What is left to say of the replicas once the job has ended."""
         idle = self.idle_types
-        return {name: _at_rest(status) if name in idle else status for name, status in self.statuses.items()}
+        return {name: at_rest(status) if name in idle else status for name, status in self.statuses.items()}
 
 
-def _at_rest(status: ReplicaStatus) -> ReplicaStatus:
+def at_rest(status: ReplicaStatus) -> ReplicaStatus:
+    """What remains of the counters of a type when its pods count no more."""
     return ReplicaStatus(selector=status.selector, restarts=status.restarts)
 
 

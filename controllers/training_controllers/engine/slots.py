@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from training_api.kinds import Job
+from training_controllers.engine.extensions import restarts_together
 from training_controllers.engine.model import Slot
 from training_controllers.records import PodRecord
 
@@ -24,6 +25,10 @@ class Placement:
     """Pods of indexes that the job does not want any more."""
     twins: tuple[PodRecord, ...]
     """Pods of slots that an older pod holds."""
+    attempt: int | None = None
+    """The present attempt of a job that restarts as a whole, from 0."""
+    outdated: tuple[tuple[Slot, PodRecord], ...] = ()
+    """What is left of earlier attempts; these pods hold no slot, and all of them have to go before others come."""
 
 
 def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
@@ -42,6 +47,8 @@ def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
 def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
     """Give each pod its slot. Pods whose labels name no slot are left alone; so are those of removed types."""
     desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
+    attempt = _present_attempt(job, pods)
+    outdated: list[tuple[Slot, PodRecord]] = []
     holders: dict[Slot, PodRecord] = {}
     out_of_range: list[tuple[Slot, PodRecord]] = []
     twins: list[PodRecord] = []
@@ -49,13 +56,20 @@ def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
         slot = slot_of(job, pod.replica_type, pod.index)
         if slot is None:
             continue
-        if slot.index >= desired[slot.replica_type]:
+        if attempt is not None and pod.attempt < attempt:
+            outdated.append((slot, pod))
+        elif slot.index >= desired[slot.replica_type]:
             out_of_range.append((slot, pod))
         elif slot in holders:
             twins.append(pod)
         else:
             holders[slot] = pod
-    return Placement(holders, tuple(out_of_range), tuple(twins))
+    return Placement(holders, tuple(out_of_range), tuple(twins), attempt, tuple(outdated))
+
+
+def _present_attempt(job: Job, pods: Sequence[PodRecord]) -> int | None:
+    """The number in the status; where the CRD prunes that and the process has forgotten it, the pods know it."""
+    return max((job.status.attempt, *(pod.attempt for pod in pods))) if restarts_together(job) else None
 
 
 @lru_cache(maxsize=64)

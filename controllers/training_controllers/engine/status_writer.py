@@ -16,7 +16,7 @@ from training_controllers.ports import Jobs
 
 M = TypeVar("M", JobStatus, ReplicaStatus)
 
-EXTENSIONS = ("observed_generation", "waiting")
+EXTENSIONS = ("observed_generation", "waiting", "attempt")
 REPLICA_EXTENSIONS = ("restarts", "ready", "completed_indexes", "restarting_indexes")
 """Fields of the status that v1's own CRDs do not know, and prune."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from training_api.conditions import TERMINAL
 from training_api.models.common import ConditionType, RestartPolicy
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failure_message import first_failure
@@ -33,7 +34,13 @@ def apply_verdicts(situation: Situation, draft: Draft) -> bool:
                 draft.succeed(verdict.message)
             case ConditionType.FAILED:
                 draft.fail(verdict.message, _details(situation, verdict.replica_type), verdict.word)
-    return not conditions.isdisjoint((ConditionType.SUCCEEDED, ConditionType.FAILED))
+    return not conditions.isdisjoint(TERMINAL)
+
+
+def ends_job(situation: Situation) -> bool:
+    """Whether `apply_verdicts` would end the job."""
+    verdicts = situation.framework.judge(situation.job, situation.statuses)
+    return _broken_type(situation) is not None or any(verdict.condition in TERMINAL for verdict in verdicts)
 
 
 def _broken_type(situation: Situation) -> str | None:

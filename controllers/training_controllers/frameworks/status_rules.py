@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from training_api.kinds import Job
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
+from training_controllers.engine.extensions import restarts_together
 from training_controllers.frameworks.base import Verdict
 
 
@@ -44,12 +45,16 @@ def failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Itera
 
 
 def failed_unless_exit_code(job: Job, replica_type: str, status: ReplicaStatus, *, word: str = "") -> Iterator[Verdict]:
-    """Failed replicas of any type fail the job, whatever their restart policy; only with `ExitCode` they restart."""
+    """Failed replicas of any type fail the job, whatever their restart policy; only with `ExitCode` they restart.
+
+    That is v1's rule. A job that asks to be restarted as a whole is, unless the restart policy is `Never`.
+    """
     if status.failed == 0:
         return
     subject = f"{job.info.kind} {job.metadata.name}"
     because = f"because {status.failed} {replica_type} replica(s) failed."
-    if job.replicas[replica_type].restart_policy == RestartPolicy.EXIT_CODE:
+    policy = job.replicas[replica_type].restart_policy
+    if policy == RestartPolicy.EXIT_CODE or (policy != RestartPolicy.NEVER and restarts_together(job)):
         yield Verdict(ConditionType.RESTARTING, f"{subject} is restarting {because}", replica_type)
     else:
         yield Verdict(ConditionType.FAILED, f"{subject} is failed {because}", replica_type, word)

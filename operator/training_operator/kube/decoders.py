@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from training_api.constants import (
+    ATTEMPT_ANNOTATION,
     BACKOFF_LEVEL_ANNOTATION,
     REPLICA_INDEX_LABEL,
     REPLICA_TYPE_LABEL,
@@ -193,6 +194,7 @@ def pod(raw: bytes) -> PodRecord:
         containers=tuple(_notable(status)),
         restarts_before=_natural(annotations.get(RESTARTS_ANNOTATION, ""), 0),
         backoff_level=_natural(annotations.get(BACKOFF_LEVEL_ANNOTATION, ""), 0),
+        attempt=_natural(annotations.get(ATTEMPT_ANNOTATION, ""), 0),
         node=intern(wire.spec.node_name),
         ip=status.pod_ip,
         created=meta.creation_timestamp,

@@ -1,0 +1,58 @@
+"""Jobs that restart as a whole, where everything goes wrong for a while: no two attempts are ever alive together.
+
+The audit sees to that, at every creation of a pod. To see one of the worlds again:
+`make test ARGS="unit_tests/chaos/test_attempts.py -k seed-17-"`.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import pytest
+from unit_tests.chaos.play import Played, disturbed, undisturbed
+from unit_tests.chaos.scenario import Scenario, draw
+from unit_tests.virtual_time import VirtualLoop
+
+pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+
+SEEDS = int(os.environ.get("ATTEMPT_SEEDS", "12"))
+DISTURBANCES = 3
+"""So many seeds in a row have the same jobs and users, and disturb them in different ways."""
+SCOPE = "extension.training.kubeflow.org/restart-scope"
+
+
+def drawn(seed: int) -> Scenario:
+    """The scenario of a seed, except that all its jobs restart as a whole.
+
+    Each replica fails once at most, since all wait for the delays of each. Who fails first is a matter of time, and
+    the others do not count then; so only the end of a job is certain.
+    """
+    scenario = draw(seed)
+    scenario.exits = {slot: codes[:1] for slot, codes in scenario.exits.items()}
+    for job in scenario.jobs:
+        job["metadata"].setdefault("annotations", {})[SCOPE] = "job"
+        scenario.timely.add(job["metadata"]["name"])
+    return scenario
+
+
+@cache
+def truth_of(scenario_seed: int) -> Played:
+    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(undisturbed(drawn(scenario_seed)))
+    finally:
+        loop.close()
+
+
+@pytest.fixture
+def truth(seed: int) -> Played:
+    return truth_of(seed // DISTURBANCES)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+async def test_no_two_attempts_are_alive_together(seed: int, truth: Played) -> None:
+    assert truth.complaints == []
+    seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed)
+    assert not seen.complaints, "\n".join(seen.complaints)
