@@ -23,6 +23,7 @@ from unit_tests.controllers.builders import (
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, ReplicaStatus
+from training_api.registry import KINDS
 from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.model import Counter, Plan, Slot, Snapshot
 from training_controllers.records import PodRecord, ServiceRecord
@@ -280,6 +281,28 @@ def test_k42_entries_of_removed_types_vanish() -> None:
     del w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]
     w.settle()
     assert list(w.status.replica_statuses) == ["Master"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas", "left"),
+    [
+        ("PyTorchJob", {"Master": 1, "Worker": 2}, ["sim-master-0"]),
+        ("TFJob", {"Chief": 1, "PS": 1, "Worker": 2}, ["sim-chief-0", "sim-ps-0"]),
+        ("XGBoostJob", {"Master": 1, "Worker": 2}, ["sim-master-0"]),
+        ("MPIJob", {"Launcher": 1, "Worker": 2}, ["sim-launcher"]),
+        ("PaddleJob", {"Master": 1, "Worker": 2}, ["sim-master-0"]),
+    ],
+)
+def test_pods_and_services_of_removed_types_go(kind: str, replicas: dict[str, int], left: list[str]) -> None:
+    w = world(kind, replicas)
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    kept = {name: w.pods[name] for name in left}
+    del w.stored["spec"][KINDS[kind].replica_field]["Worker"]
+    w.settle()
+    assert w.pods == kept
+    assert sorted(w.services) == (left if KINDS[kind].services else [])
 
 
 def test_a_terminating_service_is_not_created_a_second_time_nor_deleted_again() -> None:

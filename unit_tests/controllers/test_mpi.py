@@ -11,15 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 from unit_tests.controllers.builders import (
-    START,
     World,
-    conditions,
-    framework_of,
     load,
     make_job,
-    message,
     stored_job,
-    texts,
     world,
 )
 
@@ -186,15 +181,6 @@ def test_mpi022_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -
     assert done.stdout.splitlines() == [f"[{word}]" for word in expected]
 
 
-@pytest.mark.parametrize("restart", ["Never", "OnFailure"])
-def test_mpi039_a_failed_worker_is_not_run_again(restart: str) -> None:
-    w = play({"worker-0": "Failed"}, restart=restart)
-    failed = w.pods["sim-worker-0"].uid
-    w.settle()
-    assert conditions(w.status)[-1] == "Failed=True"
-    assert w.pods["sim-worker-0"].uid == failed
-
-
 def test_mpi013_mpi014_the_user_s_service_account() -> None:
     stored = stored_job("MPIJob", BOTH)
     template = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
@@ -283,136 +269,3 @@ def test_without_containers_there_is_no_pod() -> None:
     stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": []}}
     with pytest.raises(CannotBuild, match="Worker has no container"):
         pod_of(load("MPIJob", stored), WORKER)
-
-
-def play(phases: dict[str, str], *, code: int = 1, **options: Any) -> World:
-    """A job whose pods have the phases named, all others Running."""
-    w = running_world(BOTH, **options)
-    w.set_pods("Running")
-    for name, phase in phases.items():
-        w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
-    w.step()
-    return w
-
-
-def counters(w: World) -> dict[str, tuple[int, int, int]]:
-    return {name: (each.active, each.succeeded, each.failed) for name, each in w.status.replica_statuses.items()}
-
-
-def test_mpi040_a_running_launcher_is_enough() -> None:
-    w = play({"worker-0": "Pending", "worker-1": "Pending"})
-    assert conditions(w.status) == ["Created=True", "Running=True"]
-    assert message(w.status, "Running") == "MPIJob sim is running."
-    assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (0, 0, 0)}
-
-
-def test_workers_alone_do_not_make_it_run() -> None:
-    w = play({"launcher": "Pending"})
-    assert conditions(w.status) == ["Created=True"]
-    assert counters(w)["Worker"] == (2, 0, 0)
-
-
-def test_mpi041_mpi048_a_succeeded_launcher_ends_the_job_and_workers_count_no_more() -> None:
-    w = play({"launcher": "Succeeded"})
-    assert message(w.status, "Succeeded") == "MPIJob sim is successfully completed."
-    assert w.status.completion_time == START
-    w.settle()
-    assert counters(w) == {"Launcher": (0, 1, 0), "Worker": (0, 0, 0)}
-    assert sorted(w.pods) == ["sim-launcher", "sim-worker-0", "sim-worker-1"]
-    assert "Normal mpijobsSucceeded MPIJob ns/sim successfully completed." in texts(w.events)
-
-
-def test_mpi042_a_failed_launcher() -> None:
-    w = play({"launcher": "Failed"})
-    sentence = "MPIJob sim is failed because 1 Launcher replica(s) failed."
-    failed = w.status.conditions[-1]
-    assert (failed.reason, failed.message.startswith(sentence)) == ("MPIJobMPIJobFailed", True)
-    w.settle()
-    assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (0, 0, 0)}
-    assert f"Warning MPIJobFailed {sentence}" in texts(w.events)
-    assert "Warning MPIJobFailed MPIJob ns/sim has failed" in texts(w.events)
-
-
-@pytest.mark.parametrize("launcher", ["Running", "Succeeded"])
-def test_mpi043_a_failed_worker_fails_the_job_even_if_mpirun_ends_well(launcher: str) -> None:
-    w = play({"worker-0": "Failed", "launcher": launcher})
-    assert message(w.status, "Failed").startswith("MPIJob sim is failed because 1 Worker replica(s) failed.")
-    assert conditions(w.status)[-1] == "Failed=True"
-
-
-def test_mpi043_workers_of_a_job_that_runs_on_still_count() -> None:
-    w = play({"worker-0": "Failed"})
-    w.settle()
-    assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (1, 0, 1)}
-
-
-def test_mpi044_mended_a_launcher_with_a_retryable_exit_code_is_run_again() -> None:
-    w = play({"launcher": "Failed"}, code=137, restart="ExitCode")
-    assert message(w.status, "Restarting") == "job sim is restarting because Launcher replica(s) failed."
-    assert "sim-launcher" not in w.pods
-    w.settle()
-    assert "sim-launcher" in w.pods
-
-
-def test_mended_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
-    stored = stored_job("MPIJob", BOTH, restart="ExitCode")
-    for spec in stored["spec"]["mpiReplicaSpecs"].values():
-        spec["template"] = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
-    w = World(stored, "MPIJob")
-    w.settle()
-    failed = w.pods["sim-launcher"]
-    w.set_pods("Failed", "sim-launcher", exit_code=2)
-    (state,) = w.pods["sim-launcher"].containers
-    main = msgspec.structs.replace(state, name="main")
-    w.pods["sim-launcher"] = msgspec.structs.replace(failed, phase="Failed", containers=(main,))
-    w.step()
-    assert conditions(w.status)[-1] == "Failed=True"
-
-
-def test_mpi045_mpi046_suspending_keeps_what_is_not_a_pod() -> None:
-    w = world("MPIJob", BOTH, run_policy={"suspend": True})
-    w.settle()
-    assert (w.pods, w.companions, w.status.start_time) == ({}, {}, None)
-    w.patch(runPolicy={"suspend": False})
-    w.settle()
-    assert len(w.companions) == 4
-    w.patch(runPolicy={"suspend": True})
-    w.settle()
-    assert (w.pods, len(w.companions)) == ({}, 4)
-
-
-@pytest.mark.parametrize(
-    ("spec", "left"),
-    [
-        pytest.param({"run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="MPI-047"),
-        pytest.param({"cleanPodPolicy": "All"}, [], id="MPI-009 old place"),
-        pytest.param(
-            {"cleanPodPolicy": "All", "run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="both"
-        ),
-    ],
-)
-def test_mpi009_cleaning_up(spec: dict[str, Any], left: list[str]) -> None:
-    w = play({"launcher": "Succeeded"}, **spec)
-    w.settle()
-    assert list(w.pods) == left
-    assert len(w.companions) == 4
-
-
-def test_events_of_new_pods_are_v1_s() -> None:
-    framework = framework_of("MPIJob")
-    assert framework.pod_created(LAUNCHER, "a") == ("MPIJobRunning", "launcher pod created success: a")
-    assert framework.pod_created(WORKER, "b") == ("SuccessfulCreatePod", "Created worker pod: b")
-
-
-def test_evicted_workers_are_counted_in_an_event() -> None:
-    w = running_world(BOTH, "sim-launcher")
-    evicted = w.pods["sim-worker-1"]
-    w.pods["sim-worker-1"] = msgspec.structs.replace(evicted, phase="Failed", reason="Evicted")
-    w.step()
-    assert "Warning MPIJobEvicted 1/2 workers are evicted" in texts(w.events)
-
-
-def test_all_pods_running_is_told_once() -> None:
-    w = play({})
-    w.settle()
-    assert texts(w.events).count("Normal MPIJobRunning MPIJob ns/sim is running") == 1

@@ -15,7 +15,7 @@ from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
 from training_controllers.engine.pod_events import foreign_schedulers, overwritten_restart_policies
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
-from training_controllers.engine.slots import slot_of, wanted_slots
+from training_controllers.engine.slots import of_removed_type, slot_of, wanted_slots
 from training_controllers.engine.verdicts import apply_verdicts
 from training_controllers.records import ServiceRecord
 
@@ -84,15 +84,15 @@ def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion
 
 
 def _superfluous_pods(situation: Situation) -> Iterator[PodDeletion]:
-    """Pods beyond the desired number, those whose slot an older one holds, and those of earlier attempts.
+    """Pods beyond the desired number, of removed types, of slots that an older one holds, and of earlier attempts.
 
     Each of them is deleted once (K-12, K-14).
     """
-    snapshot = situation.snapshot
-    for slot, pod in situation.placement.out_of_range:
+    snapshot, placement = situation.snapshot, situation.placement
+    for slot, pod in placement.out_of_range:
         if not pod.deleting:
             yield PodDeletion(pod, slot, restarts.passed_on(snapshot, slot, pod))
-    yield from (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
+    yield from (PodDeletion(pod) for pod in (*placement.twins, *placement.removed) if not pod.deleting)
     yield from outdated_pods(situation)
 
 
@@ -105,5 +105,9 @@ def _services(situation: Situation) -> tuple[list[Slot], list[ServiceRecord]]:
     present = [(slot_of(job, each.replica_type, each.index), each) for each in situation.snapshot.services]
     filled = {slot for slot, _ in present}
     missing = [slot for slot in wanted if slot not in filled]
-    superfluous = [each for slot, each in present if slot is not None and slot not in wanted and not each.deleting]
-    return missing, superfluous
+    superfluous = (
+        each
+        for slot, each in present
+        if (slot not in wanted if slot else of_removed_type(job, each.replica_type, each.index))
+    )
+    return missing, [each for each in superfluous if not each.deleting]

@@ -25,6 +25,8 @@ class Placement:
     """Pods of indexes that the job does not want any more."""
     twins: tuple[PodRecord, ...]
     """Pods of slots that an older pod holds."""
+    removed: tuple[PodRecord, ...] = ()
+    """Pods of types that the job does not have any more."""
     attempt: int | None = None
     """The present attempt of a job that restarts as a whole, from 0."""
     outdated: tuple[tuple[Slot, PodRecord], ...] = ()
@@ -45,18 +47,20 @@ def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
 
 
 def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
-    """Give each pod its slot. Pods whose labels name no slot are left alone; so are those of removed types."""
+    """Give each pod its slot. Pods whose labels name no slot and no type of the kind are left alone."""
     desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
     attempt = _present_attempt(job, pods)
     outdated: list[tuple[Slot, PodRecord]] = []
     holders: dict[Slot, PodRecord] = {}
     out_of_range: list[tuple[Slot, PodRecord]] = []
     twins: list[PodRecord] = []
+    removed: list[PodRecord] = []
     for pod in sorted(pods, key=_precedence):
         slot = slot_of(job, pod.replica_type, pod.index)
         if slot is None:
-            continue
-        if attempt is not None and pod.attempt < attempt:
+            if of_removed_type(job, pod.replica_type, pod.index):
+                removed.append(pod)
+        elif attempt is not None and pod.attempt < attempt:
             outdated.append((slot, pod))
         elif slot.index >= desired[slot.replica_type]:
             out_of_range.append((slot, pod))
@@ -64,12 +68,18 @@ def place(job: Job, pods: Sequence[PodRecord]) -> Placement:
             twins.append(pod)
         else:
             holders[slot] = pod
-    return Placement(holders, tuple(out_of_range), tuple(twins), attempt, tuple(outdated))
+    return Placement(holders, tuple(out_of_range), tuple(twins), tuple(removed), attempt, tuple(outdated))
 
 
 def _present_attempt(job: Job, pods: Sequence[PodRecord]) -> int | None:
     """The number in the status; where the CRD prunes that and the process has forgotten it, the pods know it."""
     return max((job.status.attempt, *(pod.attempt for pod in pods))) if restarts_together(job) else None
+
+
+def of_removed_type(job: Job, replica_type: str, index: int) -> bool:
+    """Whether the labels of an object name a replica of a type of the kind that the job does not have (any more)."""
+    known = replica_type in _spellings(job.info.replica_types)
+    return known and index >= 0 and replica_type not in _spellings(tuple(job.replicas))
 
 
 @lru_cache(maxsize=64)

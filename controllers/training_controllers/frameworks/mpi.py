@@ -17,12 +17,19 @@ from training_controllers.companions import (
     SERVICE_ACCOUNT,
     Companion,
 )
+from training_controllers.engine.failures import may_restart
 from training_controllers.engine.model import EventType, JobEvent, Slot
 from training_controllers.frameworks import mpi_exec, mpi_objects, mpi_ssh
 from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict
 from training_controllers.frameworks.mpi_objects import LAUNCHER, WORKER
-from training_controllers.frameworks.status_rules import failed_unless_exit_code, master_decides, until_the_end
+from training_controllers.frameworks.status_rules import (
+    failed_unless_exit_code,
+    master_decides,
+    restarts_despite_failure,
+    until_the_end,
+)
 from training_controllers.pod_spec import CannotBuild, PodSpec
+from training_controllers.records import PodRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,7 @@ def _notices(job: Job, holders: Holders) -> Iterator[JobEvent]:
     if launcher.phase == "Succeeded":
         text = f"{subject} successfully completed."
         yield JobEvent(EventType.NORMAL, "mpijobsSucceeded", text, once=f"mpi/{launcher.uid}/succeeded")
-    if launcher.phase == "Failed":
+    if launcher.phase == "Failed" and not _is_run_again(job, launcher):
         reason = launcher.reason or "MPIJobFailed"
         yield JobEvent(EventType.WARNING, reason, f"{subject} has failed", once=f"mpi/{launcher.uid}/failed")
     if evicted := sum(pod.phase == "Failed" and pod.reason == "Evicted" for pod in workers):
@@ -102,6 +109,12 @@ def _notices(job: Job, holders: Holders) -> Iterator[JobEvent]:
         yield JobEvent(EventType.WARNING, "MPIJobEvicted", text, once=f"mpi/evicted/{text}")
     if launcher.phase == "Running" and all(pod.phase == "Running" for pod in workers):
         yield JobEvent(EventType.NORMAL, "MPIJobRunning", f"{subject} is running", once=f"mpi/{launcher.uid}/running")
+
+
+def _is_run_again(job: Job, launcher: PodRecord) -> bool:
+    """Whether the failed launcher gets a new pod, so that nothing is lost that v1's warning would speak of."""
+    policy = job.replicas[LAUNCHER].restart_policy
+    return restarts_despite_failure(job, LAUNCHER) and may_restart(launcher, policy, job.main_container(LAUNCHER))
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:

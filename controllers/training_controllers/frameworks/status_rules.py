@@ -53,11 +53,16 @@ def failed_unless_exit_code(job: Job, replica_type: str, status: ReplicaStatus, 
         return
     subject = f"{job.info.kind} {job.metadata.name}"
     because = f"because {status.failed} {replica_type} replica(s) failed."
-    policy = job.replicas[replica_type].restart_policy
-    if policy == RestartPolicy.EXIT_CODE or (policy != RestartPolicy.NEVER and restarts_together(job)):
+    if restarts_despite_failure(job, replica_type):
         yield Verdict(ConditionType.RESTARTING, f"{subject} is restarting {because}", replica_type)
     else:
         yield Verdict(ConditionType.FAILED, f"{subject} is failed {because}", replica_type, word)
+
+
+def restarts_despite_failure(job: Job, replica_type: str) -> bool:
+    """Whether `failed_unless_exit_code` lets replicas of this type restart (unless their exit code is permanent)."""
+    policy = job.replicas[replica_type].restart_policy
+    return policy == RestartPolicy.EXIT_CODE or (policy != RestartPolicy.NEVER and restarts_together(job))
 
 
 def until_the_end(verdicts: Iterator[Verdict]) -> tuple[Verdict, ...]:
