@@ -238,7 +238,7 @@ async def test_a_client_that_leaves_takes_its_streams_and_not_its_program(on_hos
             await connection.until(b"up")
         waiting = await c.run("box", "sh", "-c", "until [ -e $TMPDIR/end ]; do sleep 0.02; done")
         assert waiting.status["status"] == "Success"
-        assert open_descriptors() <= before
+        await on_host.until(lambda: open_descriptors() <= before, "all descriptors closed")
 
 
 async def test_a_server_that_leaves_ends_its_connections(on_host: Cluster) -> None:
