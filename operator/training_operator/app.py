@@ -391,6 +391,7 @@ def framework_options(settings: Settings) -> FrameworkOptions:
             init_container_image=settings.pytorch_init_container_image,
             init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
             init_container_max_tries=settings.pytorch_init_container_max_tries,
+            init_container=settings.pytorch_init_container,
         ),
         mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
         cluster_domain=settings.cluster_domain,
