@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import statistics
 import sys
@@ -25,8 +24,9 @@ from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import Namespace, job
-from e2e.harness.operator import Operator, running_operator
+from e2e.harness.operator import running_operator
 from e2e.harness.providers import provide
+from e2e.harness.usage import cpu_at_rest, memory_mb
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.config import load
@@ -41,7 +41,6 @@ POLL = 0.02
 """Seconds between two looks at how many objects there are."""
 LIMIT = 300.0
 """Seconds after which a measurement is given up."""
-TICK = os.sysconf("SC_CLK_TCK")
 
 MAX_RATIO = 1.6
 MAX_CPU_MS = 1.0
@@ -109,13 +108,14 @@ class Bench:
         """Seconds until all objects exist, CPU seconds of the operator until it rests, its peak memory in MB."""
         jobs = Namespace(self._api, namespace)
         with running_operator(self._cluster.kubeconfig, self._folder / f"operator-{namespace}.log") as operator:
-            before = await _cpu_at_rest(operator)
+            pid = operator.child.pid
+            before = await cpu_at_rest(pid)
             start = time.perf_counter()
             await jobs.create(job("bench", Master=1, Worker=self._replicas - 1))
             for resource in (SERVICES, PODS):
                 await self._counted(resource.path(namespace), lambda count: count >= self._replicas)
             seconds = time.perf_counter() - start
-            return seconds, await _cpu_at_rest(operator) - before, _peak_memory_mb(operator)
+            return seconds, await cpu_at_rest(pid) - before, memory_mb(pid, "VmHWM")
 
     async def _counted(self, path: str, enough: Callable[[int], bool]) -> None:
         """Wait until a collection has as many objects as are asked for."""
@@ -156,28 +156,6 @@ def _as_created(item: Object) -> Object:
     }
     spec = {key: value for key, value in item["spec"].items() if key != "clusterIPs"}
     return {"metadata": metadata, "spec": spec}
-
-
-def _cpu_seconds(operator: Operator) -> float:
-    """User and system time of the process so far."""
-    fields = Path(f"/proc/{operator.child.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
-async def _cpu_at_rest(operator: Operator) -> float:
-    """CPU time of the process once it has used next to none for a second: events are out, caches are settled."""
-    used = _cpu_seconds(operator)
-    while True:
-        await asyncio.sleep(1)
-        before, used = used, _cpu_seconds(operator)
-        if used - before <= 0.02:
-            return used
-
-
-def _peak_memory_mb(operator: Operator) -> float:
-    status = Path(f"/proc/{operator.child.pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
 
 
 def _table(replicas: int, rounds: list[Round]) -> str:

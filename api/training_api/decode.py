@@ -54,8 +54,8 @@ class _TemplateMetadata(ApiModel):
 class _Template(ApiModel):
     """What everybody may rely on in a pod template; nothing is required, and null is the same as absent."""
 
-    metadata: _TemplateMetadata = _TemplateMetadata()
-    spec: _PodSpec = _PodSpec()
+    metadata: _TemplateMetadata = Field(default_factory=_TemplateMetadata)
+    spec: _PodSpec = Field(default_factory=_PodSpec)
 
 
 def decode_job(info: KindInfo, stored: object) -> Job:
@@ -71,8 +71,12 @@ def decode_job(info: KindInfo, stored: object) -> Job:
     spec = _decode(info.spec, stored.get("spec"), ("spec",), maps)
     for replica_type, replica in spec.replica_specs.items():
         _decode(_Template, replica.template, ("spec", info.replica_field, replica_type, "template"), maps)
-    status = _decode(JobStatus, stored.get("status") or {}, ("status",), maps)
-    return Job(info, metadata, spec, status)
+    return Job(info, metadata, spec, decode_status(info, stored.get("status")))
+
+
+def decode_status(info: KindInfo, stored: object) -> JobStatus:
+    """Read a stored status, None for a job without one. Raises DecodeError for one that cannot be used."""
+    return _decode(JobStatus, stored or {}, ("status",), MAPS | {info.replica_field})
 
 
 def encode_status(status: JobStatus) -> dict[str, Any]:

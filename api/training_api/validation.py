@@ -50,14 +50,19 @@ def supported(values: Iterable[str]) -> str:
 
 
 def problems(info: KindInfo, stored: object) -> list[Problem]:
-    """All reasons to refuse a stored object of this kind; none if it is fine.
+    """All reasons to refuse a stored object of this kind; none if it is fine."""
+    try:
+        return problems_of(decode_job(info, stored))
+    except DecodeError as error:
+        return [error.problem]
+
+
+def problems_of(job: Job) -> list[Problem]:
+    """All reasons to refuse a decoded job, without defaults.
 
     An empty `managedBy` is refused at admission, but not here: stored, it means this operator (K-19).
     """
-    try:
-        job = decode_job(info, stored)
-    except DecodeError as error:
-        return [error.problem]
+    info = job.info
     found = [*_name_problems(job), *_manager_problems(job), *_type_problems(job)]
     for replica_type, replica in job.replicas.items():
         if _is_supported(info, replica_type):

@@ -106,7 +106,10 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
     uid: str
     version: str
     raw: bytes
-    """The whole object as JSON, `metadata.managedFields` left out."""
+    """The object as JSON without its status, its version and `metadata.managedFields`: the same for all versions
+    between which only the status has changed."""
+    status: bytes = b"null"
+    """The status as JSON."""
     owner: Owner | None = None
 
     @property

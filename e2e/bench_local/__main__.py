@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e.bench_local.cluster import cluster, cpu_seconds, idle, memory_mb, run_jobs
+from e2e.bench_local.cluster import cluster, idle, run_jobs
 from e2e.bench_local.pods import PODS, pod
 from e2e.harness.processes import Child
+from e2e.harness.usage import cpu_seconds, memory_mb
 
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.server import ApiServer

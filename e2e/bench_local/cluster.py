@@ -15,24 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from e2e.harness.client import Api, connect
+from e2e.harness.usage import cpu_seconds, memory_mb
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 LONGEST = 300.0
 """Seconds after which a run is given up."""
-TICK = os.sysconf("SC_CLK_TCK")
 _PROGRAM = [sys.executable, "-c", "from training_operator.cli import main; main()", "local"]
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU seconds of a process so far, without its children."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
-def memory_mb(pid: int, field: str = "VmRSS") -> float:
-    """Resident memory of a process: now, or at most so far (`VmHWM`)."""
-    line = next(each for each in Path(f"/proc/{pid}/status").read_text().splitlines() if each.startswith(field))
-    return int(line.split()[1]) / 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 
 from training_api.registry import KINDS
 from training_controllers.companions import AUTOSCALER, POD_GROUP, SERVICE_ACCOUNT
-from training_controllers.records import ContainerState, Owner
+from training_controllers.records import ContainerState, JobRecord, Owner
 from training_operator.kube import decoders
 from training_operator.kube.resources import PODS, PRIORITY_CLASSES, companions, jobs
 
@@ -165,11 +165,24 @@ def test_a_job_is_kept_as_json_without_managed_fields() -> None:
         "kind": "PyTorchJob",
         "metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "managedFields": [{"a": 1}]},
         "spec": {"pytorchReplicaSpecs": {"Worker": {"template": {"x-unknown": [1.50, None]}}}},
+        "status": {"conditions": []},
     }
     record = jobs(KINDS["PyTorchJob"]).decode(json.dumps(body).encode())
-    del body["metadata"]["managedFields"]  # type: ignore[attr-defined] # a dict of dicts here
+    assert json.loads(record.status) == body.pop("status")
+    for name in ("managedFields", "resourceVersion"):
+        del body["metadata"][name]  # type: ignore[attr-defined] # a dict of dicts here
     assert json.loads(record.raw) == body
     assert (record.key, record.uid, record.version) == (("ns", "a"), "u", "7")
+
+
+def test_a_job_of_which_only_the_status_changes_is_kept_as_the_same_json() -> None:
+    def job(version: str, **status: Any) -> JobRecord:
+        body = {"metadata": {"name": "a", "resourceVersion": version}, "spec": {}, **status}
+        return jobs(KINDS["PyTorchJob"]).decode(json.dumps(body).encode())
+
+    without, later = job("7"), job("8", status={"conditions": []})
+    assert without.raw == later.raw
+    assert (without.status, json.loads(later.status)) == (b"null", {"conditions": []})
 
 
 def test_a_record_of_a_pod_is_small() -> None:

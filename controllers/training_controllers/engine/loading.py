@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
 
 import msgspec
 
 from training_api.conditions import is_finished
-from training_api.decode import DecodeError, decode_job
+from training_api.decode import DecodeError, decode_job, decode_status
 from training_api.defaults import with_defaults
 from training_api.kinds import Job, KindInfo
-from training_api.validation import problems
+from training_api.validation import problems_of
 from training_controllers.records import JobRecord
+
+DECODED_BYTES: Final = 1 << 20
+"""JSON of so many bytes is kept decoded, of the jobs looked at last; decoded it takes some ten times the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +27,40 @@ class Loaded:
     problem: str = ""
 
 
-def load(info: KindInfo, record: JobRecord) -> Loaded:
-    """Read a job as cached. The spec of a finished job is not judged any more: it only has to be cleaned up."""
-    stored = msgspec.json.decode(record.raw)
+class Loader:
+    """Reads the jobs of one kind; what stays while only the status changes is read and judged once."""
+
+    def __init__(self, info: KindInfo) -> None:
+        self._info = info
+        self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
+        self._bytes = 0
+
+    def load(self, record: JobRecord) -> Loaded:
+        """Read a job as cached. The spec of a finished job is not judged any more: it only has to be cleaned up."""
+        loaded = self._without_status(record.raw)
+        if loaded.job is None:
+            return loaded
+        try:
+            status = decode_status(self._info, msgspec.json.decode(record.status))
+        except DecodeError as error:
+            return Loaded(None, str(error))
+        return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
+
+    def _without_status(self, raw: bytes) -> Loaded:
+        if (loaded := self._recent.get(raw)) is not None:
+            self._recent.move_to_end(raw)
+            return loaded
+        loaded = self._recent[raw] = _load(self._info, raw)
+        self._bytes += len(raw)
+        while self._bytes > DECODED_BYTES:
+            oldest, _ = self._recent.popitem(last=False)
+            self._bytes -= len(oldest)
+        return loaded
+
+
+def _load(info: KindInfo, raw: bytes) -> Loaded:
     try:
-        job = with_defaults(decode_job(info, stored))
+        job = decode_job(info, msgspec.json.decode(raw))
     except DecodeError as error:
         return Loaded(None, str(error))
-    if is_finished(job.status):
-        return Loaded(job)
-    return Loaded(job, "; ".join(str(problem) for problem in problems(info, stored)))
+    return Loaded(with_defaults(job), "; ".join(str(problem) for problem in problems_of(job)))

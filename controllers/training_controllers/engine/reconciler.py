@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
-from typing import Final
 
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
-from training_controllers.engine.loading import load
+from training_controllers.engine.loading import Loader
 from training_controllers.engine.measures import Standing, measure, standing
 from training_controllers.engine.memory import JobMemory, Target
 from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
@@ -18,9 +16,6 @@ from training_controllers.engine.status_writer import StatusWriter
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import JobKey, Result, World
 from training_controllers.records import JobRecord
-
-DECODED_JOBS: Final = 256
-"""Decoded jobs kept at hand; a decoded job is some hundred times the size of a cached one."""
 
 
 class JobReconciler:
@@ -30,7 +25,7 @@ class JobReconciler:
         self._framework = framework
         self._world = world
         self._expectations = expectations
-        self._load = lru_cache(maxsize=DECODED_JOBS)(partial(load, framework.info))
+        self._loader = Loader(framework.info)
         self._announcer = Announcer(world.events)
         self._statuses = StatusWriter(world.jobs)
         self._executor = Executor(world, framework, expectations, self._announcer)
@@ -69,7 +64,7 @@ class JobReconciler:
         if record is None:
             return None
         memory = self._memory.setdefault(key, JobMemory(record.uid))
-        loaded = self._load(record)
+        loaded = self._loader.load(record)
         job = loaded.job
         if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
             return None

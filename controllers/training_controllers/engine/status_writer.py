@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from training_api.decode import decode_job, encode_status
+from training_api.decode import decode_status, encode_status
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, ReplicaStatus
 from training_controllers.engine.memory import Target
@@ -42,9 +42,9 @@ class StatusWriter:
     async def write(self, target: Target, status: JobStatus) -> None:
         """Make `status` the job's status. Raises `Conflict` if the job has changed since it was read."""
         if not self._prunes or _without_extensions(status) != _without_extensions(target.job.status):
-            stored = msgspec.json.decode(target.record.raw).get("status") or {}
+            stored = msgspec.json.decode(target.record.status) or {}
             answer = await self._jobs.patch_status(target.record, merge_patch(stored, encode_status(status)))
-            kept = decode_job(target.job.info, msgspec.json.decode(answer.raw)).status
+            kept = decode_status(target.job.info, msgspec.json.decode(answer.status))
             self._prunes = kept != status and kept == _without_extensions(status)
         target.memory.status = status if self._prunes else None
 

@@ -28,6 +28,8 @@ BUILT_IN_TEMPLATE = """\
 echo waiting for master; sleep 2; done; exit $err']
 """
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C where PyYAML was built with it: every job has its own text."""
 _FIELD = re.compile(r"(?:\s*\{\{-\s+|\{\{\s*)\.(\w+)(?:\s+-\}\}\s*|\s*\}\})")
 
 
@@ -51,7 +53,7 @@ def render_init_containers(
     if "{{" in text:
         raise BadTemplate(f"init container template: only the fields {_known(values)} can be filled in, no expressions")
     try:
-        containers = yaml.safe_load(text)
+        containers = yaml.load(text, _LOADER)
     except yaml.YAMLError as error:
         raise BadTemplate(f"init container template: not valid YAML: {_one_line(error)}") from error
     if containers is None:

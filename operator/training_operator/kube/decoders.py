@@ -247,14 +247,17 @@ def job(raw: bytes) -> JobRecord:
     meta = _decode_metadata(raw).metadata
     parts = _decode_parts(raw)
     metadata = _decode_parts(parts["metadata"])
-    metadata.pop("managedFields", None)
+    for name in ("managedFields", "resourceVersion"):
+        metadata.pop(name, None)
     parts["metadata"] = msgspec.Raw(_encode(metadata))
+    status = parts.pop("status", msgspec.Raw(b"null"))
     return JobRecord(
         namespace=intern(meta.namespace),
         name=meta.name,
         uid=meta.uid,
         version=meta.resource_version,
         raw=_encode(parts),
+        status=bytes(status),
     )
 
 
