@@ -35,7 +35,7 @@ REMEMBERED: Final = 4096
 """Objects and messages whose past is kept."""
 WAITING: Final = 10_000
 """Events that wait to be sent, some 10 MB of them at most; further ones are dropped."""
-SENDERS: Final = 2
+SENDERS: Final = 4
 """Events on the way at the same time, those of one job in order: few, because every pod has one, and pods come first."""
 FLOW: Final = "events"
 

@@ -114,7 +114,7 @@ class WatchedReconciler(JobReconciler):
             self.complaints.append(f"{key} crashed with {error!r}")
             raise
         finally:
-            self._running[key] -= 1
+            self._running -= Counter([key])
 
     @property
     def memory(self) -> dict[JobKey, object]:
