@@ -96,6 +96,12 @@ KUBERNETES_NODE = Module(
 """A module of its own, so that the control plane need not be built again for it."""
 COREDNS = Module("coredns", "github.com/coredns/coredns", {"coredns": "."})
 NODE = (KUBERNETES_NODE, COREDNS)
+PROMETHEUS = Module(
+    "prometheus",
+    "github.com/prometheus/prometheus",
+    {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+)
+"""What checks and runs deploy/monitoring."""
 
 
 def cache_folder() -> Path:

@@ -242,7 +242,7 @@ async def test_a_pod_on_its_way_out_is_no_cause_until_its_time_is_over() -> None
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
         await world.kubelet.running("jx-worker-0")
-        world.kubelet.grace = 1000.0
+        world.kubelet._grace = 1000.0
         await world.api.delete("Pod", "jx-worker-0")
         await asyncio.sleep(39)
         assert await reason(world) == ""

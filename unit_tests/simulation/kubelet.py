@@ -22,7 +22,7 @@ class Kubelet:
     def __init__(self, api: Api, now: Callable[[], datetime], *, grace: float = 1.0) -> None:
         self._api = api
         self._now = now
-        self.grace = grace
+        self._grace = grace
         self._known: set[str] = set()
         self._leaving: set[str] = set()
 
@@ -57,7 +57,7 @@ class Kubelet:
             await self._api.send("POST", self._api.path("Pod", meta["name"], "binding", meta["namespace"]), binding)
 
     async def _let_go(self, pod: Json) -> None:
-        await asyncio.sleep(self.grace)
+        await asyncio.sleep(self._grace)
         meta = pod["metadata"]
         with contextlib.suppress(Refused):
             await self._api.delete(
