@@ -69,7 +69,7 @@ def bare(*manager_flags: str) -> Iterator[Cluster]:
         )
         wait_until(lambda: answers(f"{server}/readyz", admin, ca_file), "the API server", children)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", server, ca_file, {"token": admin})
-        cluster = Cluster("bare", kubeconfig, str(binaries["kubectl"]))
+        cluster = Cluster("bare", kubeconfig, str(binaries["kubectl"]), f"http://127.0.0.1:{etcd_port}")
         # Before the controller manager: its garbage collector looks for new kinds only every 30 s.
         cluster.apply_crds()
         start(

@@ -38,15 +38,13 @@ class Operator:
             log,
         )
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, limit: float = START_LIMIT) -> None:
         """Return once the probe says ready; an operator that ends before raises with its log."""
-        deadline = time.monotonic() + START_LIMIT
+        deadline = time.monotonic() + limit
         while not self._ready():
             self.child.check_alive()
             if time.monotonic() > deadline:
-                raise HarnessError(
-                    f"the operator is not ready after {START_LIMIT:.0f} s:\n{self.child.output()[-4000:]}"
-                )
+                raise HarnessError(f"the operator is not ready after {limit:.0f} s:\n{self.child.output()[-4000:]}")
             time.sleep(0.05)
 
     def _ready(self) -> bool:
