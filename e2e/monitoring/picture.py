@@ -27,7 +27,7 @@ STEP: Final = 3.0
 NAMESPACES: Final = ("team-a", "team-b")
 
 WIDTH, HEIGHT, COLUMNS = 400, 220, 3
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 34, 58
+LEFT, RIGHT, TOP, BOTTOM = 52, 20, 34, 58
 COLOURS: Final = (
     *("#2f7ed8", "#d9822b", "#3a9d5d", "#c23030", "#8f5cc7", "#8a6d5a", "#d667ae", "#7a7a7a"),
     *("#a9a432", "#2aa5b8"),
@@ -129,7 +129,7 @@ def _line(line: list[tuple[float, float]], colour: str, place: Callable[[float, 
     path, last = [], -1e9
     for moment, value in line:
         x, y = place(moment, value)
-        path.append(f"{'L' if moment - last < 2 * STEP else 'M'}{x:.1f} {y:.1f}")
+        path.append(f"L{x:.1f} {y:.1f}" if moment - last < 2 * STEP else f"M{x:.1f} {y:.1f}h1")
         last = moment
     return f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
 
