@@ -110,6 +110,9 @@ WITHOUT_TEST = {
 }
 """Rules that no test can show, and why."""
 
+MOST_FILES = 2
+"""Files given for a rule, so that the page does not change with every test."""
+
 _NAMED = re.compile(r"(?<![a-z\d])(?:(e)[-_]?(\d{3})(?:_to_e(\d{3}))?|(k)[-_]?0?(\d{2})(?!\d))(?!\d)", re.IGNORECASE)
 
 
@@ -147,7 +150,8 @@ def exists(test: str) -> bool:
 
 def answer(item: str) -> str:
     """What proves the rule, or why nothing does; empty if nobody has thought of it."""
-    files = ", ".join(f"`{file}`" for file in sorted(named().get(item, ())))
+    found = sorted(named().get(item, ()))
+    files = ", ".join(f"`{file}`" for file in found[:MOST_FILES]) + (" ..." if len(found) > MOST_FILES else "")
     if item in AMENDED:
         return f"amended by {AMENDED[item]}" + (f"; {files}" if files else "")
     proof = f"`{PROVED_BY[item]}`" if item in PROVED_BY else ""

@@ -109,7 +109,7 @@ async def test_e047_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
         assert await world.events("FailedDeletePod") == []
 
 
-async def test_e052_pods_that_run_keep_their_template() -> None:
+async def test_e052_k38_pods_that_run_keep_their_template() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, jax(workers=1))
