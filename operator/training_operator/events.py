@@ -41,6 +41,7 @@ SENDERS: Final = 8
 """Events on the way at the same time: those of one job in order, those of others not behind a slow answer."""
 FLOW: Final = "events"
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -122,7 +123,7 @@ class Correlator:
         return known
 
 
-def _remember(memory: OrderedDict[tuple[str, ...], T], key: tuple[str, ...], value: T) -> None:
+def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
     memory[key] = value
     memory.move_to_end(key)
     if len(memory) > REMEMBERED:

@@ -177,11 +177,8 @@ def test_k05_the_failure_says_which_pod_and_container_died_of_what(kind: str, po
     w.settle()
     w.set_pods("Running")
     w.settle()
-    lead = (
-        next(name for name in w.pods if KINDS[kind].replica_types and w.pods[name].replica_type != "worker")
-        if (kind not in ("PaddleJob", "JAXJob"))
-        else "sim-worker-0"
-    )
+    lead = {"MPIJob": "sim-launcher", "TFJob": "sim-chief-0"}.get(kind, "sim-master-0")
+    lead = lead if lead in w.pods else "sim-worker-0"
     container = KINDS[kind].container
     ended = {"exit_code": 1, "finished_at": w.now, "reason": "Error", "message": "first line\nCUDA out of memory\n"}
     w.pods[lead] = msgspec.structs.replace(
