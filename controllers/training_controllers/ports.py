@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from training_controllers.companions import RandomBytes
+from training_controllers.engine.measures import Measures
 from training_controllers.engine.model import Counter, JobEvent
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
 
@@ -135,6 +136,10 @@ class Counters(Protocol):
 
     def count_job(self, counter: Counter, namespace: str) -> None:
         """Count one job's transition."""
+        ...
+
+    def measure(self, measures: Measures, namespace: str) -> None:
+        """Take over what one stored status tells."""
         ...
 
     def count_object(self, counter: ObjectCounter) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from training_api.registry import KINDS
+from training_controllers.frameworks.master_wait import MasterWait
 from training_controllers.frameworks.registry import frameworks
 
 
@@ -109,6 +110,8 @@ class Settings(BaseModel):
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
     """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
+    pytorch_init_container: MasterWait = MasterWait.IMAGE
+    """How workers of PyTorchJobs wait for their master, where the job does not say it."""
     pytorch_init_container_image: Image = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)

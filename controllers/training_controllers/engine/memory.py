@@ -7,6 +7,7 @@ from typing import Final
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
+from training_controllers.engine.measures import Standing
 from training_controllers.engine.model import Carried, Cause, Slot
 from training_controllers.records import JobRecord
 
@@ -56,6 +57,8 @@ class JobMemory:
     generation: int = 0
     status: JobStatus | None = None
     """The last status written, if the CRD cannot store all of it."""
+    standing: Standing = field(default_factory=Standing)
+    """How the job stood at the last look."""
 
     def first_time(self, key: str) -> bool:
         """Whether the event with this key has not been announced yet; afterwards it has."""

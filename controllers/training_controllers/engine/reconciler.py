@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Final
 
@@ -10,6 +11,7 @@ from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.loading import load
+from training_controllers.engine.measures import Standing, measure, standing
 from training_controllers.engine.memory import JobMemory, Target
 from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
 from training_controllers.engine.status_writer import StatusWriter
@@ -48,11 +50,17 @@ class JobReconciler:
         plan = decide(snapshot, self._framework)
         if plan.status is not None:
             await self._statuses.write(target, plan.status)
+            self._world.counters.measure(measure(snapshot, plan.status), target.record.namespace)
+        target.memory.standing = standing(plan.status or snapshot.job.status)
         self._announce(target, plan)
         await self._executor.execute(target, plan)
         if target.memory.lacking != snapshot.lacking:
             return Result(0.0)  # to say so in the status
         return Result(self._next_look(target, plan))
+
+    def census(self) -> Iterator[tuple[str, Standing]]:
+        """Return the namespace of each job that is looked after here, and how it stands."""
+        return ((namespace, memory.standing) for (namespace, _), memory in self._memory.items())
 
     def _look(self, key: JobKey) -> Target | None:
         """Find the job; None if there is nothing to be done for it."""
