@@ -21,7 +21,7 @@ from e2e.harness.client import ApiError, Object, eventually
 from e2e.harness.cluster import CRDS
 from e2e.harness.operator import Operator
 
-LEADING = '"event":"leading"'
+LEADING = '"event": "leading"'
 Outcome = dict[str, Any]
 
 
@@ -285,7 +285,7 @@ async def gone(stage: Stage, path: str) -> None:
 
 
 async def quota_exhausted(stage: Stage) -> None:
-    """A quota leaves room for some pods only, and says so in the status of jobs; then it is raised."""
+    """A quota leaves room for some pods only, which jobs say by events; then it is raised."""
     quotas = f"/api/v1/namespaces/{stage.namespace}/resourcequotas"
     quota: Object = {"metadata": {"name": "pods"}, "spec": {"hard": {"count/pods": "5"}}}
     await stage.api.create(quotas, quota)
@@ -295,13 +295,13 @@ async def quota_exhausted(stage: Stage) -> None:
         return "count/pods" in found.get("status", {}).get("used", {})
 
     async def told() -> bool:
-        statuses = [(await stage.job(job)).get("status", {}) for job in stage.jobs]
-        return any("quota" in status.get("waiting", {}).get("message", "") for status in statuses)
+        events = (await stage.api.call("GET", f"/api/v1/namespaces/{stage.namespace}/events"))["items"]
+        return any(e["reason"] == "FailedCreatePod" and "exceeded quota" in e["message"] for e in events)
 
     await eventually(in_force, "the quota to be in force")
     async with stage.operator():
         await stage.create_all()
-        await eventually(told, "a job that says that it waits for the quota", 60)
+        await eventually(told, "an event about the quota", 60)
         await stage.api.patch(f"{quotas}/pods", {"spec": {"hard": {"count/pods": "500"}}})
         await stage.verify()
 
