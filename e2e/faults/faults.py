@@ -21,6 +21,7 @@ from e2e.harness.client import ApiError, Object, eventually
 from e2e.harness.cluster import CRDS
 from e2e.harness.operator import Operator
 
+LOST = '"event": "leadership lost"'
 LEADING = '"event": "leading"'
 Outcome = dict[str, Any]
 
@@ -109,9 +110,8 @@ async def leader_lost(stage: Stage) -> None:
         leader, standby = standby, stage.start_operator(*flags)
     await stage.create(jobs[stage.rounds * each :])
     await stage.verify()
-    for operator in (leader, standby):
-        if (status := await asyncio.to_thread(operator.child.stop)) != 0:
-            stage.complaints.append(f"a replica ended with status {status}")
+    await _stop(stage, leader)
+    await _stop(stage, standby)
 
 
 async def _leads(operator: Operator) -> None:
@@ -137,9 +137,15 @@ async def _killed(stage: Stage, leader: Operator, standby: Operator) -> None:
 
 
 async def _stopped(stage: Stage, leader: Operator, standby: Operator) -> None:
-    if (status := await asyncio.to_thread(leader.child.stop)) != 0:
-        stage.complaints.append(f"the leader ended with status {status}")
+    await _stop(stage, leader)
     await _leads(standby)
+
+
+async def _stop(stage: Stage, operator: Operator) -> None:
+    """End a replica in good order, unless a busy machine kept it from renewing its lease: then it has to go itself."""
+    status = await asyncio.to_thread(operator.child.stop)
+    if status != 0 and LOST not in operator.child.output():
+        stage.complaints.append(f"a replica ended with status {status}")
 
 
 async def _stood_still(stage: Stage, leader: Operator, standby: Operator) -> None:
