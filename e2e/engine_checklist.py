@@ -51,7 +51,7 @@ def page() -> str:
     lines = [
         "# Coverage of the engine's rules",
         "",
-        "Generated from `engine_rules.yaml` by `python -m e2e.engine_checklist`. E-001 ... are the items of v1's engine,",
+        "Made of `engine_rules.yaml` by `python -m e2e.engine_checklist`. E-001 ... are the items of v1's engine,",
         "K-01 ... its known defects, as mended, by number.",
         "",
         f"{len(shown())} of {len(items())} are shown by tests, {amended} are amended by a defect, "
