@@ -83,6 +83,12 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     help="Who places the pods of a job together: `volcano`, or the name of a scheduler with scheduler-plugins. "
     "Default: nobody.",
 )
+@JOBS.option(
+    "--replace-pods-on-lost-nodes-after",
+    metavar="DURATION",
+    help="Delete pods by force, and replace them, once their node has been gone or not ready for so long: 90s, 5m, "
+    "1h30m. Default: never.",
+)
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
 @JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")

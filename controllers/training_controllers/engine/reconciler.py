@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from functools import lru_cache, partial
 from typing import Final
 
@@ -10,12 +12,14 @@ from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.loading import load
+from training_controllers.engine.lost_nodes import lost_since
 from training_controllers.engine.memory import JobMemory, Target
 from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
 from training_controllers.engine.status_writer import StatusWriter
+from training_controllers.engine.templates import changed_types, see
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import JobKey, Result, World
-from training_controllers.records import JobRecord
+from training_controllers.records import JobRecord, PodRecord
 
 DECODED_JOBS: Final = 256
 """Decoded jobs kept at hand; a decoded job is some hundred times the size of a cached one."""
@@ -49,6 +53,7 @@ class JobReconciler:
         if plan.status is not None:
             await self._statuses.write(target, plan.status)
         self._announce(target, plan)
+        target.memory.templates = see(target.job, target.memory.templates)
         await self._executor.execute(target, plan)
         if target.memory.lacking != snapshot.lacking:
             return Result(0.0)  # to say so in the status
@@ -88,9 +93,10 @@ class JobReconciler:
     def _snapshot(self, target: Target) -> Snapshot:
         """Everything the decision may depend on, read without waiting in between, so that it fits together."""
         world, record = self._world, target.record
+        job, pods = self._statuses.completed(target), world.pods.of_job(record.uid)
         return Snapshot(
-            job=self._statuses.completed(target),
-            pods=world.pods.of_job(record.uid),
+            job=job,
+            pods=pods,
             services=world.services.of_job(record.uid),
             now=world.now(),
             companions=[each for sort in world.companions.values() for each in sort.of_job(record.uid)],
@@ -98,7 +104,18 @@ class JobReconciler:
             priorities=world.priorities(),
             carried=dict(target.memory.carried),
             lacking=dict(target.memory.lacking),
+            lost_nodes=self._lost_nodes(target, pods),
+            changed_templates=changed_types(job, target.memory.templates),
         )
+
+    def _lost_nodes(self, target: Target, pods: Sequence[PodRecord]) -> dict[str, datetime]:
+        """The lost nodes of the pods, and when these are given up."""
+        nodes, memory = self._world.nodes, target.memory
+        if nodes is None:
+            return {}
+        seen = nodes.lost({pod.node for pod in pods if pod.node})
+        memory.lost_nodes = lost_since(seen, memory.lost_nodes, self._world.now())
+        return {node: since + nodes.patience for node, since in memory.lost_nodes.items()}
 
     def _announce(self, target: Target, plan: Plan) -> None:
         for event in plan.events:
