@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from training_controllers.companions import RandomBytes
+from training_controllers.engine.measures import Measures
 from training_controllers.engine.model import Counter, JobEvent
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
 
@@ -40,6 +41,14 @@ class AlreadyExists(ApiError):
 
 class Conflict(ApiError):
     """The object is not the one, or not the version, that the request presupposed."""
+
+
+class Invalid(ApiError):
+    """The request or its object breaks a rule (400, 413, 415, 422): sending it again does not help."""
+
+
+class Forbidden(ApiError):
+    """A permission is missing, or a policy of the cluster forbids the object (403); the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +147,10 @@ class Counters(Protocol):
 
     def count_job(self, counter: Counter, namespace: str) -> None:
         """Count one job's transition."""
+        ...
+
+    def measure(self, measures: Measures, namespace: str) -> None:
+        """Take over what one stored status tells."""
         ...
 
     def count_object(self, counter: ObjectCounter) -> None:

@@ -114,6 +114,7 @@ def allreduce() -> None:
     total = torch.tensor([dist.get_rank() + 1])
     dist.all_reduce(total)
     print(f"rank {dist.get_rank()} of {dist.get_world_size()}: sum {int(total)}, local {os.environ['LOCAL_RANK']}")
+    dist.destroy_process_group()  # while its tensors live, see the examples
 
 
 def torchrun(s: Session) -> dict[str, Any]:

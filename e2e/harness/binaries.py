@@ -31,6 +31,8 @@ class Module:
     """Go package by name of the program."""
     stamps: tuple[str, ...] = field(default=())
     """Linker variables that tell a program its version; `{major}`, `{minor}` and `{version}` are filled in."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Folders of the Go module that are kept beside the programs, by the name under which they are kept."""
 
     @property
     def folder(self) -> Path:
@@ -49,7 +51,8 @@ class Module:
     def stamp(self) -> str:
         """Name of the cache folder: it changes with everything that decides what is built."""
         own = [file.read_text() for file in sorted(self.folder.rglob("*.go"))]
-        recipe = "\0".join([self._text("go.mod"), self._text("go.sum"), *self.programs.values(), *self.stamps, *own])
+        texts = [self._text("go.mod"), self._text("go.sum"), *self.programs.values(), *self.stamps, *own]
+        recipe = "\0".join([*texts, *self.data.values()])
         return f"{self.name}-{self.version}-{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
 
     @property
@@ -96,6 +99,21 @@ KUBERNETES_NODE = Module(
 """A module of its own, so that the control plane need not be built again for it."""
 COREDNS = Module("coredns", "github.com/coredns/coredns", {"coredns": "."})
 NODE = (KUBERNETES_NODE, COREDNS)
+PROMETHEUS = Module(
+    "prometheus",
+    "github.com/prometheus/prometheus",
+    {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+)
+"""What checks and runs deploy/monitoring."""
+
+KUEUE = Module(
+    "kueue",
+    "sigs.k8s.io/kueue",
+    {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+    ("sigs.k8s.io/kueue/pkg/version.GitVersion={version}",),
+    {"kueue-config": "config"},
+)
+"""The queueing controller, and what its own manifests are made of."""
 
 
 def cache_folder() -> Path:
@@ -106,7 +124,7 @@ def cache_folder() -> Path:
 
 
 def programs(modules: Sequence[Module] = CONTROL_PLANE) -> dict[str, Path]:
-    """The programs of `modules` by name; builds what the cache lacks and says so on stderr."""
+    """The programs and data of `modules` by name; builds what the cache lacks and says so on stderr."""
     found: dict[str, Path] = {}
     for module in modules:
         folder = cache_folder() / "bin" / module.stamp
@@ -114,7 +132,7 @@ def programs(modules: Sequence[Module] = CONTROL_PLANE) -> dict[str, Path]:
             with locked(folder.with_name(f"{folder.name}.lock")):
                 if not folder.is_dir():  # else another process has built it while this one waited
                     _build(module, folder)
-        found |= {name: folder / name for name in module.programs}
+        found |= {name: folder / name for name in (*module.programs, *module.data)}
     return found
 
 
@@ -134,6 +152,12 @@ def _build(module: Module, target: Path) -> None:
         if done.returncode != 0:
             raise HarnessError(f"`go build {package}` failed; its message is above")
         print(f"built {name} in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    for name, source in module.data.items():
+        where = ["go", "list", "-m", "-f", "{{.Dir}}", module.main]
+        module_folder = subprocess.run(where, cwd=module.folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+        # The Go module cache is read-only; a copy with its modes could not be removed.
+        copy = ["cp", "--recursive", "--no-preserve=mode", f"{module_folder.strip()}/{source}", str(partial / name)]
+        subprocess.run(copy, check=True)
     partial.rename(target)
 
 

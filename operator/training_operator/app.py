@@ -25,6 +25,7 @@ import structlog
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
 from training_controllers.companions import CompanionSort, RandomBytes
+from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
@@ -325,10 +326,12 @@ class App:
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
+        reconciler = JobReconciler(framework, world, self._expectations)
+        self.metrics.jobs(info, reconciler.census)
         controller = Controller(
             name,
             queue,
-            JobReconciler(framework, world, self._expectations),
+            reconciler,
             self.metrics.controller(name, workers),
             workers=workers,
             clock=self._clock,
@@ -341,7 +344,7 @@ class App:
         for kind in self._kinds.values():
             kind.store.subscribe(_job_changed(kind.queue))
         self._pods.subscribe(self._dependent_changed)
-        self._pods.subscribe(self._count_failure)
+        self._pods.subscribe(self._count_end)
         self._services.subscribe(self._dependent_changed)
         for companion in self._companions.values():
             companion.store.subscribe(self._dependent_changed)
@@ -361,13 +364,15 @@ class App:
             for record in kind.store:
                 kind.queue.add(record.key, priority=LOW)
 
-    def _count_failure(self, change: Change[PodRecord]) -> None:
+    def _count_end(self, change: Change[PodRecord]) -> None:
         """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
         old, new = change.old, change.new
-        if not self._leading or old is None or new is None or old.phase == new.phase:
+        if not self._leading or old is None or new is None or (owner := self._job_of(new)) is None:
             return
-        if new.phase == "Failed" and self._job_of(new) is not None:
+        if new.phase == "Failed" != old.phase:
             self.metrics.count_object(ObjectCounter.PODS_FAILED)
+        if is_disrupted(new) and not is_disrupted(old):
+            self.metrics.count_disruption(self._kinds[owner[0]].info, new.namespace)
 
     def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
         """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""
@@ -422,6 +427,7 @@ def framework_options(settings: Settings) -> FrameworkOptions:
             init_container_image=settings.pytorch_init_container_image,
             init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
             init_container_max_tries=settings.pytorch_init_container_max_tries,
+            init_container=settings.pytorch_init_container,
         ),
         mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
         cluster_domain=settings.cluster_domain,

@@ -12,6 +12,7 @@ import click
 import cloup
 from pydantic import ValidationError
 
+from training_controllers.frameworks.master_wait import MasterWait
 from training_operator import __version__
 from training_operator.settings import SCHEMES, LogFormat, LogLevel, Settings
 
@@ -89,6 +90,11 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     help="Delete pods by force, and replace them, once their node has been gone or not ready for so long: 90s, 5m, "
     "1h30m. Default: never.",
 )
+@JOBS.option(
+    "--pytorch-init-container",
+    type=click.Choice([each.value for each in MasterWait]),
+    help="How workers of a PyTorchJob wait for its master: in the image of the next flag, in their own, or not at all.",
+)
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
 @JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")
@@ -127,7 +133,7 @@ def run(ctx: click.Context, /, **flags: Any) -> None:
     ctx.exit(serve(settings))
 
 
-run.context_settings["default_map"] = {name: value for name, value in DEFAULTS if value}
+run.context_settings["default_map"] = {name: value for name, value in DEFAULTS.model_dump(mode="json").items() if value}
 
 
 def _settings(ctx: click.Context, flags: dict[str, Any]) -> Settings:

@@ -22,19 +22,10 @@ from prometheus_client import (
 )
 
 from training_api.kinds import KindInfo
-from training_controllers.engine.model import Counter as JobCounter
 from training_controllers.ports import ObjectCounter
 from training_operator.controller import Outcome
+from training_operator.job_metrics import Census, JobCounters, JobSeries
 
-OBJECT_HELP: Final = {
-    ObjectCounter.PODS_CREATED: "The total number of created pods",
-    ObjectCounter.PODS_DELETED: "The total number of deleted pods",
-    ObjectCounter.PODS_FAILED: "The total number of failed pods",
-    ObjectCounter.SERVICES_CREATED: "The total number of succeeded service creation",
-    ObjectCounter.SERVICES_FAILED: "The total number of failed service creation",
-    ObjectCounter.POD_GROUPS_CREATED: "The total number of created pod groups",
-    ObjectCounter.POD_GROUPS_DELETED: "The total number of deleted pod groups",
-}
 NEVER_COUNTED: Final = {
     "certwatcher_read_certificate_total": "Certificates read; there are none",
     "certwatcher_read_certificate_errors_total": "Certificates that could not be read; there are none",
@@ -55,12 +46,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
-        job = ("job_namespace", "framework")
-        self._jobs = {
-            counter: self._counter(f"training_operator_jobs_{counter}_total", f"Counts number of jobs {counter}", *job)
-            for counter in JobCounter
-        }
-        self._objects = {counter: self._counter(counter, OBJECT_HELP[counter]) for counter in ObjectCounter}
+        self._jobs = JobSeries(self.registry)
         self._reconciles = self._counter(
             "controller_runtime_reconcile_total", "Reconciles by controller and result", "controller", "result"
         )
@@ -111,11 +97,19 @@ class Metrics:
 
     def count_object(self, counter: ObjectCounter) -> None:
         """Count one pod or service."""
-        self._objects[counter].inc()
+        self._jobs.objects[counter].inc()
+
+    def count_disruption(self, info: KindInfo, namespace: str) -> None:
+        """Count a pod that the cluster has ended."""
+        self._jobs.disrupted.labels(namespace, info.metrics_label).inc()
 
     def job_counters(self, info: KindInfo) -> JobCounters:
-        """Return the counters of one kind."""
-        return JobCounters(self._jobs, self._objects, info.metrics_label)
+        """Return the metrics of the jobs of one kind."""
+        return self._jobs.of_kind(info.metrics_label)
+
+    def jobs(self, info: KindInfo, census: Census) -> None:
+        """Count the jobs of one kind by what `census` returns whenever somebody scrapes."""
+        self._jobs.censuses[info.metrics_label] = census
 
     def controller(self, name: str, workers: int) -> ControllerMetrics:
         """Return the metrics of one controller, present with value 0 from the start."""
@@ -148,22 +142,6 @@ class Metrics:
     def exposition(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
-
-
-class JobCounters:
-    """The counters of one kind (the port `Counters` of the engine)."""
-
-    def __init__(self, jobs: dict[JobCounter, Counter], objects: dict[ObjectCounter, Counter], framework: str) -> None:
-        self._objects = objects
-        self._child = cache(lambda counter, namespace: jobs[counter].labels(namespace, framework))
-
-    def count_job(self, counter: JobCounter, namespace: str) -> None:
-        """Count one job's transition."""
-        self._child(counter, namespace).inc()
-
-    def count_object(self, counter: ObjectCounter) -> None:
-        """Count one pod or service."""
-        self._objects[counter].inc()
 
 
 class ControllerMetrics:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from training_api.registry import KINDS
+from training_controllers.frameworks.master_wait import MasterWait
 from training_controllers.frameworks.registry import frameworks
 
 
@@ -125,6 +126,8 @@ class Settings(BaseModel):
     """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
     replace_pods_on_lost_nodes_after: Annotated[timedelta | None, BeforeValidator(_duration)] = None
     """For how long a node has to be gone or not ready until pods on it are deleted by force; None for never."""
+    pytorch_init_container: MasterWait = MasterWait.IMAGE
+    """How workers of PyTorchJobs wait for their master, where the job does not say it."""
     pytorch_init_container_image: Image = "alpine:3.10"
     pytorch_init_container_template_file: str = "/etc/config/initContainer.yaml"
     pytorch_init_container_max_tries: int = Field(default=100, ge=1)

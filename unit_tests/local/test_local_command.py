@@ -138,3 +138,31 @@ def test_a_refused_job_is_one_sentence(tmp_path: Path, scratch: Path) -> None:
 def test_an_unknown_demo_is_one_sentence(scratch: Path) -> None:
     status, _, err = finished(["demo", "--framework", "abacus"], scratch)
     assert (status, err) == (2, f"training-operator local: --framework abacus: must be one of {', '.join(DEMOS)}\n")
+
+
+MASTER = """
+import os, socket, time
+time.sleep(1)
+with socket.create_server(("", int(os.environ["MASTER_PORT"]))) as server:
+    for _ in range(2):  # the container that waits, and the worker
+        said = server.accept()[0].makefile().read()
+print("master heard", said)
+"""
+WORKER = """
+import os, socket
+with socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))) as master:
+    master.sendall(b"hello")  # the first try must do
+"""
+
+
+def test_pytorch_workers_wait_in_their_own_image_until_the_master_listens(tmp_path: Path, scratch: Path) -> None:
+    specs = {}
+    for replica_type, script in (("Master", MASTER), ("Worker", WORKER)):
+        container = {"name": "pytorch", "image": "example.com/train:1", "command": ["python", "-c", script]}
+        template = {"spec": {"containers": [container]}}
+        specs[replica_type] = {"replicas": 1, "restartPolicy": "Never", "template": template}
+    metadata = {"name": "meet", "annotations": {"extension.training.kubeflow.org/init-container": "worker-image"}}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
+    status, out, err = finished(["run", write(tmp_path, {**job, "spec": {"pytorchReplicaSpecs": specs}})], scratch)
+    assert (status, err) == (0, ""), out
+    assert "master-0 | master heard hello\n" in out

@@ -76,6 +76,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
         (["--zap-log-level", "error"], "log_level", LogLevel.ERROR),
         (["-gang-scheduler-name=Volcano"], "gang_scheduler_name", "Volcano"),
         (["--pytorch-init-container-max-tries=5"], "pytorch_init_container_max_tries", 5),
+        (["--pytorch-init-container=worker-image"], "pytorch_init_container", "worker-image"),
     ],
 )
 def test_flags_in_go_s_syntax(served: list[Settings], arguments: list[str], field: str, value: Any) -> None:
@@ -112,6 +113,7 @@ BAD: dict[str, list[str]] = {
     "--namespace": ["Upper", "two words", "a/b", "-a", "a" * 64],
     "--controller-threads": ["", "0", "-1", "1.5", "x", "9" * 20],
     "--replace-pods-on-lost-nodes-after": ["", "0", "0s", "5", "-5m", "m", "5 m", "1s1m", "1e3s", "9999999h", "soon"],
+    "--pytorch-init-container": ["", "Image", "image,none"],
     "--pytorch-init-container-image": ["", "two words"],
     "--pytorch-init-container-max-tries": ["0", "-3", "x"],
     "--mpi-kubectl-delivery-image": ["", "two words"],

@@ -139,8 +139,8 @@ def common_level(snapshot: Snapshot, placement: Placement) -> int:
 
 
 def replaced_at(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> datetime | None:
-    """When a pod that will be replaced may be; None for at once, as where it was disrupted while it ran."""
-    return recreation_due(pod) if _is_in_series(snapshot, slot, pod) else None
+    """When a pod that will be replaced may be; None for at once: if it was disrupted while it ran, or goes already."""
+    return recreation_due(pod) if _is_in_series(snapshot, slot, pod) and not pod.deleting else None
 
 
 def recreation_due(pod: PodRecord) -> datetime | None:

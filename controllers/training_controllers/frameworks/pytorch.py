@@ -13,9 +13,11 @@ from training_api.kinds import Job
 from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_api.registry import KINDS
 from training_controllers.companions import AUTOSCALER, Companion
+from training_controllers.engine.extensions import Extension
 from training_controllers.engine.model import Slot
 from training_controllers.frameworks.base import Framework, Holders, ReplicaStatuses, Verdict, all_replicas
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, render_init_containers
+from training_controllers.frameworks.master_wait import MasterWait, wait_in_own_image
 from training_controllers.frameworks.status_rules import (
     failed_replicas,
     master_decides,
@@ -23,7 +25,15 @@ from training_controllers.frameworks.status_rules import (
     workers_decide,
 )
 from training_controllers.names import replica_name
-from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env, with_init_containers
+from training_controllers.pod_spec import (
+    CannotBuild,
+    Container,
+    PodSpec,
+    env,
+    port_number,
+    with_env,
+    with_init_containers,
+)
 
 MASTER = "Master"
 WORKER = "Worker"
@@ -37,6 +47,8 @@ class PyTorchOptions:
     init_container_template: str = BUILT_IN_TEMPLATE
     """The text of the template file, where there is one."""
     init_container_max_tries: int = 100
+    init_container: MasterWait = MasterWait.IMAGE
+    """How workers wait whose job does not say it."""
 
     def __post_init__(self) -> None:
         self.init_containers("job-master-0")
@@ -50,6 +62,12 @@ class PyTorchOptions:
             max_tries=self.init_container_max_tries,
         )
 
+    @property
+    def extension(self) -> Extension:
+        """The annotation by which a job says how its workers wait."""
+        others = (mode for mode in MasterWait if mode != self.init_container)
+        return Extension("init-container", (self.init_container, *others))
+
 
 def pytorch(options: PyTorchOptions) -> Framework:
     """The framework of PyTorchJob (frameworks.md section 3)."""
@@ -58,10 +76,11 @@ def pytorch(options: PyTorchOptions) -> Framework:
         judge=judge,
         configure_pod=partial(configure_pod, options),
         is_master=is_master,
-        awaited=prepares_for_workers,
+        awaited=partial(prepares_for_workers, options),
         companion_sorts=(AUTOSCALER,),
         companions=companions,
         fewest=fewest,
+        extensions=(options.extension,),
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
     )
@@ -72,22 +91,37 @@ def is_master(job: Job, slot: Slot) -> bool:
     return slot.replica_type == MASTER or (MASTER not in job.replicas and slot.index == 0)
 
 
-def prepares_for_workers(job: Job, slot: Slot) -> bool:
+def prepares_for_workers(options: PyTorchOptions, job: Job, slot: Slot) -> bool:
     """Whether this is a Master that workers must wait for: its init containers fetch what all of them read.
 
     `train()` of the SDK relies on it (sdk-contract.md 7.3): a worker's wait ends when the name of the master appears.
     """
     pod_spec = job.replicas[slot.replica_type].template.get("spec") or {}
     preparing = [each for each in pod_spec.get("initContainers") or () if each.get("restartPolicy") != "Always"]
-    return slot.replica_type == MASTER and bool(preparing)
+    return slot.replica_type == MASTER and bool(preparing) and options.extension.of(job) != MasterWait.NONE
 
 
 def configure_pod(options: PyTorchOptions, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
     """Give every container the environment, and let workers wait for the master if there is one (PT-028)."""
     spec = with_env(spec, environment(job, slot))
     if slot.replica_type == WORKER and MASTER in job.replicas:
-        spec = with_init_containers(spec, options.init_containers(_master_address(job)))
+        spec = with_init_containers(spec, _waiting(options, job, spec))
     return spec
+
+
+def _waiting(options: PyTorchOptions, job: Job, spec: PodSpec) -> tuple[Container, ...]:
+    """The init containers with which a worker waits for its master."""
+    address = _master_address(job)
+    match options.extension.of(job):
+        case MasterWait.NONE:
+            return ()
+        case MasterWait.WORKER_IMAGE:
+            main = next(each for each in spec["containers"] if each.get("name") == job.info.container)
+            # Where replicas meet elsewhere nothing need listen on the master's port: its name must do.
+            port = 0 if _spec(job).elastic_policy is not None else _port(job, MASTER)
+            tries = options.init_container_max_tries
+            return (wait_in_own_image(main, host=address, port=port, max_tries=tries),)
+    return options.init_containers(address)
 
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:

@@ -1,0 +1,1 @@
+"""Jobs queued by the real Kueue controller."""

@@ -1,0 +1,160 @@
+"""Jobs of all six kinds in the queues of the real Kueue controller; the test is the node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+
+import pytest
+from e2e.harness.bare import bare
+from e2e.harness.client import Api, Object, connect, eventually
+from e2e.harness.cluster import Cluster
+from e2e.harness.operator import running_operator
+from e2e.kueue.controller import MPI_AS_V2BETA1, running_kueue
+from e2e.kueue.queues import LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
+
+
+@pytest.fixture(scope="module")
+def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A control plane with Kueue and the operator."""
+    if pytestconfig.getoption("--provider") != "bare":
+        pytest.skip("Kueue is installed into a cluster of its own: this is about --provider bare")
+    folder = tmp_path_factory.mktemp("kueue")
+    with bare() as cluster:
+        patch = ("patch", "crd", "mpijobs.kubeflow.org", "--type=json", f"--patch={json.dumps(MPI_AS_V2BETA1)}")
+        cluster.run_kubectl(*patch)
+        with running_kueue(cluster, folder), running_operator(cluster.kubeconfig, folder / "operator.log"):
+            high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 1000}
+            cluster.run_kubectl("create", "-f", "-", stdin=json.dumps({**high, "metadata": {"name": "urgent"}}))
+            yield cluster
+
+
+@pytest.fixture
+async def api(cluster: Cluster) -> AsyncIterator[Api]:
+    async with connect(cluster.kubeconfig) as api:
+        yield api
+
+
+async def test_int033_to_int040_int052_every_kind_is_queued_admitted_preempted_and_finished(api: Api) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for kind in REPLICAS_OF:
+            tasks.create_task(_life_in_a_queue(Queue(api, f"life-{kind.lower()}", kind)), name=kind)
+
+
+async def _life_in_a_queue(queue: Queue) -> None:
+    size = sum(REPLICAS_OF[queue.kind].values())
+    await queue.open(a=size, b=0)
+    seen = Seen(queue.api, queue.name)
+    following = asyncio.create_task(seen.follow())
+    try:
+        await _three_wait_for_one(queue)
+        await _preempted(queue)
+        await _resumed_and_finished(queue)
+    finally:
+        following.cancel()
+    # Each pod was made from an admitted template: with one flavor, which is the one admitted at the time.
+    admitted = {"first": ["a", "b"], "urgent": ["a"], "second": ["b"], "third": ["b"]}
+    pools: dict[str, list[str]] = {name: [] for name in admitted}
+    for pod in seen.pods.values():
+        assert pod["metadata"]["labels"][POD_SET] == pod["metadata"]["labels"]["training.kubeflow.org/replica-type"]
+        name = pod["metadata"]["labels"]["training.kubeflow.org/job-name"]
+        pools[name].append(pod["spec"]["nodeSelector"]["pool"])
+    assert {name: sorted(found) for name, found in pools.items()} == {
+        name: [queue.flavor(which) for which in flavors for _ in range(size)] for name, flavors in admitted.items()
+    }
+
+
+async def _three_wait_for_one(queue: Queue) -> None:
+    """The first job runs, on the flavor that has quota; the others wait without anything but a status."""
+    await _next_second(await queue.submit("first"))
+    await queue.workload_is("first", "Admitted")
+    for name in ("second", "third"):
+        stored = await queue.submit(name)
+        assert stored["spec"]["runPolicy"]["suspend"] is True
+        pod_sets = (await queue.workload(name))["spec"]["podSets"]
+        assert {each["name"]: each["count"] for each in pod_sets} == {
+            replica_type.lower(): count for replica_type, count in REPLICAS_OF[queue.kind].items()
+        }
+        await _next_second(stored)
+    for pod in await queue.starts("first"):
+        assert pod["spec"]["nodeSelector"] == {"disk": "fast", "pool": queue.flavor("a")}
+        assert TOLERATION in pod["spec"]["tolerations"]
+    for name in ("second", "third"):
+        stopped = await queue.is_stopped(name)
+        assert [c["type"] for c in stopped["status"]["conditions"]] == ["Created", "Suspended"]
+        assert "startTime" not in stopped["status"]
+        assert await queue.jobs.pods(name) == []
+
+
+async def _next_second(stored: Object) -> None:
+    """Wait until objects created from now on are younger than this one: Kueue compares whole seconds."""
+    created = datetime.fromisoformat(stored["metadata"]["creationTimestamp"])
+
+    async def passed() -> bool:
+        return datetime.now(UTC).replace(microsecond=0) > created
+
+    await eventually(passed, "the next second")
+
+
+async def _preempted(queue: Queue) -> None:
+    """A job of higher priority takes the place of the first, of which nothing stays but its status."""
+    running = await queue.get("first")
+    assert replica_specs(running) != replica_specs(await queue.get("second"))
+    await queue.submit("urgent", priority="urgent")
+    await queue.starts("urgent")
+    stopped = await queue.is_stopped("first")
+    assert replica_specs(stopped) == replica_specs(await queue.get("second"))
+    await queue.jobs.pods_reach("first", 0, LIMIT)
+    assert (await queue.workload_is("first", "Evicted"))["reason"] == "Preempted"
+
+
+async def _resumed_and_finished(queue: Queue) -> None:
+    """All run to their end, the preempted one first, one after the other, and on the flavor that has quota now."""
+    started = (await queue.get("first"))["status"].get("startTime")
+    await queue.set_quotas(a=0, b=0)
+    await queue.succeeds("urgent")
+    await queue.set_quotas(a=0, b=sum(REPLICAS_OF[queue.kind].values()))
+    waiting = ["first", "second", "third"]
+    while waiting:
+        name = waiting.pop(0)
+        for pod in await queue.starts(name):
+            assert pod["spec"]["nodeSelector"] == {"disk": "fast", "pool": queue.flavor("b")}
+        for other in waiting:
+            assert await queue.jobs.pods(other) == []
+        await queue.succeeds(name)
+    finished = (await queue.get("first"))["status"]
+    assert finished["startTime"] >= (started or "")
+    assert [c["type"] for c in finished["conditions"] if c["status"] == "True"] == ["Created", "Succeeded"]
+
+
+async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down(api: Api) -> None:
+    async def scaled(kind: str) -> None:
+        queue = Queue(api, f"scaled-{kind.lower()}", kind)
+        replicas = {**REPLICAS_OF[kind], "Worker": 5}
+        await queue.open(a=sum(replicas.values()) - 3)
+        await queue.submit("large", replicas=replicas)
+        await queue.is_stopped("large")
+
+        async def written() -> bool:
+            whole = await queue.get("large")
+            replica_specs(whole)["Worker"]["replicas"] = 2
+            await api.call("PUT", queue.path("large"), whole)  # Conflict: somebody else was faster
+            return True
+
+        await eventually(written, "an update of the whole object", LIMIT)
+        await queue.starts("large")
+        counts = {each["name"]: each["count"] for each in (await queue.workload("large"))["spec"]["podSets"]}
+        assert counts["worker"] == 2
+
+        async def active() -> bool:
+            status: Object = (await queue.get("large"))["status"]
+            return bool(status["replicaStatuses"]["Worker"]["active"] == 2)
+
+        await eventually(active, "two active workers", LIMIT)
+        await queue.succeeds("large")
+
+    async with asyncio.TaskGroup() as tasks:
+        for kind in REPLICAS_OF:
+            tasks.create_task(scaled(kind), name=kind)

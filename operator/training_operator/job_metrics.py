@@ -1,0 +1,131 @@
+"""What the operator measures of jobs: v1's counters, and how long jobs take, what restarts, how many there are."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from training_controllers.engine.measures import Measures, Standing
+from training_controllers.engine.model import Counter as JobCounter
+from training_controllers.ports import ObjectCounter
+
+OBJECT_HELP: Final = {
+    ObjectCounter.PODS_CREATED: "The total number of created pods",
+    ObjectCounter.PODS_DELETED: "The total number of deleted pods",
+    ObjectCounter.PODS_FAILED: "The total number of failed pods",
+    ObjectCounter.SERVICES_CREATED: "The total number of succeeded service creation",
+    ObjectCounter.SERVICES_FAILED: "The total number of failed service creation",
+    ObjectCounter.POD_GROUPS_CREATED: "The total number of created pod groups",
+    ObjectCounter.POD_GROUPS_DELETED: "The total number of deleted pod groups",
+}
+JOB_LABELS: Final = ("job_namespace", "framework")
+MINUTE, HOUR, DAY = 60, 3600, 86400
+START_SECONDS: Final = (1, 2, 5, 10, 20, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR)
+DURATION_SECONDS: Final = (
+    *(10, 30, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR),
+    *(3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 3 * DAY, 7 * DAY),
+)
+
+Census = Callable[[], Iterable[tuple[str, Standing]]]
+"""Returns the namespace of each job of a kind, and how it stands."""
+
+
+class JobSeries:
+    """The metrics of the jobs of all kinds, in one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.transitions = {
+            each: Counter(
+                f"training_operator_jobs_{each}_total", f"Counts number of jobs {each}", JOB_LABELS, registry=registry
+            )
+            for each in JobCounter
+        }
+        self.objects = {each: Counter(each, OBJECT_HELP[each], registry=registry) for each in ObjectCounter}
+        self.start = Histogram(
+            "training_operator_job_start_seconds",
+            "Time from the creation of a job, or its resumption if it began suspended, until it ran",
+            ("framework",),
+            registry=registry,
+            buckets=START_SECONDS,
+        )
+        self.duration = Histogram(
+            "training_operator_job_duration_seconds",
+            "Time from the start of a job, or its last resumption, until it ended",
+            ("framework", "result"),
+            registry=registry,
+            buckets=DURATION_SECONDS,
+        )
+        self.restarts = Counter(
+            "training_operator_restarts_total", "Restarts by cause", (*JOB_LABELS, "cause"), registry=registry
+        )
+        self.disrupted = Counter(
+            "training_operator_pods_disrupted_total",
+            "Pods that the cluster ended: evicted, preempted, shut down or lost with their node",
+            JOB_LABELS,
+            registry=registry,
+        )
+        self.censuses: dict[str, Census] = {}
+        registry.register(_JobCollector(self.censuses))
+
+    def of_kind(self, framework: str) -> JobCounters:
+        """Return the metrics of one kind."""
+        return JobCounters(self, framework)
+
+
+class JobCounters:
+    """The metrics of the jobs of one kind (the port `Counters` of the engine)."""
+
+    def __init__(self, series: JobSeries, framework: str) -> None:
+        self._objects = series.objects
+        self._start = series.start.labels(framework)
+        self._durations = {
+            succeeded: series.duration.labels(framework, "succeeded" if succeeded else "failed")
+            for succeeded in (True, False)
+        }
+        self._transition = cache(lambda counter, namespace: series.transitions[counter].labels(namespace, framework))
+        self._restart = cache(lambda cause, namespace: series.restarts.labels(namespace, framework, cause))
+
+    def count_job(self, counter: JobCounter, namespace: str) -> None:
+        """Count one job's transition."""
+        self._transition(counter, namespace).inc()
+
+    def count_object(self, counter: ObjectCounter) -> None:
+        """Count one pod or service."""
+        self._objects[counter].inc()
+
+    def measure(self, measures: Measures, namespace: str) -> None:
+        """Take over what one stored status tells."""
+        if measures.start is not None:
+            self._start.observe(measures.start)
+        if measures.duration is not None:
+            self._durations[measures.succeeded].observe(measures.duration)
+        for cause, count in measures.restarts.items():
+            self._restart(cause.value, namespace).inc(count)
+
+
+class _JobCollector(Collector):
+    """Counts the jobs anew for each scrape, so that nothing has to be kept in step with them."""
+
+    def __init__(self, censuses: dict[str, Census]) -> None:
+        self._censuses = censuses
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return the number of jobs by state, and of those that wait by reason."""
+        jobs = GaugeMetricFamily("training_operator_jobs", "Jobs by state", labels=(*JOB_LABELS, "state"))
+        waiting = GaugeMetricFamily(
+            "training_operator_jobs_waiting", "Jobs that make no progress, by reason", labels=(*JOB_LABELS, "reason")
+        )
+        for framework, census in self._censuses.items():
+            standings = list(census())
+            states = collections.Counter((namespace, each.state) for namespace, each in standings if each.state)
+            reasons = collections.Counter((namespace, each.waiting) for namespace, each in standings if each.waiting)
+            for family, counts in ((jobs, states), (waiting, reasons)):
+                for (namespace, label), count in counts.items():
+                    family.add_metric((namespace, framework, label), count)
+        yield from (jobs, waiting)
