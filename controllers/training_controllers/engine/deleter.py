@@ -69,6 +69,9 @@ class Deleter:
 
     async def _delete(self, target: Target, sort: _Sort[R], record: R, outcome: Outcome, *, force: bool) -> bool:
         """Delete one object; whether that went well enough to go on."""
+        shown = sort.dependents.get(record.namespace, record.name)
+        if shown is None or shown.uid != record.uid:
+            return True  # it went while the status was stored: nothing more of it will be seen
         self._expectations.expect_deletion(target.uid, record.uid)
         try:
             await sort.dependents.delete(record, flow=target.uid, force=force)
