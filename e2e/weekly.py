@@ -19,6 +19,7 @@ PROGRAMS = {
     "fuzz": ["--requests", "4000"],
     "random_applies": ["--runs", "60"],
     "soak": ["--jobs", "20000", "--hours", "2"],
+    "flood": ["--pods", "1000"],
     # What a pod costs can only be measured where nothing else runs.
     "sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }

@@ -21,9 +21,8 @@ import uvloop
 from e2e.bench_many.fairness import fairness
 from e2e.bench_many.finished import fill, start
 from e2e.bench_many.many import ManyJobs
-from e2e.harness.bare import bare
+from e2e.harness.bare import ControlPlane, control_plane
 from e2e.harness.client import Api, connect
-from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 
 T = TypeVar("T")
@@ -41,11 +40,11 @@ def say(rounds: Sequence[T], what: str, value: Callable[[T], float], unit: str, 
     print(f"{what:<58}{middle:9.2f}{unit:<4}{min(values):9.2f}{max(values):9.2f}   {goal}".rstrip(), flush=True)
 
 
-async def measure_jobs(cluster: Cluster, api: Api, folder: Path, rounds: int, scale: float) -> None:
+async def measure_jobs(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
     """Many jobs of few pods, and fewer of more."""
     for full, pods in SIZES:
         jobs = max(int(full * scale), 1)
-        many = ManyJobs(cluster, api, folder, jobs, pods)
+        many = ManyJobs(plane.cluster, api, folder, jobs, pods)
         objects = await many.warm_up()
         found = [await many.round(objects) for _ in range(rounds)]
         size = f"{jobs:,} jobs of {pods} pods"
@@ -58,21 +57,21 @@ async def measure_jobs(cluster: Cluster, api: Api, folder: Path, rounds: int, sc
         say(found, f"{size}: peak memory of the operator", lambda r: r.peak_memory_mb, " MB", 128)
 
 
-async def measure_fairness(cluster: Cluster, api: Api, folder: Path, rounds: int, scale: float) -> None:
+async def measure_fairness(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
     """Small jobs beside a big one."""
     pods = max(int(1000 * scale), 100)
-    found = [await fairness(cluster, api, folder, pods, number) for number in range(rounds)]
+    found = [await fairness(plane.cluster, api, folder, pods, number) for number in range(rounds)]
     say(found, "first pod of a small job, operator at rest", lambda r: r.alone_s * 1000, " ms")
     say(found, f"first pod of a small job, {pods:,} pods being created", lambda r: r.beside_s * 1000, " ms")
     say(found, "    delay", lambda r: r.delay_ms, " ms", 200)
     say(found, "    small jobs measured", lambda r: r.small_jobs, "")
 
 
-async def measure_finished(cluster: Cluster, api: Api, folder: Path, rounds: int, scale: float) -> None:
+async def measure_finished(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
     """The start in a full cluster."""
     pods = max(int(50_000 * scale), 200)
-    await fill(cluster, api, folder, pods)
-    found = [await start(cluster, folder / f"operator-start-{number}.log") for number in range(rounds)]
+    await fill(plane, api, folder, pods)
+    found = [await start(plane.cluster, folder / f"operator-start-{number}.log") for number in range(rounds)]
     say(found, f"{pods:,} finished pods: start of the process -> ready", lambda r: r.synced_s, " s", 20)
     say(found, "    memory when ready", lambda r: r.synced_mb, " MB")
     say(found, "    memory when all jobs have been looked at", lambda r: r.settled_mb, " MB")
@@ -80,13 +79,13 @@ async def measure_finished(cluster: Cluster, api: Api, folder: Path, rounds: int
     say(found, "    CPU until then", lambda r: r.cpu_s, " s")
 
 
-async def measure(cluster: Cluster, wanted: Sequence[str], rounds: int, scale: float) -> None:
+async def measure(plane: ControlPlane, wanted: Sequence[str], rounds: int, scale: float) -> None:
     """Do what is wanted, one after the other."""
     work = {"jobs": measure_jobs, "fairness": measure_fairness, "finished": measure_finished}
     with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
-        async with connect(cluster.kubeconfig) as api:
+        async with connect(plane.cluster.kubeconfig) as api:
             for name in wanted:
-                await work[name](cluster, api, Path(folder), rounds, scale)
+                await work[name](plane, api, Path(folder), rounds, scale)
 
 
 def main() -> int:
@@ -102,8 +101,8 @@ def main() -> int:
     print(f"{f'{given.rounds} rounds':<58}{'median':>9}    {'least':>9}{'most':>9}   target", flush=True)
     try:
         # Finished pods shall stay.
-        with bare("--terminated-pod-gc-threshold=0") as cluster:
-            uvloop.run(measure(cluster, given.what or MEASUREMENTS, given.rounds, given.scale))
+        with control_plane("--terminated-pod-gc-threshold=0") as plane:
+            uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale))
     except HarnessError as error:
         print(f"bench_many: {error}", file=sys.stderr)
         return 2

@@ -10,6 +10,7 @@ from pathlib import Path
 from e2e.bench_many.clean import new_namespace
 from e2e.bench_many.etcd import Etcd, copy
 from e2e.bench_many.stage import Stage, fast_client
+from e2e.harness.bare import ControlPlane
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import job
@@ -36,11 +37,11 @@ class Start:
     """Used until then."""
 
 
-async def fill(cluster: Cluster, api: Api, folder: Path, pods: int) -> None:
+async def fill(plane: ControlPlane, api: Api, folder: Path, pods: int) -> None:
     """Let one job finish for real, and copy it until there are so many pods."""
     namespace, name = await new_namespace(api, "finished"), "done-00000"
-    with running_operator(cluster.kubeconfig, folder / "operator-first.log") as operator:
-        async with fast_client(cluster) as client:
+    with running_operator(plane.cluster.kubeconfig, folder / "operator-first.log") as operator:
+        async with fast_client(plane.cluster) as client:
             stage = Stage(client, namespace)
             async with stage.watched():
                 await stage.create_jobs([job(name, Master=1, Worker=PER_JOB - 1)])
@@ -51,7 +52,7 @@ async def fill(cluster: Cluster, api: Api, folder: Path, pods: int) -> None:
     places = ("kubeflow.org/pytorchjobs", "pods", "services/specs")
     prefixes = [f"/registry/{place}/{namespace}/" for place in places]
     others = [f"done-{number:05}" for number in range(1, pods // PER_JOB)]
-    await copy(Etcd(cluster.etcd), prefixes, name, others)
+    await copy(Etcd(plane.etcd), prefixes, name, others)
 
     async def noticed() -> bool:
         return await _count(api, f"/api/v1/namespaces/{namespace}/pods") >= len(others) * PER_JOB

@@ -22,8 +22,6 @@ class Cluster:
     kubeconfig: Path
     kubectl: str
     """The kubectl to use: path, or a name to be looked up in PATH."""
-    etcd: str = ""
-    """Address of its etcd, if that can be reached."""
 
     def run_kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Run kubectl and return what it prints; a failure is an error with its message."""
