@@ -13,9 +13,13 @@ RESERVED: Final = 8
 
 
 class AdaptiveLimit:
-    """How many requests may be in flight: one more per round of successes, half when the server is overloaded."""
+    """How many requests may be in flight: one more per round of successes, half when the server is overloaded.
 
-    def __init__(self, largest: int = 64, start: int = 32) -> None:
+    More than 32 make no server faster that is busy, but each request waits for all that the server has taken before it,
+    whatever job it is for.
+    """
+
+    def __init__(self, largest: int = 32, start: int = 16) -> None:
         self._largest = largest
         self._now = min(start, largest)
         self._successes = 0
