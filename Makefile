@@ -6,6 +6,7 @@ FRAMEWORK ?= jax
 PROVIDER ?= bare
 KUBECONFIG_OPTION = $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))
 ARGS ?=
+BENCH ?= bench
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -76,9 +77,9 @@ e2e-node: $(INSTALLED) ## jobs whose pods run on a real node of this machine, as
 	@$(BIN)/python -m e2e.node build
 	@$(BIN)/pytest e2e/node --provider node $(ARGS)
 
-bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor
+bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor; BENCH=bench_many: many jobs
 	@$(BIN)/python -m e2e.harness build >/dev/null
-	@$(BIN)/python -m e2e.bench $(ARGS)
+	@$(BIN)/python -m e2e.$(BENCH) $(ARGS)
 
 crds: $(INSTALLED) ## generate crds/ from the types
 	@$(BIN)/python -m training_api.crd
