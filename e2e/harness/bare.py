@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from e2e.harness.startup import answers, private_file, service_account_keys, wai
 
 
 @contextmanager
-def bare(*manager_flags: str) -> Iterator[Cluster]:
-    """Run a control plane until the context is left; `manager_flags` are for its controller manager."""
+def bare(*manager_flags: str, server_flags: Sequence[str] = ()) -> Iterator[Cluster]:
+    """Run a control plane until the context is left, with further flags for its controller manager and API server."""
     binaries = programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="training-e2e-")))
@@ -66,6 +66,7 @@ def bare(*manager_flags: str) -> Iterator[Cluster]:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={public_key}",
             f"--service-account-signing-key-file={private_key}",
+            *server_flags,
         )
         wait_until(lambda: answers(f"{server}/readyz", admin, ca_file), "the API server", children)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", server, ca_file, {"token": admin})
