@@ -29,13 +29,18 @@ LOOKS = re.compile(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", re.MULTI
 
 
 @pytest.fixture
-async def jobs(
-    pytestconfig: pytest.Config, operator: Operator, cluster: Cluster, namespace: str
-) -> AsyncIterator[Namespace]:
-    if pytestconfig.getoption("--provider") == "local":
-        pytest.skip("the embedded API server has none of these policies")
+async def everywhere(operator: Operator, cluster: Cluster, namespace: str) -> AsyncIterator[Namespace]:
+    """A namespace for tests that need no policy."""
     async with connect(cluster.kubeconfig) as api:
         yield Namespace(api, namespace)
+
+
+@pytest.fixture
+def jobs(pytestconfig: pytest.Config, everywhere: Namespace) -> Namespace:
+    """A namespace with policies."""
+    if pytestconfig.getoption("--provider") == "local":
+        pytest.skip("the embedded API server has none of these policies")
+    return everywhere
 
 
 async def put(jobs: Namespace, resource: str, body: Object, group: str = "/api/v1") -> str:
@@ -253,8 +258,9 @@ async def test_a_disruption_budget_holds_back_evictions(
 
 
 @pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
-async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(jobs: Namespace, kind: str) -> None:
+async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(everywhere: Namespace, kind: str) -> None:
     """It asks the scale subresource of its target for a selector; the pods that this finds are the workers."""
+    jobs = everywhere
     body = typical("scaled", kind, workers=2)
     await jobs.create(body)
     await jobs.pods_reach("scaled", sum(spec["replicas"] for spec in body["spec"][REPLICAS[kind]].values()))

@@ -6,6 +6,7 @@ import copy
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from unit_tests.controllers.builders import World, conditions, load, message, stored_job, world
 
@@ -14,6 +15,7 @@ from training_api.registry import KINDS
 from training_controllers.engine.model import NewPod, Plan, Slot
 from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
+from training_controllers.records import ContainerState
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 REPLICAS = {
@@ -102,6 +104,44 @@ def test_tf037_the_deadline_fails_the_job(kind: str) -> None:
     assert message(w.status, "Failed").startswith(text)
 
 
+LIMITS = {"backoffLimit": 1, "activeDeadlineSeconds": 5}
+
+
+def over_a_limit(kind: str, limit: str, **run_policy: Any) -> World:
+    """A job that was told to fail at this limit, whose pods all run, one of them for the second time."""
+    w = job_of(kind, restart="OnFailure", run_policy={limit: LIMITS[limit], **run_policy})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Running", "sim-worker-1", restarts=1 if limit == "backoffLimit" else 0)
+    w.advance(5)
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+    return w
+
+
+@EVERY
+@pytest.mark.parametrize("limit", LIMITS)
+def test_k18_without_a_policy_a_job_over_a_limit_keeps_no_active_pod(kind: str, limit: str) -> None:
+    w = over_a_limit(kind, limit)
+    assert w.pods == {} == w.services
+    assert {status.active for status in w.status.replica_statuses.values()} == {0}
+    assert "PodsKeptRunning" not in [event.reason for event in w.events]
+
+
+@EVERY
+@pytest.mark.parametrize("limit", LIMITS)
+def test_k18_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> None:
+    w = over_a_limit(kind, limit, cleanPodPolicy="None")
+    w.settle()
+    replicas = sum(REPLICAS[kind].values())
+    assert len(w.pods) == replicas
+    told = [event.message for event in w.events if event.reason == "PodsKeptRunning"]
+    assert told == [
+        f"{replicas} pod(s) of the failed job keep running and hold their resources because cleanPodPolicy is None"
+    ]
+
+
 @EVERY
 @pytest.mark.parametrize("failed", [False, True])
 def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
@@ -164,3 +204,24 @@ def test_tf036_restarts_in_place_count_against_the_limit() -> None:
     w.settle()
     assert message(w.status, "Failed").startswith("Job sim has failed because it has reached the specified backoff")
     assert w.pods == {}
+
+
+@EVERY
+@pytest.mark.parametrize("policy", ["Never", "ExitCode", None])
+def test_k05_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy: str | None) -> None:
+    """By the replica itself, or (without policy) by the backoff limit after the first restart."""
+    options: dict[str, Any] = {"run_policy": {"backoffLimit": 0}, "restart": policy or "OnFailure"}
+    w = world(kind, REPLICAS[kind], **options)
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    lead = {"MPIJob": "sim-launcher", "TFJob": "sim-chief-0"}.get(kind, "sim-master-0")
+    lead = lead if lead in w.pods else "sim-worker-0"
+    container = KINDS[kind].container
+    ended = {"exit_code": 1, "finished_at": w.now, "reason": "Error", "message": "first line\nCUDA out of memory\n"}
+    w.pods[lead] = msgspec.structs.replace(
+        w.pods[lead], phase="Failed", ready=False, containers=(ContainerState(container, **ended),)
+    )
+    w.settle()
+    text = message(w.status, "Failed")
+    assert text.endswith(f"Pod {lead}: container {container} exited with code 1 (Error): CUDA out of memory")

@@ -1,4 +1,4 @@
-"""docs/metrics.md names every metric with its labels, and every alert; nothing else."""
+"""docs/metrics.md names every metric with its labels, and every alert; nothing else (K-25, INT-106, INT-108)."""
 
 from __future__ import annotations
 
