@@ -12,6 +12,12 @@ from e2e.harness.cluster import Cluster
 COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def real_server(cluster: Cluster) -> None:
+    if cluster.provider == "local":
+        pytest.skip("the embedded server has no deployments: this is about a real one")
+
+
 @pytest.fixture(scope="module", params=OVERLAYS)
 def objects(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
     return render(cluster, DEPLOY / "overlays" / request.param)
@@ -19,8 +25,6 @@ def objects(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
 
 @pytest.mark.parametrize("mode", ["client", "server"])
 def test_the_api_server_takes_every_object(cluster: Cluster, objects: list[Object], mode: str) -> None:
-    if cluster.provider == "local":
-        pytest.skip("the embedded server has no deployments: this is about a real one")
     namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(objects)}})
     cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
     flags = ("--server-side", "--force-conflicts") if mode == "server" else ()
