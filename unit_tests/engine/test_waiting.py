@@ -98,6 +98,19 @@ async def test_a_cause_outlives_the_operator() -> None:
             await process.kill()
 
 
+async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() -> None:
+    async with cluster() as world:
+        first = world.operator()
+        refuse_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
+        await world.api.create(jax())
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "InvalidTemplate"
+        await first.kill()
+        refuse_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "Quota"
+
+
 async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
     async with cluster() as world:
         process = world.operator()
