@@ -19,7 +19,7 @@ class AdaptiveLimit:
     whatever job it is for.
     """
 
-    def __init__(self, largest: int = 32, start: int = 16) -> None:
+    def __init__(self, largest: int = 32, start: int = 32) -> None:
         self._largest = largest
         self._now = min(start, largest)
         self._successes = 0
