@@ -10,6 +10,7 @@ from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.injected import judged_by_template
 from training_controllers.engine.loading import load
 from training_controllers.engine.measures import Standing, measure, standing
 from training_controllers.engine.memory import JobMemory, Target
@@ -98,7 +99,7 @@ class JobReconciler:
         world, record = self._world, target.record
         return Snapshot(
             job=self._statuses.completed(target),
-            pods=world.pods.of_job(record.uid),
+            pods=judged_by_template(target.job, world.pods.of_job(record.uid)),
             services=world.services.of_job(record.uid),
             now=world.now(),
             companions=[each for sort in world.companions.values() for each in sort.of_job(record.uid)],
