@@ -84,7 +84,6 @@ async def test_definitions_change_hands(definitions: Cluster, api: Api, namespac
         await jobs.run_to_success(job("again", "JAXJob", Worker=1))
         await api.create(root.format("v1") + "/mpijobs", mpi_job("ours", "v1"))
         await jobs.pods_reach("ours", 1)
-        assert await jobs.pods("late-kind") == []
         operator.wait_ready()
         assert "Traceback" not in operator.child.output()
         assert operator.child.stop() == 0

@@ -18,6 +18,7 @@ PROGRAMS = {
     "survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
     "fuzz": ["--requests", "4000"],
     "random_applies": ["--runs", "60"],
+    "flood": ["--pods", "1000"],
     # What a pod costs can only be measured where nothing else runs.
     "sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }

@@ -43,6 +43,14 @@ class Conflict(ApiError):
     """The object is not the one, or not the version, that the request presupposed."""
 
 
+class Invalid(ApiError):
+    """The request or its object breaks a rule (400, 413, 415, 422): sending it again does not help."""
+
+
+class Forbidden(ApiError):
+    """A permission is missing, or a policy of the cluster forbids the object (403); the text says which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of one look at a job. Errors are raised instead: then the key is retried with its back-off."""

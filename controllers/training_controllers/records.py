@@ -46,6 +46,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     """Value of the replica-index label; -1 if absent or not a number of at least 0."""
     phase: str
     deleting: bool = False
+    stops_by: datetime | None = None
+    """Of a pod that is being deleted: when its grace period ends; None once it has been deleted by force."""
     ready: bool = False
     reason: str = ""
     """Reason of the pod's own status (`Evicted`, `NodeLost`, ...)."""

@@ -28,6 +28,8 @@ from training_operator.kube.resources import EVENTS
 SIMILAR: Final = 10
 """So many events that differ in their message only are sent one by one; further ones are combined."""
 SIMILAR_SECONDS: Final = 600.0
+CROWDED: Final = 30
+"""A job with so many events gets no more than one and a combined one for each further reason."""
 BURST: Final = 25
 REFILL_SECONDS: Final = 300.0
 """After a burst, one event per this time, for each object and reason."""
@@ -39,6 +41,7 @@ SENDERS: Final = 8
 """Events on the way at the same time: those of one job in order, those of others not behind a slow answer."""
 FLOW: Final = "events"
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -81,20 +84,26 @@ class Correlator:
     def __init__(self) -> None:
         self._similar: OrderedDict[tuple[str, ...], _Similar] = OrderedDict()
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
+        self._sent: OrderedDict[str, int] = OrderedDict()
+        """Events that each job has, by its uid."""
         self._made = 0
 
     def correlate(self, job: JobRecord, event: JobEvent, seconds: float, now: datetime) -> Outgoing | None:
         """Return what to send for `event`, None for nothing; `seconds` is a clock that never goes back."""
         kind = (job.uid, event.type, event.reason)
         similar = self._similar_to(kind, seconds)
-        if len(similar.messages) <= SIMILAR:
+        sent = self._sent.get(job.uid, 0)
+        singly = SIMILAR if sent < CROWDED else 1
+        if len(similar.messages) <= singly:
             similar.messages.add(event.message)
-        combined = len(similar.messages) > SIMILAR
+        combined = len(similar.messages) > singly
         message = f"(combined from similar events): {event.message}" if combined else event.message
         known = self._count((*kind, "" if combined else event.message), job.name, now)
         if similar.bucket.wait(seconds):
             return None
         similar.bucket.take()
+        if known.count == 1:
+            _remember(self._sent, job.uid, sent + 1)
         return Outgoing(known.name, job.namespace, message, known.count, known.first, now)
 
     def _similar_to(self, kind: tuple[str, ...], seconds: float) -> _Similar:
@@ -114,7 +123,7 @@ class Correlator:
         return known
 
 
-def _remember(memory: OrderedDict[tuple[str, ...], T], key: tuple[str, ...], value: T) -> None:
+def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
     memory[key] = value
     memory.move_to_end(key)
     if len(memory) > REMEMBERED:

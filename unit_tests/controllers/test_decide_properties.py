@@ -84,13 +84,20 @@ RUN_POLICIES = st.fixed_dictionaries(
 )
 
 
+JOBS: list[tuple[str, dict[str, int]]] = [
+    ("JAXJob", {"Worker": 3}),
+    ("PyTorchJob", {"Master": 1, "Worker": 2}),
+    ("PyTorchJob", {"Worker": 2}),
+    ("TFJob", {"Chief": 1, "PS": 1, "Worker": 1}),
+    ("XGBoostJob", {"Master": 1, "Worker": 2}),
+    ("MPIJob", {"Launcher": 1, "Worker": 2}),
+    ("PaddleJob", {"Master": 1, "Worker": 2}),
+]
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    kind, replicas = draw(
-        st.sampled_from(
-            [("JAXJob", {"Worker": 3}), ("PyTorchJob", {"Master": 1, "Worker": 2}), ("PyTorchJob", {"Worker": 2})]
-        )
-    )
+    kind, replicas = draw(st.sampled_from(JOBS))
     policy = draw(st.sampled_from([None, "Always", "OnFailure", "Never", "ExitCode"]))
     options: dict[str, Any] = {"run_policy": draw(RUN_POLICIES), "restart": policy}
     if kind == "PyTorchJob" and draw(st.booleans()):
@@ -129,11 +136,17 @@ def check_status(w: World, plan: Plan) -> None:
     assert new is not None
     holding = [condition.status == "True" for condition in new.conditions]
     assert holding == sorted(holding)  # K-59
+    assert new.observed_generation == w.stored["metadata"]["generation"]
+    if new.waiting is not None:
+        assert new.waiting.message and new.waiting.since is not None
+        before = w.status.waiting
+        assert before is None or before.reason != new.waiting.reason or before.since == new.waiting.since
     held = {condition.type for condition in new.conditions if condition.status == "True"}
     assert not {"Running", "Restarting"} <= held
     assert not {"Succeeded", "Failed"} <= held
     if is_finished(new):
         assert new.completion_time is not None
+        assert new.waiting is None
     if is_finished(w.status):
         assert new.conditions == w.status.conditions
     elif is_finished(new):

@@ -6,6 +6,7 @@ import copy
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from unit_tests.controllers.builders import World, conditions, load, message, stored_job, world
 
@@ -14,6 +15,7 @@ from training_api.registry import KINDS
 from training_controllers.engine.model import NewPod, Plan, Slot
 from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
+from training_controllers.records import ContainerState
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 REPLICAS = {
@@ -164,3 +166,24 @@ def test_tf036_restarts_in_place_count_against_the_limit() -> None:
     w.settle()
     assert message(w.status, "Failed").startswith("Job sim has failed because it has reached the specified backoff")
     assert w.pods == {}
+
+
+@EVERY
+@pytest.mark.parametrize("policy", ["Never", "ExitCode", None])
+def test_k05_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy: str | None) -> None:
+    """By the replica itself, or (without policy) by the backoff limit after the first restart."""
+    options: dict[str, Any] = {"run_policy": {"backoffLimit": 0}, "restart": policy or "OnFailure"}
+    w = world(kind, REPLICAS[kind], **options)
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    lead = {"MPIJob": "sim-launcher", "TFJob": "sim-chief-0"}.get(kind, "sim-master-0")
+    lead = lead if lead in w.pods else "sim-worker-0"
+    container = KINDS[kind].container
+    ended = {"exit_code": 1, "finished_at": w.now, "reason": "Error", "message": "first line\nCUDA out of memory\n"}
+    w.pods[lead] = msgspec.structs.replace(
+        w.pods[lead], phase="Failed", ready=False, containers=(ContainerState(container, **ended),)
+    )
+    w.settle()
+    text = message(w.status, "Failed")
+    assert text.endswith(f"Pod {lead}: container {container} exited with code 1 (Error): CUDA out of memory")

@@ -1,4 +1,7 @@
-"""What the whole operator measures of jobs: every transition once, also across crashes and leaders."""
+"""What the whole operator measures of jobs: every transition once, also across crashes and leaders.
+
+K-25, K-27, K-39, INT-106, INT-107.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def owner_of(pod: Json) -> str | None:
 
 def attempt_of(pod: Json) -> str | None:
     """The attempt that a pod belongs to, if its job has such."""
-    return pod["metadata"].get("annotations", {}).get(ATTEMPT_ANNOTATION)
+    attempt: str | None = pod["metadata"].get("annotations", {}).get(ATTEMPT_ANNOTATION)
+    return attempt
 
 
 def is_twin(pod: Json) -> bool:

@@ -11,11 +11,11 @@ from typing import Any, Final, Generic, TypeVar
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
-from training_controllers.engine.model import NewPod, Plan, Slot
+from training_controllers.engine.model import NewPod, Plan, Slot, WaitingReason
 from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
 from training_controllers.engine.slow_start import slow_start
-from training_controllers.engine.trouble import name_taken
+from training_controllers.engine.trouble import name_taken, why_refused
 from training_controllers.frameworks.base import Framework
 from training_controllers.names import replica_name
 from training_controllers.pod_spec import CannotBuild
@@ -80,6 +80,7 @@ class Creator:
     async def create(self, target: Target, plan: Plan) -> None:
         """Create what the plan asks for, unless creations of this job failed a short while ago."""
         now, memory = self._world.monotonic, target.memory
+        self._forget_unwanted(target, plan)
         if not memory.may_try(CREATE, now()):
             return
         outcome = Outcome()
@@ -88,6 +89,18 @@ class Creator:
         pods = [_Wanted(new.slot, self._pod(target, new)) for new in plan.create_pods]
         await self._create_all(target, self._pods, pods, outcome)
         memory.tried(CREATE, now(), outcome)
+
+    def _forget_unwanted(self, target: Target, plan: Plan) -> None:
+        """What is not to be created any more keeps nobody waiting."""
+        pods = [new.slot for new in plan.create_pods]
+        wanted = {
+            (sort.noun, word)
+            for sort, slots in ((self._services, plan.create_services), (self._pods, pods))
+            for slot in slots
+            for word in (slot.replica_type, replica_name(target.job, slot))
+        }
+        for key in target.memory.refused.keys() - wanted:
+            del target.memory.refused[key]
 
     def _service(self, target: Target, slot: Slot) -> Callable[[], Mapping[str, Any]]:
         return lambda: build_service(target.job, self._framework, slot)
@@ -98,14 +111,15 @@ class Creator:
     async def _create_all(self, target: Target, sort: _Sort[R], wanted: Sequence[_Wanted], outcome: Outcome) -> None:
         """One type after the other, so that what is wrong with one template stops no other type."""
         for replica_type, group in groupby(wanted, key=lambda each: each.slot.replica_type):
-            what, of_type = f"create {sort.noun} {replica_type}", Outcome()
-            await slow_start(list(group), partial(self._create, target, sort, what, of_type))
+            of_type = Outcome()
+            target.memory.refused.pop((sort.noun, replica_type), None)
+            await slow_start(list(group), partial(self._create, target, sort, of_type))
             if of_type.failed:
                 outcome.add(of_type)
             else:
-                self._announcer.well(target, what)
+                self._announcer.well(target, _creation(sort.noun, replica_type))
 
-    async def _create(self, target: Target, sort: _Sort[R], what: str, outcome: Outcome, wanted: _Wanted) -> bool:
+    async def _create(self, target: Target, sort: _Sort[R], outcome: Outcome, wanted: _Wanted) -> bool:
         """Create one object; whether that went well enough to go on."""
         name = replica_name(target.job, wanted.slot)
         if (sort.noun, name) in target.memory.taken:
@@ -118,23 +132,27 @@ class Creator:
             return await self._already_there(target, sort, wanted.slot, name, outcome)
         except (ApiError, CannotBuild) as error:
             self._expectations.withdraw_creation(uid, sort.record, name)
-            return self._failed(target, sort, what, error, outcome)
+            return self._failed(target, sort, wanted.slot, error, outcome)
         except OSError as error:
             self._expectations.doubt_creation(uid, sort.record, name)
-            return self._failed(target, sort, what, error, outcome)
+            return self._failed(target, sort, wanted.slot, error, outcome)
         self._announcer.done(target, *sort.created_event(wanted.slot, name))
         self._world.counters.count_object(sort.created)
         self._filled(target, sort, wanted.slot)
         return True
 
-    def _failed(self, target: Target, sort: _Sort[R], what: str, error: Exception, outcome: Outcome) -> bool:
+    def _failed(self, target: Target, sort: _Sort[R], slot: Slot, error: Exception, outcome: Outcome) -> bool:
         outcome.fail(error)
+        what = _creation(sort.noun, slot.replica_type)
+        name = f"{sort.noun} {replica_name(target.job, slot)}"
+        target.memory.refused.setdefault((sort.noun, slot.replica_type), why_refused(name, error))
         self._announcer.trouble(target, what, f"FailedCreate{sort.word}", f"Error creating: {error}", error)
         if sort.failed is not None:
             self._world.counters.count_object(sort.failed)
         return False
 
     def _filled(self, target: Target, sort: _Sort[R], slot: Slot) -> None:
+        target.memory.refused.pop((sort.noun, replica_name(target.job, slot)), None)
         if sort.record is PodRecord:
             target.memory.carried.pop(slot, None)
 
@@ -156,9 +174,16 @@ class Creator:
             outcome.fail()
             return False
         target.memory.taken[(sort.noun, name)] = self._world.monotonic() + TAKEN_RETRY
-        self._announcer.tell(target, name_taken(sort.noun, name, owner, "the replica is created"))
+        event = name_taken(sort.noun, name, owner, "the replica is created")
+        target.memory.refused[(sort.noun, name)] = (WaitingReason.NAME_TAKEN, event.message)
+        self._announcer.tell(target, event)
         return True
 
     def _is_predecessor(self, target: Target, owner: Owner | None) -> bool:
         """Whether the owner is an earlier job of the same kind and name, whose objects are being collected."""
         return owner is not None and (owner.kind, owner.name) == (target.job.info.kind, target.record.name)
+
+
+def _creation(noun: str, replica_type: str) -> str:
+    """Under this name troubles with a sort of objects of one type are told once."""
+    return f"create {noun} {replica_type}"

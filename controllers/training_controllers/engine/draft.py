@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from training_api.conditions import set_condition
 from training_api.kinds import Job
@@ -16,7 +16,9 @@ from training_api.models.common import (
     Waiting,
     whole_seconds,
 )
-from training_controllers.engine.model import Counter, EventType, JobEvent, Plan, Snapshot
+from training_controllers.engine.model import Counter, EventType, JobEvent, Plan, Snapshot, WaitingReason
+
+URGENCY: Final[Mapping[str, int]] = {reason: place for place, reason in enumerate(WaitingReason)}
 
 
 class Draft:
@@ -49,8 +51,13 @@ class Draft:
         return self.status is not before
 
     def wait(self, reason: str, message: str) -> None:
-        """Say why the job makes no progress; the same reason keeps the time when it was seen first."""
-        before = self.job.status.waiting
+        """Say why the job makes no progress, unless something more urgent has been said.
+
+        The same reason keeps the time when it was seen first.
+        """
+        said, before = self.status.waiting, self.job.status.waiting
+        if said is not None and URGENCY[said.reason] <= URGENCY[reason]:
+            return
         since = before.since if before is not None and before.reason == reason else self.now
         self.update(waiting=Waiting(reason=reason, message=message, since=since))
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from training_api.kinds import Job
-from training_api.models.common import JobStatus
+from training_api.models.common import JobStatus, Waiting
 from training_controllers.engine.measures import Standing
-from training_controllers.engine.model import Carried, Cause, Slot
+from training_controllers.engine.model import Carried, Cause, Slot, WaitingReason
+from training_controllers.engine.pace import Pace
 from training_controllers.records import JobRecord
 
 FIRST_RETRY: Final = 1.0
@@ -17,6 +18,12 @@ TAKEN_RETRY: Final = 60.0
 """Seconds until a name that somebody else has is tried again."""
 MOST_KEYS: Final = 5000
 """Event keys kept per job; beyond, the oldest may be announced again."""
+
+
+OF_CREATION: Final = frozenset(
+    {WaitingReason.INVALID_TEMPLATE, WaitingReason.NAME_TAKEN, WaitingReason.QUOTA, WaitingReason.CREATE_FAILED}
+)
+"""Reasons to wait that only trying to create something shows."""
 
 
 @dataclass(slots=True)
@@ -50,6 +57,9 @@ class JobMemory:
     """Sort and name of objects whose names others have, and when to look again."""
     lacking: dict[str, Cause] = field(default_factory=dict)
     """Kinds of objects that pods wait for and that could not be created, and why."""
+    refused: dict[tuple[str, str], Cause] = field(default_factory=dict)
+    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
+    pace: Pace = field(default_factory=Pace)
     made: set[tuple[str, str]] = field(default_factory=set)
     """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
     _due: set[str] = field(default_factory=set)
@@ -69,8 +79,14 @@ class JobMemory:
             del self.announced[next(iter(self.announced))]
         return True
 
-    def begin(self, generation: int, now: float) -> None:
-        """Begin a look at the job; a changed spec may mend what failed, so it is tried at once."""
+    def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:
+        """Begin a look at the job, whose status says what it waits for.
+
+        A changed spec may mend what failed, so it is tried at once.
+        """
+        if self.generation == 0 and waiting is not None and waiting.reason in OF_CREATION:
+            # What an earlier process has found holds until this one has tried.
+            self.refused[("", "")] = (waiting.reason, waiting.message)
         if generation != self.generation:
             self.generation = generation
             self.retries.clear()

@@ -23,8 +23,25 @@ class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
     index: int
 
 
+class WaitingReason(StrEnum):
+    """Why a job makes no progress. Of several reasons the status gives the first: what nobody but people can mend
+    comes before what passes, and what keeps pods from existing before what keeps them from running."""
+
+    API_MISSING = "ApiMissing"
+    INVALID_TEMPLATE = "InvalidTemplate"
+    NAME_TAKEN = "NameTaken"
+    SECRET_MISSING = "SecretMissing"
+    QUOTA = "Quota"
+    CREATE_FAILED = "CreateFailed"
+    TERMINATING = "Terminating"
+    GANG_PENDING = "GangPending"
+    UNSCHEDULABLE = "Unschedulable"
+    IMAGE_PULL = "ImagePull"
+    CRASH_LOOP = "CrashLoop"
+
+
 Cause = tuple[str, str]
-"""Why a job makes no progress: one word, and one sentence."""
+"""Why a job makes no progress: one of the reasons, and one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,8 @@ class Snapshot:
     """Other objects controlled by the job's uid: its autoscaler, for example."""
     lacking: Mapping[str, Cause] = field(default_factory=dict)
     """Kinds of objects that pods wait for and that could not be created, and why."""
+    refused: Mapping[tuple[str, str], Cause] = field(default_factory=dict)
+    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
     missing: frozenset[str] = frozenset()
     """Kinds of such objects that the API server does not have."""
     priorities: Mapping[str, int] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from training_controllers.engine.loading import load
 from training_controllers.engine.measures import Standing, measure, standing
 from training_controllers.engine.memory import JobMemory, Target
 from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
+from training_controllers.engine.pace import is_rewording
 from training_controllers.engine.status_writer import StatusWriter
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import JobKey, Result, World
@@ -49,15 +50,25 @@ class JobReconciler:
             return Result(wait)
         snapshot = self._snapshot(target)
         plan = decide(snapshot, self._framework)
-        if plan.status is not None:
+        pause = self._pause(target, snapshot, plan)
+        if pause > 0 and not _is_rewording(snapshot, plan):
+            return Result(pause)  # nothing is done that the stored status does not account for
+        if plan.status is not None and pause == 0:
             await self._statuses.write(target, plan.status)
+            target.memory.pace.wrote(snapshot.job.status, plan.status, self._world.monotonic())
             self._world.counters.measure(measure(snapshot, plan.status), target.record.namespace)
         target.memory.standing = standing(plan.status or snapshot.job.status)
         self._announce(target, plan)
         await self._executor.execute(target, plan)
-        if target.memory.lacking != snapshot.lacking:
+        if (target.memory.lacking, target.memory.refused) != (snapshot.lacking, snapshot.refused):
             return Result(0.0)  # to say so in the status
-        return Result(self._next_look(target, plan))
+        return Result(self._next_look(target, plan, pause or None))
+
+    def _pause(self, target: Target, snapshot: Snapshot, plan: Plan) -> float:
+        """Seconds until the status may be written."""
+        if plan.status is None:
+            return 0.0
+        return target.memory.pace.wait(snapshot.job.status, plan.status, self._world.monotonic())
 
     def census(self) -> Iterator[tuple[str, Standing]]:
         """Return the namespace of each job that is looked after here, and how it stands."""
@@ -78,7 +89,7 @@ class JobReconciler:
             self._refuse(record, memory, loaded.problem)
         if job is None or loaded.problem:
             return None
-        memory.begin(job.metadata.generation, self._world.monotonic())
+        memory.begin(job.metadata.generation, self._world.monotonic(), job.status.waiting)
         return Target(record, job, memory)
 
     def _forget_predecessor(self, key: JobKey, record: JobRecord | None) -> None:
@@ -107,6 +118,7 @@ class JobReconciler:
             priorities=world.priorities(),
             carried=dict(target.memory.carried),
             lacking=dict(target.memory.lacking),
+            refused=dict(target.memory.refused),
         )
 
     def _announce(self, target: Target, plan: Plan) -> None:
@@ -115,7 +127,11 @@ class JobReconciler:
         for counter in plan.counters:
             self._world.counters.count_job(counter, target.record.namespace)
 
-    def _next_look(self, target: Target, plan: Plan) -> float | None:
+    def _next_look(self, target: Target, plan: Plan, pause: float | None) -> float | None:
         unseen = self._expectations.wait(target.uid) or None
-        waits = (plan.again_after, target.memory.wait(self._world.monotonic()), unseen)
+        waits = (plan.again_after, target.memory.wait(self._world.monotonic()), unseen, pause)
         return min((wait for wait in waits if wait is not None), default=None)
+
+
+def _is_rewording(snapshot: Snapshot, plan: Plan) -> bool:
+    return plan.status is not None and is_rewording(snapshot.job.status, plan.status)

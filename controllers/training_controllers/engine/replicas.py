@@ -17,6 +17,7 @@ from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import of_removed_type, slot_of, wanted_slots
 from training_controllers.engine.verdicts import apply_verdicts
+from training_controllers.engine.waiting import pod_causes, tardy_at
 from training_controllers.records import ServiceRecord
 
 
@@ -37,20 +38,40 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     draft.tell(overwritten_restart_policies(job, reason, new_types))
     if new_pods:
         draft.tell(foreign_schedulers(job, situation.framework))
-    for kind, cause in snapshot.lacking.items():
-        if not SORTS[kind].gates:
-            draft.wait(*cause)
-    wait_for_attempt(situation, draft)
     waiting, due = _recreations(situation)
     missing_services, superfluous_services = _services(situation)
+    _say_why_it_waits(situation, draft, lacks_objects=bool(new_pods or missing_services))
     return draft.plan(
         companions=companions,
         delete_pods=(*_superfluous_pods(situation), *due),
         delete_services=tuple(superfluous_services),
         create_services=tuple(missing_services),
         create_pods=new_pods,
-        again_after=timers.seconds_until(snapshot.now, [timers.active_deadline(job, draft.status), *waiting]),
+        again_after=timers.seconds_until(
+            snapshot.now, [timers.active_deadline(job, draft.status), *waiting, *_moments_of_news(situation)]
+        ),
     )
+
+
+def _say_why_it_waits(situation: Situation, draft: Draft, *, lacks_objects: bool) -> None:
+    """Everything that keeps the job from getting on; the status gives the most urgent."""
+    snapshot = situation.snapshot
+    for kind, cause in snapshot.lacking.items():
+        if not SORTS[kind].gates:
+            draft.wait(*cause)
+    for cause in snapshot.refused.values() if lacks_objects else ():
+        draft.wait(*cause)
+    for cause in pod_causes(situation):
+        draft.wait(*cause)
+    wait_for_attempt(situation, draft)
+
+
+def _moments_of_news(situation: Situation) -> Iterator[datetime]:
+    """When it is to be told that pods are still there that should have gone."""
+    for pod in situation.placement.holders.values():
+        moment = tardy_at(pod) if pod.deleting else None
+        if moment is not None and moment > situation.snapshot.now:
+            yield moment
 
 
 def _new_pods(situation: Situation) -> Iterator[NewPod]:

@@ -52,6 +52,7 @@ class _Metadata(_Wire):
     resource_version: str = ""
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[_OwnerReference] | None = None
@@ -191,6 +192,7 @@ def pod(raw: bytes) -> PodRecord:
         index=_natural(labels.get(REPLICA_INDEX_LABEL, ""), -1),
         phase=intern(status.phase),
         deleting=meta.deletion_timestamp is not None,
+        stops_by=meta.deletion_timestamp if meta.deletion_grace_period_seconds else None,
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
         reason=intern(status.reason),
         message=status.message,

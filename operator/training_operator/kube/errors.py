@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound
+from training_controllers.ports import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 
 __all__ = [
     "AlreadyExists",
@@ -27,14 +27,6 @@ __all__ = [
 
 class Gone(ApiError):
     """The resource version or the continue token is too old (410): list again."""
-
-
-class Invalid(ApiError):
-    """The request or its object breaks a rule (400, 413, 415, 422): sending it again does not help."""
-
-
-class Forbidden(ApiError):
-    """Credentials lack a permission (403); the text names the verb and the resource."""
 
 
 class Unauthorized(ApiError):
