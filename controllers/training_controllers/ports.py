@@ -7,9 +7,9 @@ one) if there was no answer: then the write may have been done or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
@@ -126,8 +126,11 @@ class Dependents(Protocol[R]):
         """Send a merge patch of the object, on condition that it still is `record` in uid and version."""
         ...
 
-    async def delete(self, record: R, *, flow: str) -> None:
-        """Delete the object, on condition that its uid is still `record.uid` (`Conflict` if not)."""
+    async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
+        """Delete the object, on condition that its uid is still `record.uid` (`Conflict` if not).
+
+        By `force` it has no grace period, and nobody waits for its node.
+        """
         ...
 
 
@@ -155,6 +158,19 @@ class Counters(Protocol):
         ...
 
 
+class Nodes(Protocol):
+    """The nodes of the cluster, for operators that give up what is on lost ones."""
+
+    @property
+    def patience(self) -> timedelta:
+        """For how long a node has to be lost until the pods on it are given up."""
+        ...
+
+    def lost(self, names: Collection[str]) -> Mapping[str, datetime | None]:
+        """Of these nodes those that are not ready, since when, or gone (None); none while that is not known."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Everything outside the engine that the controller of one kind works with."""
@@ -174,3 +190,5 @@ class World:
     """Clock of the event loop, in seconds: for how long to wait."""
     priorities: Callable[[], Mapping[str, int]] = dict
     """Values of the priority classes by name, as far as they are known; the default one's under the empty name, too."""
+    nodes: Nodes | None = None
+    """None for an operator that is not told to look at nodes."""

@@ -54,6 +54,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     message: str = ""
     disrupted: bool = False
     """Whether condition DisruptionTarget is True."""
+    disruption: str = ""
+    """Reason of that condition (`EvictionByEvictionAPI`, `PreemptionByScheduler` ...)."""
     condition_reason: str = ""
     """Reason of the condition that changed last, if its status is not True and no container status exists (17.3)."""
     condition_message: str = ""
@@ -117,6 +119,18 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
     def key(self) -> tuple[str, str]:
         """Namespace and name."""
         return self.namespace, self.name
+
+
+class NodeRecord(msgspec.Struct, gc=False, frozen=True):
+    """A node, as far as it matters to pods that are on it already."""
+
+    name: str
+    uid: str
+    version: str
+    unready_since: datetime | None = None
+    """Since when condition Ready is not True; None while it is, and where the node says nothing of it."""
+    namespace: str = ""
+    owner: Owner | None = None
 
 
 class PriorityClassRecord(msgspec.Struct, gc=False, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,13 +22,13 @@ START_LIMIT = 30.0
 class Operator:
     """A running `training-operator run`, and the addresses of its probes and metrics."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *flags: str, program: Sequence[str | Path] = (PROGRAM,)) -> None:
         probes, metrics = free_ports(2)
         self.probes = f"http://127.0.0.1:{probes}"
         self.metrics = f"http://127.0.0.1:{metrics}/metrics"
         self.child = Child(
             [
-                PROGRAM,
+                *program,
                 "run",
                 f"--kubeconfig={kubeconfig}",
                 f"--health-probe-bind-address=127.0.0.1:{probes}",

@@ -25,8 +25,8 @@ import structlog
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
 from training_controllers.companions import CompanionSort, RandomBytes
+from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.expectations import Expectations
-from training_controllers.engine.failures import is_disrupted
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
@@ -44,10 +44,20 @@ from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
 from training_operator.kube.ownership import why_owned_elsewhere
-from training_operator.kube.resources import PODS, PRIORITY_CLASSES, SERVICES, Cacheable, Resource, companions, jobs
+from training_operator.kube.resources import (
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    SERVICES,
+    Cacheable,
+    Resource,
+    companions,
+    jobs,
+)
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
+from training_operator.nodes import FollowedNodes
 from training_operator.queue import LOW, NORMAL, WorkQueue
 from training_operator.settings import Settings
 from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
@@ -121,6 +131,7 @@ class App:
         self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
         gang = any(framework.gang and framework.gang.sort for framework in chosen)
         self._priority_classes = self._follow_priority_classes() if gang else None
+        self._nodes = self._follow_nodes()
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
         self._elector = self._make_elector(identity) if settings.leader_elect else None
@@ -200,8 +211,8 @@ class App:
 
     async def _run_controller(self, kind: Kind) -> None:
         """Wait for the caches that decisions of this kind need; another kind's trouble is not waited for."""
-        of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
-        for reflector in (kind.reflector, self._pod_reflector, self._service_reflector, *of_classes):
+        needed: tuple[Reflector[Any], ...] = (kind.reflector, self._pod_reflector, self._service_reflector)
+        for reflector in (*needed, *self._cluster_wide):
             await reflector.settled.wait()
         await kind.controller.run()
 
@@ -218,8 +229,12 @@ class App:
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
         of_kinds = (kind.reflector for kind in self._kinds.values())
         of_companions = (companion.reflector for companion in self._companions.values())
+        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *self._cluster_wide)
+
+    @property
+    def _cluster_wide(self) -> tuple[Reflector[Any], ...]:
         of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
-        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *of_classes)
+        return of_classes if self._nodes is None else (*of_classes, self._nodes.reflector)
 
     def _follow(
         self,
@@ -251,6 +266,26 @@ class App:
         return store, Reflector(
             self._client, PRIORITY_CLASSES, store, rng=self._rng, undecodable=undecodable, optional=True
         )
+
+    def _follow_nodes(self) -> FollowedNodes | None:
+        """Only if pods are to be given up with them: v1's roles do not show them."""
+        patience = self._settings.replace_pods_on_lost_nodes_after
+        if patience is None:
+            return None
+        return FollowedNodes(
+            self._client,
+            patience,
+            rng=self._rng,
+            now=self._now,
+            undecodable=self.metrics.undecodable(NODES.qualified),
+            turned=self._look_at_node,
+        )
+
+    def _look_at_node(self, name: str) -> None:
+        """Look at the jobs that have pods on a node."""
+        owners = (self._job_of(pod) for pod in self._pods if pod.node == name)
+        for kind, key in {owner for owner in owners if owner is not None}:
+            self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
 
     def _priorities(self) -> dict[str, int]:
         records = () if self._priority_classes is None else tuple(self._priority_classes[0])
@@ -287,6 +322,7 @@ class App:
             random_bytes=self._random_bytes,
             monotonic=self._clock,
             priorities=self._priorities,
+            nodes=self._nodes,
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))

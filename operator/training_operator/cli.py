@@ -85,6 +85,12 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     "Default: nobody.",
 )
 @JOBS.option(
+    "--replace-pods-on-lost-nodes-after",
+    metavar="DURATION",
+    help="Delete pods by force, and replace them, once their node has been gone or not ready for so long: 90s, 5m, "
+    "1h30m. Default: never.",
+)
+@JOBS.option(
     "--pytorch-init-container",
     type=click.Choice([each.value for each in MasterWait]),
     help="How workers of a PyTorchJob wait for its master: in the image of the next flag, in their own, or not at all.",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from training_api.registry import KINDS
 from training_controllers.frameworks.master_wait import MasterWait
@@ -35,6 +36,8 @@ SCHEMES: Final = {kind.lower(): kind for kind in KINDS}
 
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """One part of a DNS name, as Kubernetes has them."""
+_NUMBER: Final = r"\d{1,6}(?:\.\d{1,6})?"
+_DURATION: Final = re.compile(rf"(?:(?P<hours>{_NUMBER})h)?(?:(?P<minutes>{_NUMBER})m)?(?:(?P<seconds>{_NUMBER})s)?")
 MOST_THREADS: Final = 10_000
 
 
@@ -82,6 +85,17 @@ def _scheduler(value: str) -> str:
     return value
 
 
+def _duration(value: timedelta | str | None) -> timedelta | None:
+    """Read a duration as Go writes it, `90s` or `1h30m`."""
+    if not isinstance(value, str):
+        return value
+    parts = _DURATION.fullmatch(value)
+    amounts = {unit: float(amount) for unit, amount in parts.groupdict().items() if amount} if parts else {}
+    if not amounts or not any(amounts.values()):
+        raise ValueError(f"{value!r} must be a time above 0 such as 90s, 5m or 1h30m")
+    return timedelta(**amounts)
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Namespace = Annotated[str, AfterValidator(_namespace)]
 Domain = Annotated[str, AfterValidator(_domain)]
@@ -110,6 +124,8 @@ class Settings(BaseModel):
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
     """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
+    replace_pods_on_lost_nodes_after: Annotated[timedelta | None, BeforeValidator(_duration)] = None
+    """For how long a node has to be gone or not ready until pods on it are deleted by force; None for never."""
     pytorch_init_container: MasterWait = MasterWait.IMAGE
     """How workers of PyTorchJobs wait for their master, where the job does not say it."""
     pytorch_init_container_image: Image = "alpine:3.10"

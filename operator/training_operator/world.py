@@ -92,9 +92,11 @@ class StoredDependents(Generic[R]):
         self._store.put(patched)
         return patched
 
-    async def delete(self, record: R, *, flow: str) -> None:
+    async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
         """Delete the object if it still is `record`."""
-        lingering = await self._client.delete(self._resource, record.namespace, record.name, uid=record.uid, flow=flow)
+        lingering = await self._client.delete(
+            self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
+        )
         if lingering is None:
             self._store.remove(record)
         else:

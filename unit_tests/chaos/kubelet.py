@@ -23,17 +23,23 @@ class ScriptedKubelet(Kubelet):
         super().__init__(api, now, grace=0.7)
         self._scenario = scenario
         self._ended: Counter[Slot] = Counter()
+        self.evicted: set[str] = set()
+        """Uids of pods that have failed because they were evicted."""
 
     async def _live(self, pod: Json) -> None:
         slot, uid = slot_of(pod), pod["metadata"]["uid"]
         if is_twin(pod):
             await self._wait_for_place(pod)
-        await self._bind(pod)
+        pod = await self._bound(pod)
         await asyncio.sleep(0.5)
+        await self._heard_of(pod)
+        if uid in self.evicted:
+            return
         with contextlib.suppress(Refused):
             await self.tell(pod, "Running", {"running": {"startedAt": self._time()}})
         await asyncio.sleep(self._scenario.run_time(slot, self._ended[slot]))
-        if uid in self._leaving:
+        await self._heard_of(pod)
+        if uid in self._leaving | self.evicted:
             return
         exits, attempt = self._scenario.exits.get(slot, []), self._ended[slot]
         code = exits[attempt] if attempt < len(exits) else 0
@@ -42,6 +48,12 @@ class ScriptedKubelet(Kubelet):
             stored = await self.tell(pod, "Failed" if code else "Succeeded", {"terminated": ended})
             if "deletionTimestamp" not in stored["metadata"]:
                 self._ended[slot] += 1
+
+    async def _bound(self, pod: Json) -> Json:
+        """Put the pod on a node; returns it as it is then, as far as it still is."""
+        await self._bind(pod)
+        meta = pod["metadata"]
+        return await self._api.get("Pod", meta["name"], meta["namespace"]) or pod
 
     async def _wait_for_place(self, twin: Json) -> None:
         """A twin is run once it is the only pod of its place."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +35,9 @@ FEW = SETTINGS.model_copy(update={"controller_threads": 4})
 Summary = dict[str, Any]
 
 
+Disturbance = Callable[[Cluster, random.Random], Coroutine[Any, Any, None]]
+
+
 @dataclass(frozen=True)
 class Played:
     """What is left at the end, by job, and what went wrong on the way."""
@@ -54,12 +57,18 @@ async def undisturbed(scenario: Scenario, settings: Settings = FEW) -> Played:
         return Played(await _summaries(world, scenario), [*world.audit.complaints, *process.complaints])
 
 
-async def disturbed(scenario: Scenario, truth: Played, seed: int, settings: Settings = FEW) -> Played:
-    """Everything that can go wrong does, as `seed` says, for a while; then everything has to become as in `truth`."""
+async def disturbed(
+    scenario: Scenario, truth: Played, seed: int, settings: Settings = FEW, others: Sequence[Disturbance] = ()
+) -> Played:
+    """Everything that can go wrong does, as `seed` says, for a while; then everything has to become as in `truth`.
+
+    `others` disturb beside what always does, and end in time by themselves.
+    """
     rng = random.Random(f"chaos {seed}")
     async with _stage(scenario, settings) as (world, volcano):
         chaos = Chaos(world, rng, settings, volcano)
-        tasks = [asyncio.create_task(each) for each in (*chaos.supervisors(), chaos.interfere(), chaos.shake())]
+        work = [*chaos.supervisors(), chaos.interfere(), chaos.shake(), *(each(world, rng) for each in others)]
+        tasks = [asyncio.create_task(each) for each in work]
         users = asyncio.create_task(_use(world, scenario))
         await asyncio.sleep(DISTURBED)
         await users

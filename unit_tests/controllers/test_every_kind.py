@@ -104,6 +104,44 @@ def test_tf037_the_deadline_fails_the_job(kind: str) -> None:
     assert message(w.status, "Failed").startswith(text)
 
 
+LIMITS = {"backoffLimit": 1, "activeDeadlineSeconds": 5}
+
+
+def over_a_limit(kind: str, limit: str, **run_policy: Any) -> World:
+    """A job that was told to fail at this limit, whose pods all run, one of them for the second time."""
+    w = job_of(kind, restart="OnFailure", run_policy={limit: LIMITS[limit], **run_policy})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Running", "sim-worker-1", restarts=1 if limit == "backoffLimit" else 0)
+    w.advance(5)
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+    return w
+
+
+@EVERY
+@pytest.mark.parametrize("limit", LIMITS)
+def test_k18_without_a_policy_a_job_over_a_limit_keeps_no_active_pod(kind: str, limit: str) -> None:
+    w = over_a_limit(kind, limit)
+    assert w.pods == {} == w.services
+    assert {status.active for status in w.status.replica_statuses.values()} == {0}
+    assert "PodsKeptRunning" not in [event.reason for event in w.events]
+
+
+@EVERY
+@pytest.mark.parametrize("limit", LIMITS)
+def test_k18_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> None:
+    w = over_a_limit(kind, limit, cleanPodPolicy="None")
+    w.settle()
+    replicas = sum(REPLICAS[kind].values())
+    assert len(w.pods) == replicas
+    told = [event.message for event in w.events if event.reason == "PodsKeptRunning"]
+    assert told == [
+        f"{replicas} pod(s) of the failed job keep running and hold their resources because cleanPodPolicy is None"
+    ]
+
+
 @EVERY
 @pytest.mark.parametrize("failed", [False, True])
 def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import START, World, world
 
+from training_controllers.engine.extensions import DISRUPTIONS
 from training_controllers.engine.measures import Measures, RestartCause, Standing, measure, standing
 
 SCOPE = "extension.training.kubeflow.org/restart-scope"
@@ -126,11 +127,14 @@ def test_containers_that_the_kubelet_restarts_count_each_time() -> None:
 
 
 def test_a_replica_that_was_evicted_has_a_cause_of_its_own() -> None:
-    w = running(job())
-    w.set_pods("Failed", "sim-worker-0", "sim-worker-1", exit_code=137)
-    evicted = msgspec.structs.replace(w.pods["sim-worker-0"], disrupted=True)
-    w.pods["sim-worker-0"] = evicted
-    assert settle(w) == {RestartCause.FAILURE: 1, RestartCause.DISRUPTION: 1}
+    """If the job counts such replacements; by default they are no restarts."""
+    for asked, disruptions in (({}, {}), ({DISRUPTIONS.annotation: "count"}, {RestartCause.DISRUPTION: 1})):
+        w = job()
+        w.stored["metadata"]["annotations"] = asked
+        running(w)
+        w.set_pods("Failed", "sim-worker-0", "sim-worker-1", exit_code=137)
+        w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], disrupted=True)
+        assert settle(w) == {RestartCause.FAILURE: 1} | disruptions
 
 
 @pytest.mark.parametrize("delayed", [False, True])

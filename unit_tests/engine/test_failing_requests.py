@@ -11,6 +11,8 @@ from unit_tests.simulation.cluster import Cluster, cluster, until
 from unit_tests.simulation.faults import Faults, status
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 
+from training_controllers.engine.expectations import UNANSWERED_PATIENCE
+from training_operator.kube.client import ATTEMPTS
 from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
@@ -155,7 +157,7 @@ async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> N
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_what_was_asked_for_without_answer_is_waited_for(method: str) -> None:
-    """The watch is silent, so that only the expectation keeps the same request from being sent again and again."""
+    """The watch is silent: only the expectation keeps what the client repeats from being sent all the time."""
     async with cluster() as world:
         process = world.operator()
         await world.api.create(jax(workers=1 if method == "POST" else 2, suspend=method == "POST"))
@@ -169,8 +171,25 @@ async def test_what_was_asked_for_without_answer_is_waited_for(method: str) -> N
         replicas, suspend = {"Worker": {"replicas": 1}}, {"suspend": False}
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": replicas, "runPolicy": suspend}})
         await asyncio.sleep(25)
-        # What the client itself repeats, and no more.
-        assert len([each for each in process.transport.sent if is_meant(each)]) <= 4
+        rounds = 25 / UNANSWERED_PATIENCE
+        assert len([each for each in process.transport.sent if is_meant(each)]) <= rounds * ATTEMPTS
+
+
+async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_waited_for() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1))
+        await until(lambda: _count(world, 1))
+        await world.kubelet.running("jx-worker-0")
+        await asyncio.sleep(3)
+        process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(2)
+        await world.api.delete("Pod", "jx-worker-0", gracePeriodSeconds=0)
+        await asyncio.sleep(2)
+        assert await world.pods() == []
+        await until(lambda: _count(world, 1), within=10)
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
 
 
 async def test_only_the_pod_that_was_meant_is_deleted() -> None:

@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -111,6 +112,7 @@ BAD: dict[str, list[str]] = {
     "--enable-scheme": ["", "foojob", "tfjob,jaxjob", "all"],
     "--namespace": ["Upper", "two words", "a/b", "-a", "a" * 64],
     "--controller-threads": ["", "0", "-1", "1.5", "x", "9" * 20],
+    "--replace-pods-on-lost-nodes-after": ["", "0", "0s", "5", "-5m", "m", "5 m", "1s1m", "1e3s", "9999999h", "soon"],
     "--pytorch-init-container": ["", "Image", "image,none"],
     "--pytorch-init-container-image": ["", "two words"],
     "--pytorch-init-container-max-tries": ["0", "-3", "x"],
@@ -144,6 +146,14 @@ ANY_TEXT = {
 def test_each_flag_has_bad_values_or_a_reason_to_have_none() -> None:
     flags = {option.opts[0] for option in cli.run.params if isinstance(option, click.Option)} - {"--help"}
     assert flags == BAD.keys() | ANY_TEXT.keys()
+
+
+def test_durations_are_written_as_in_go(served: list[Settings]) -> None:
+    texts = {"90s": 90, "5m": 300, "1h30m": 5400, "1.5m": 90, "2h0m0.5s": 7200.5}
+    read = {text: settings_of(served, f"--replace-pods-on-lost-nodes-after={text}") for text in texts}
+    seconds = {text: s.replace_pods_on_lost_nodes_after for text, s in read.items()}
+    assert seconds == {text: timedelta(seconds=number) for text, number in texts.items()}
+    assert settings_of(served, "run").replace_pods_on_lost_nodes_after is None
 
 
 def refused(served: list[Settings], *arguments: str) -> str:

@@ -70,6 +70,27 @@ def test_a_pod_is_reduced_to_what_decisions_need() -> None:
     assert record.containers == ()
 
 
+def test_a_disruption_has_a_reason_and_a_deletion_an_end() -> None:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    leaving = {"deletionTimestamp": "2024-05-01T10:00:30Z", "deletionGracePeriodSeconds": 30}
+    record = decoders.pod(raw({"conditions": [condition]}, **leaving))
+    assert (record.disrupted, record.disruption, record.stops_by) == (True, "PreemptionByScheduler", at(30))
+    assert decoders.pod(raw({}, **leaving | {"deletionGracePeriodSeconds": 0})).stops_by is None
+    planned = decoders.pod(raw({"conditions": [condition | {"status": "False"}]}))
+    assert (planned.disrupted, planned.disruption, planned.stops_by) == (False, "", None)
+
+
+@pytest.mark.parametrize(("status", "unready"), [("True", None), ("False", 7), ("Unknown", 7)])
+def test_of_a_node_only_its_readiness_matters(status: str, unready: int | None) -> None:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "2024-05-01T10:00:07Z"}
+    pressure = {"type": "DiskPressure", "status": "False", "lastTransitionTime": "2024-05-01T10:00:09Z"}
+    meta = {"name": "n1", "uid": "u", "resourceVersion": "3"}
+    record = decoders.node(json.dumps({"metadata": meta, "status": {"conditions": [pressure, ready]}}).encode())
+    assert (record.name, record.uid, record.version, record.namespace) == ("n1", "u", "3", "")
+    assert record.unready_since == (at(unready) if unready is not None else None)
+    assert decoders.node(json.dumps({"metadata": meta}).encode()).unready_since is None
+
+
 def test_owners_are_shared_among_the_objects_of_a_job() -> None:
     assert decoders.pod(raw()).owner is decoders.pod(raw(name="other")).owner
 

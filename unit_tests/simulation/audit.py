@@ -7,7 +7,7 @@ from typing import Any
 
 from training_api.constants import ATTEMPT_ANNOTATION, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
 from training_api.registry import KINDS
-from training_controllers.engine.extensions import RESTART_SCOPE
+from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
 
 JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")
@@ -25,12 +25,17 @@ class Audit:
     def __init__(self) -> None:
         self.complaints: list[str] = []
         self.failures: dict[tuple[str, str], set[str]] = defaultdict(set)
-        """Uids of the pods that failed without having been asked to stop, by job and replica type."""
+        """Uids of the pods that failed without having been asked to stop, by job and replica type.
+
+        Those that were evicted are among them only where the job wants them to be counted.
+        """
         self._pods: dict[str, Json] = {}
         self._whole: set[str] = set()
         """Uids of jobs that restart as a whole, and were neither scaled nor suspended."""
         self._spent: dict[str, set[str]] = defaultdict(set)
         """By uid of such a job: uids of the pods that were there when a failed one of them was deleted."""
+        self._counting: set[str] = set()
+        """Uids of jobs that count disruptions as restarts."""
         self._ends: dict[str, str] = {}
         self._restarts: dict[tuple[str, str], int] = defaultdict(int)
 
@@ -55,7 +60,7 @@ class Audit:
             self._pods.pop(meta["uid"], None)
             return
         self._pods[meta["uid"]] = pod
-        if has_failed(pod):
+        if has_failed(pod) and (place[0] in self._counting or not is_evicted(pod)):
             self.failures[place[:2]].add(meta["uid"])
 
     def _check_alone(self, place: Place, pod: Json) -> None:
@@ -87,6 +92,8 @@ class Audit:
 
     def _saw_scope(self, job: Json) -> None:
         meta = job["metadata"]
+        if meta.get("annotations", {}).get(DISRUPTIONS.annotation) == "count":
+            self._counting.add(meta["uid"])
         if meta.get("annotations", {}).get(RESTART_SCOPE.annotation) == "job" and meta["generation"] == 1:
             self._whole.add(meta["uid"])
         else:
@@ -145,6 +152,11 @@ def is_twin(pod: Json) -> bool:
 def has_failed(pod: Json) -> bool:
     """Whether the pod has failed without having been asked to stop."""
     return pod.get("status", {}).get("phase") == "Failed" and not pod["metadata"].get("deletionTimestamp")
+
+
+def is_evicted(pod: Json) -> bool:
+    """Whether the pod failed because its node was short of something."""
+    return pod.get("status", {}).get("reason") == "Evicted"
 
 
 def is_live(pod: Json) -> bool:

@@ -54,6 +54,8 @@ class FaultyTransport:
         """What this test refuses, beside what chance does."""
         self.lose_answer: Callable[[Request], bool] = lambda request: False
         """Which answers this test loses, beside those that chance does."""
+        self.delay: Callable[[Request], float] = lambda request: 0.0
+        """By how many seconds this test delays answers, beside what chance does."""
         self.frozen: Callable[[Request], bool] = lambda request: False
         """Which watches deliver nothing any more."""
         self.die_after = die_after
@@ -90,6 +92,7 @@ class FaultyTransport:
             if self.writes == self.die_after:
                 self.died.set()
                 await self._live()
+        await asyncio.sleep(self.delay(request))
         if self.lose_answer(request) or self._happens(self.faults.lost_answer):
             raise TimeoutError("the answer was lost")
         return answer

@@ -23,6 +23,10 @@ class Kubelet:
         self._api = api
         self._now = now
         self._grace = grace
+        self.node = NODE
+        """Where new pods go."""
+        self.dead: set[str] = set()
+        """Nodes of which nothing is heard any more."""
         self._known: set[str] = set()
         self._leaving: set[str] = set()
 
@@ -52,17 +56,23 @@ class Kubelet:
 
     async def _bind(self, pod: Json) -> None:
         meta = pod["metadata"]
-        binding = {"metadata": {"name": meta["name"]}, "target": {"kind": "Node", "name": NODE}}
+        binding = {"metadata": {"name": meta["name"]}, "target": {"kind": "Node", "name": self.node}}
         with contextlib.suppress(Refused):
             await self._api.send("POST", self._api.path("Pod", meta["name"], "binding", meta["namespace"]), binding)
 
     async def _let_go(self, pod: Json) -> None:
         await asyncio.sleep(self._grace)
         meta = pod["metadata"]
+        await self._heard_of(pod)
         with contextlib.suppress(Refused):
             await self._api.delete(
                 "Pod", meta["name"], meta["namespace"], gracePeriodSeconds=0, preconditions={"uid": meta["uid"]}
             )
+
+    async def _heard_of(self, pod: Json) -> None:
+        """Wait until the pod's node is heard of again."""
+        while pod["spec"].get("nodeName") in self.dead:  # noqa: ASYNC110 - tests change the set, in virtual time
+            await asyncio.sleep(1)
 
     async def running(self, name: str, *, restarts: int = 0, namespace: str = "default") -> None:
         """The pod runs and is ready."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from training_controllers.engine import restarts
+from training_controllers.engine.disruptions import how, is_disrupted, is_refused
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failures import has_failed
+from training_controllers.engine.lost_nodes import must_be_forced, tell_of_force
 from training_controllers.engine.model import Carried, EventType, JobEvent, Plan, PodDeletion, Slot
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation, at_rest
@@ -38,7 +40,9 @@ def begin_next_attempt(situation: Situation, draft: Draft) -> Plan | None:
     draft.tell([JobEvent(EventType.WARNING, "NextAttempt", text)])
     present = (*situation.placement.holders.items(), *situation.placement.out_of_range)
     twins = (PodDeletion(pod) for pod in situation.placement.twins if not pod.deleting)
-    return draft.plan(delete_pods=(*twins, *outdated_pods(situation), *_deletions(situation, present)), again_after=0.0)
+    deletions = (*twins, *outdated_pods(situation), *_deletions(situation, present))
+    draft.tell(tell_of_force(deletions))
+    return draft.plan(delete_pods=deletions, again_after=0.0)
 
 
 def outdated_pods(situation: Situation) -> Iterator[PodDeletion]:
@@ -59,10 +63,11 @@ def _end_of_attempt(situation: Situation) -> str:
     """Why the present attempt is over; empty while it is not."""
     snapshot, holders = situation.snapshot, situation.placement.holders
     for slot, pod in holders.items():
-        if restarts.will_be_replaced(snapshot, slot, pod):
-            moment = restarts.recreation_due(pod)
+        began = pod.phase != "Pending" and not is_refused(pod)
+        if began and restarts.will_be_replaced(snapshot, slot, pod):
+            moment = restarts.replaced_at(snapshot, slot, pod)
             if moment is None or moment <= snapshot.now:
-                return f"pod {pod.name} has failed"
+                return f"pod {pod.name} " + (f"was disrupted ({how(pod)})" if is_disrupted(pod) else "has failed")
     lost = {name: count for name in situation.job.replicas if (count := _lost_replicas(situation, name)) > 0}
     return " and ".join(f"{count} {name} replica(s) have lost their pods" for name, count in lost.items())
 
@@ -88,4 +93,5 @@ def _deletions(situation: Situation, pods: tuple[tuple[Slot, PodRecord], ...]) -
     level = restarts.common_level(snapshot, situation.placement)
     for slot, pod in sorted(pods, key=lambda each: has_failed(each[1])):
         if not pod.deleting:
-            yield PodDeletion(pod, slot, Carried(restarts.seen_by_pod(snapshot, slot, pod), level))
+            carried = Carried(restarts.seen_by_pod(snapshot, slot, pod), level)
+            yield PodDeletion(pod, slot, carried, force=must_be_forced(snapshot, pod))

@@ -125,6 +125,9 @@ class Creator:
         if (sort.noun, name) in target.memory.taken:
             return True
         uid = target.uid
+        if self._is_there(target, sort, name):
+            self._filled(target, sort, wanted.slot)
+            return True
         self._expectations.expect_creation(uid, sort.record, name)
         try:
             await sort.dependents.create(target.record.namespace, wanted.build(), flow=uid)
@@ -140,6 +143,11 @@ class Creator:
         self._world.counters.count_object(sort.created)
         self._filled(target, sort, wanted.slot)
         return True
+
+    def _is_there(self, target: Target, sort: _Sort[R], name: str) -> bool:
+        """Whether the cache has come to show the object while the status was stored; it would not show it again."""
+        shown = sort.dependents.get(target.record.namespace, name)
+        return shown is not None and not shown.deleting and shown.owner is not None and shown.owner.uid == target.uid
 
     def _failed(self, target: Target, sort: _Sort[R], slot: Slot, error: Exception, outcome: Outcome) -> bool:
         outcome.fail(error)

@@ -10,16 +10,19 @@ from training_api.constants import MANAGED_BY_US
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_controllers.engine.attempts import begin_next_attempt
+from training_controllers.engine.disruptions import disruptions
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.extensions import extension_warnings
 from training_controllers.engine.finished import settle_finished
 from training_controllers.engine.gang import wait_for_gang
 from training_controllers.engine.limits import enforce_limits
+from training_controllers.engine.lost_nodes import without_lost_pods
 from training_controllers.engine.model import Counter, Plan, Snapshot
 from training_controllers.engine.pod_events import abnormal_states, exits
 from training_controllers.engine.replicas import run_replicas
 from training_controllers.engine.situation import Situation, assess
 from training_controllers.engine.suspended import hold_suspended, resume
+from training_controllers.engine.templates import template_changes
 from training_controllers.frameworks.base import Framework
 
 Policy = Callable[[Situation, Draft], Plan | None]
@@ -42,7 +45,7 @@ def decide(snapshot: Snapshot, framework: Framework) -> Plan:
     job = snapshot.job
     if job.metadata.deletion_timestamp is not None or not managed_here(job):
         return Plan()
-    situation = assess(snapshot, framework)
+    situation = assess(without_lost_pods(snapshot), framework)
     draft = begin(situation)
     plans = (policy(situation, draft) for policy in POLICIES)
     return next(plan for plan in plans if plan is not None)
@@ -64,6 +67,8 @@ def begin(situation: Situation) -> Draft:
     if not is_finished(draft.status) and not job.spec.run_policy.suspend:
         resume(draft)
         draft.tell(abnormal_states(situation.snapshot.pods))
+        draft.tell(disruptions(job, situation.placement))
+        draft.tell(template_changes(situation))
         draft.tell(situation.framework.notices(job, situation.placement.holders))
         if situation.framework.announces_exits:
             draft.tell(exits(situation.placement.holders.values(), job.info.container))

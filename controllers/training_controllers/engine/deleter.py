@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -53,21 +53,28 @@ class Deleter:
             if deletion.slot is not None and deletion.carried is not None:
                 memory.carried[deletion.slot] = deletion.carried
         outcome = Outcome()
-        await self._delete_all(target, self._pods, [deletion.pod for deletion in plan.delete_pods], outcome)
-        await self._delete_all(target, self._services, plan.delete_services, outcome)
+        forced = frozenset(deletion.pod.uid for deletion in plan.delete_pods if deletion.force)
+        pods = [deletion.pod for deletion in plan.delete_pods if deletion.force or not deletion.pod.deleting]
+        await self._delete_all(target, self._pods, pods, outcome, forced)
+        services = [service for service in plan.delete_services if not service.deleting]
+        await self._delete_all(target, self._services, services, outcome)
         memory.tried(DELETE, now(), outcome)
 
-    async def _delete_all(self, target: Target, sort: _Sort[R], records: Sequence[R], outcome: Outcome) -> None:
-        doomed = [record for record in records if not record.deleting]
-        await slow_start(doomed, lambda record: self._delete(target, sort, record, outcome))
+    async def _delete_all(
+        self, target: Target, sort: _Sort[R], doomed: Sequence[R], outcome: Outcome, forced: Collection[str] = ()
+    ) -> None:
+        await slow_start(doomed, lambda each: self._delete(target, sort, each, outcome, force=each.uid in forced))
         if doomed and not outcome.failed:
             self._announcer.well(target, f"delete {sort.noun}")
 
-    async def _delete(self, target: Target, sort: _Sort[R], record: R, outcome: Outcome) -> bool:
+    async def _delete(self, target: Target, sort: _Sort[R], record: R, outcome: Outcome, *, force: bool) -> bool:
         """Delete one object; whether that went well enough to go on."""
+        shown = sort.dependents.get(record.namespace, record.name)
+        if shown is None or shown.uid != record.uid:
+            return True  # it went while the status was stored: nothing more of it will be seen
         self._expectations.expect_deletion(target.uid, record.uid)
         try:
-            await sort.dependents.delete(record, flow=target.uid)
+            await sort.dependents.delete(record, flow=target.uid, force=force)
         except (NotFound, Conflict):
             # Gone already, perhaps replaced: the cache is about to see it.
             return True

@@ -9,8 +9,9 @@ from training_controllers.records import PodRecord, Record, ServiceRecord
 
 PATIENCE: Final = 300.0
 """Seconds after which a job is looked at even if the cache has not shown everything."""
-UNANSWERED_PATIENCE: Final = 30.0
-"""The same for a request without an answer: what it asked for may never come."""
+UNANSWERED_PATIENCE: Final = 5.0
+"""The same for a request without an answer: what it asked for may never come. Asking again does no harm, because names
+and uids are certain; a job that stands still after every hiccup of the API server would."""
 
 Sort = type[PodRecord] | type[ServiceRecord]
 

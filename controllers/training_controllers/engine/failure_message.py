@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.failures import FIRST_RETRYABLE_EXIT_CODE, has_failed
 from training_controllers.records import ContainerState, PodRecord
 
@@ -18,11 +19,14 @@ def first_failure(pods: Iterable[PodRecord]) -> str:
 
     Example: `Pod sim-worker-1: container pytorch exited with code 137 (SIGKILL, OOMKilled): out of memory`.
     """
-    failed = sorted(((_culprit(pod), pod) for pod in pods if has_failed(pod)), key=lambda item: _when(*item))
+    failed = sorted(
+        ((_culprit(pod), pod) for pod in pods if has_failed(pod) or is_disrupted(pod)), key=lambda item: _when(*item)
+    )
     if not failed:
         return ""
     container, pod = failed[0]
-    return f"Pod {pod.name}: {_fate(container) if container else _pod_fate(pod)}"
+    by_itself = container is not None and not is_disrupted(pod)
+    return f"Pod {pod.name}: {_fate(container) if container and by_itself else _pod_fate(pod)}"
 
 
 def _culprit(pod: PodRecord) -> ContainerState | None:
@@ -45,7 +49,7 @@ def _fate(container: ContainerState) -> str:
 
 
 def _pod_fate(pod: PodRecord) -> str:
-    return _with_last_line(pod.reason or "failed", pod.message)
+    return _with_last_line(pod.disruption or pod.reason or "failed", pod.message)
 
 
 def _with_last_line(text: str, message: str) -> str:

@@ -28,14 +28,6 @@ def has_failed(pod: PodRecord) -> bool:
     return pod.phase == "Failed" and not pod.deleting
 
 
-def is_disrupted(pod: PodRecord) -> bool:
-    """Whether the cluster has ended the pod, or is ending it: evicted, preempted, shut down with its node.
-
-    The condition alone is only a plan: it is withdrawn where nothing follows.
-    """
-    return pod.disrupted and (pod.phase == "Failed" or (pod.deleting and pod.phase != "Succeeded"))
-
-
 def is_running(pod: PodRecord) -> bool:
     """Whether the pod runs and is not being deleted: what the counter `active` counts (K-09)."""
     return pod.phase == "Running" and not pod.deleting

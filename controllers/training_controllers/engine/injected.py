@@ -32,8 +32,9 @@ def judged_by_template(job: Job, pods: Sequence[PodRecord]) -> tuple[PodRecord, 
 
 
 def _may_differ(pod: PodRecord) -> bool:
-    """Whether the pod's phase may be that of others' containers; one with a reason failed as a whole."""
-    return pod.phase in ("Running", "Failed") and bool(pod.containers) and not (pod.deleting or pod.reason)
+    """Whether the pod's phase may be that of others' containers; one that is ended for a reason ends as a whole."""
+    ended_by_others = pod.deleting or pod.disrupted or pod.reason
+    return pod.phase in ("Running", "Failed") and bool(pod.containers) and not ended_by_others
 
 
 def _judged(job: Job, spec: ReplicaSpec, pod: PodRecord) -> PodRecord:

@@ -6,11 +6,13 @@ from training_api.conditions import find
 from training_api.kinds import Job
 from training_api.models.common import CleanPodPolicy, ConditionType, RestartPolicy
 from training_controllers.engine import timers
+from training_controllers.engine.disruptions import Fate, fate_of
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failure_message import first_failure
-from training_controllers.engine.failures import has_failed, is_active
+from training_controllers.engine.failures import is_active
 from training_controllers.engine.model import EventType, JobEvent, Plan
 from training_controllers.engine.situation import Situation
+from training_controllers.records import PodRecord
 
 _BACKOFF_LIMIT = "has failed because it has reached the specified backoff limit"
 _DEADLINE = "has failed because it was active longer than specified deadline"
@@ -19,7 +21,7 @@ _DEADLINE = "has failed because it was active longer than specified deadline"
 def enforce_limits(situation: Situation, draft: Draft) -> Plan | None:
     """Fail the job if it is over a limit. Its pods are cleaned up once that is stored (K-17)."""
     if _past_backoff_limit(situation):
-        draft.fail(_message(situation.job, _BACKOFF_LIMIT), first_failure(situation.snapshot.pods))
+        draft.fail(_message(situation.job, _BACKOFF_LIMIT), first_failure(_judged_pods(situation)))
     elif timers.is_past(timers.active_deadline(situation.job, draft.status), situation.snapshot.now):
         draft.fail(_message(situation.job, _DEADLINE))
     else:
@@ -54,9 +56,17 @@ def _past_backoff_limit(situation: Situation) -> bool:
         for name, status in situation.statuses.items()
         if situation.job.replicas[name].restart_policy != RestartPolicy.NEVER
     )
-    if limit <= 0 and any(has_failed(pod) for pod in situation.placement.holders.values()):
+    failed = (fate_of(situation.job, slot, pod) for slot, pod in situation.placement.holders.items())
+    if limit <= 0 and any(fate in (Fate.RESTARTED, Fate.FAILED) for fate in failed):
         return True
     return restarts >= max(limit, 1)
+
+
+def _judged_pods(situation: Situation) -> list[PodRecord]:
+    """The pods except those whose disruption nobody counts."""
+    holders = situation.placement.holders.items()
+    replaced = {pod.uid for slot, pod in holders if fate_of(situation.job, slot, pod) is Fate.REPLACED}
+    return [pod for pod in situation.snapshot.pods if pod.uid not in replaced]
 
 
 def _kept_pods(situation: Situation) -> list[JobEvent]:

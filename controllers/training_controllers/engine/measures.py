@@ -15,9 +15,10 @@ from typing import Final
 from training_api.conditions import find, holds, is_finished
 from training_api.kinds import Job
 from training_api.models.common import ConditionStatus, ConditionType, JobStatus
+from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.extensions import restarts_together
-from training_controllers.engine.failures import is_disrupted
 from training_controllers.engine.index_ranges import parse_ranges
+from training_controllers.engine.lost_nodes import without_lost_pods
 from training_controllers.engine.model import Slot, Snapshot
 from training_controllers.engine.slots import slot_of
 
@@ -135,4 +136,5 @@ def _newly_failed(snapshot: Snapshot, status: JobStatus) -> list[Slot]:
 
 
 def _disrupted(snapshot: Snapshot) -> set[Slot | None]:
-    return {slot_of(snapshot.job, pod.replica_type, pod.index) for pod in snapshot.pods if is_disrupted(pod)}
+    pods = without_lost_pods(snapshot).pods
+    return {slot_of(snapshot.job, pod.replica_type, pod.index) for pod in pods if is_disrupted(pod)}

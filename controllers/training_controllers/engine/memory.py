@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from training_api.kinds import Job
@@ -10,6 +11,7 @@ from training_api.models.common import JobStatus, Waiting
 from training_controllers.engine.measures import Standing
 from training_controllers.engine.model import Carried, Cause, Slot, WaitingReason
 from training_controllers.engine.pace import Pace
+from training_controllers.engine.templates import SeenTemplates
 from training_controllers.records import JobRecord
 
 FIRST_RETRY: Final = 1.0
@@ -64,6 +66,9 @@ class JobMemory:
     """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
     _due: set[str] = field(default_factory=set)
     """What could have been tried again since the present look began, and has not been yet."""
+    lost_nodes: dict[str, datetime] = field(default_factory=dict)
+    """Nodes of the job's pods that are gone or not ready, and since when."""
+    templates: SeenTemplates | None = None
     generation: int = 0
     status: JobStatus | None = None
     """The last status written, if the CRD cannot store all of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -75,6 +75,11 @@ class Snapshot:
     """Values of the priority classes by name; that of pods without a class under the empty name."""
     carried: Mapping[Slot, Carried] = field(default_factory=dict)
     """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
+    lost_nodes: Mapping[str, datetime] = field(default_factory=dict)
+    """Nodes that are gone or not ready, and when pods on them are given up; empty where nobody looks at nodes."""
+    changed_templates: Collection[str] | None = ()
+    """Types whose pod templates differ from what they were at the last look; None if there was a change of the spec
+    that the process did not see, so that nobody knows."""
 
 
 class EventType(StrEnum):
@@ -122,6 +127,8 @@ class PodDeletion:
     pod: PodRecord
     slot: Slot | None = None
     carried: Carried | None = None
+    force: bool = False
+    """Whether not to wait for its node, which is lost."""
 
 
 class CompanionVerb(StrEnum):

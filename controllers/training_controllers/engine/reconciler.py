@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache, partial
 from typing import Final
 
@@ -12,14 +13,16 @@ from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.injected import judged_by_template
 from training_controllers.engine.loading import load
+from training_controllers.engine.lost_nodes import lost_since
 from training_controllers.engine.measures import Standing, measure, standing
 from training_controllers.engine.memory import JobMemory, Target
 from training_controllers.engine.model import EventType, JobEvent, Plan, Snapshot
 from training_controllers.engine.pace import is_rewording
 from training_controllers.engine.status_writer import StatusWriter
+from training_controllers.engine.templates import changed_types, see
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import JobKey, Result, World
-from training_controllers.records import JobRecord
+from training_controllers.records import JobRecord, PodRecord
 
 DECODED_JOBS: Final = 256
 """Decoded jobs kept at hand; a decoded job is some hundred times the size of a cached one."""
@@ -59,6 +62,7 @@ class JobReconciler:
             self._world.counters.measure(measure(snapshot, plan.status), target.record.namespace)
         target.memory.standing = standing(plan.status or snapshot.job.status)
         self._announce(target, plan)
+        target.memory.templates = see(target.job, target.memory.templates)
         await self._executor.execute(target, plan)
         if (target.memory.lacking, target.memory.refused) != (snapshot.lacking, snapshot.refused):
             return Result(0.0)  # to say so in the status
@@ -108,9 +112,11 @@ class JobReconciler:
     def _snapshot(self, target: Target) -> Snapshot:
         """Everything the decision may depend on, read without waiting in between, so that it fits together."""
         world, record = self._world, target.record
+        job = self._statuses.completed(target)
+        pods = judged_by_template(job, world.pods.of_job(record.uid))
         return Snapshot(
-            job=self._statuses.completed(target),
-            pods=judged_by_template(target.job, world.pods.of_job(record.uid)),
+            job=job,
+            pods=pods,
             services=world.services.of_job(record.uid),
             now=world.now(),
             companions=[each for sort in world.companions.values() for each in sort.of_job(record.uid)],
@@ -118,8 +124,19 @@ class JobReconciler:
             priorities=world.priorities(),
             carried=dict(target.memory.carried),
             lacking=dict(target.memory.lacking),
+            lost_nodes=self._lost_nodes(target, pods),
+            changed_templates=changed_types(job, target.memory.templates),
             refused=dict(target.memory.refused),
         )
+
+    def _lost_nodes(self, target: Target, pods: Sequence[PodRecord]) -> dict[str, datetime]:
+        """The lost nodes of the pods, and when these are given up."""
+        nodes, memory = self._world.nodes, target.memory
+        if nodes is None:
+            return {}
+        seen = nodes.lost({pod.node for pod in pods if pod.node})
+        memory.lost_nodes = lost_since(seen, memory.lost_nodes, self._world.now())
+        return {node: since + nodes.patience for node, since in memory.lost_nodes.items()}
 
     def _announce(self, target: Target, plan: Plan) -> None:
         for event in plan.events:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from training_api.kinds import Job
 from training_api.models.common import ReplicaStatus, RestartPolicy
 from training_controllers.engine import restarts
-from training_controllers.engine.failures import has_failed, is_running
+from training_controllers.engine.disruptions import has_failed_itself
+from training_controllers.engine.failures import is_running
 from training_controllers.engine.index_ranges import format_ranges, parse_ranges
-from training_controllers.engine.model import Snapshot
+from training_controllers.engine.model import Slot, Snapshot
 from training_controllers.engine.slots import Placement
 from training_controllers.names import type_selector
 from training_controllers.records import PodRecord
@@ -32,14 +33,14 @@ def _count_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> 
     completed = completed_indexes(job, job.status.replica_statuses.get(replica_type), replica_type)
     if job.replicas[replica_type].restart_policy != RestartPolicy.ALWAYS:
         completed |= succeeded
-    working = [pod for index, pod in pods.items() if index not in completed]
-    running = [pod for pod in working if is_running(pod)]
+    working = {index: pod for index, pod in pods.items() if index not in completed}
+    running = [pod for pod in working.values() if is_running(pod)]
     desired = job.replicas[replica_type].replicas or 0
     return ReplicaStatus(
         active=len(running),
         ready=sum(pod.ready for pod in running),
         succeeded=sum(index < desired for index in succeeded | completed),
-        failed=sum(has_failed(pod) for pod in working),
+        failed=sum(has_failed_itself(job, Slot(replica_type, index), pod) for index, pod in working.items()),
         selector=type_selector(job, replica_type) if job.info.scalable else None,
         restarts=restarts.total(snapshot, placement, replica_type),
         completed_indexes=format_ranges(completed),

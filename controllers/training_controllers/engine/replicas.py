@@ -11,6 +11,7 @@ from training_controllers.engine.attempts import outdated_pods, wait_for_attempt
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.gang import pod_groups
+from training_controllers.engine.lost_nodes import forced_deletions, given_up_at, must_be_forced, tell_of_force
 from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
 from training_controllers.engine.pod_events import foreign_schedulers, overwritten_restart_policies
 from training_controllers.engine.replica_status import completed_indexes
@@ -39,16 +40,24 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     if new_pods:
         draft.tell(foreign_schedulers(job, situation.framework))
     waiting, due = _recreations(situation)
+    deletions = (*_superfluous_pods(situation), *forced_deletions(snapshot), *due)
+    draft.tell(tell_of_force(deletions))
     missing_services, superfluous_services = _services(situation)
     _say_why_it_waits(situation, draft, lacks_objects=bool(new_pods or missing_services))
     return draft.plan(
         companions=companions,
-        delete_pods=(*_superfluous_pods(situation), *due),
+        delete_pods=deletions,
         delete_services=tuple(superfluous_services),
         create_services=tuple(missing_services),
         create_pods=new_pods,
         again_after=timers.seconds_until(
-            snapshot.now, [timers.active_deadline(job, draft.status), *waiting, *_moments_of_news(situation)]
+            snapshot.now,
+            [
+                timers.active_deadline(job, draft.status),
+                *waiting,
+                *_moments_of_news(situation),
+                *given_up_at(snapshot),
+            ],
         ),
     )
 
@@ -96,11 +105,12 @@ def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion
     for slot, pod in situation.placement.holders.items():
         if not restarts.will_be_replaced(snapshot, slot, pod):
             continue
-        moment = restarts.recreation_due(pod)
+        moment = restarts.replaced_at(snapshot, slot, pod)
         if moment is not None and moment > snapshot.now:
             waiting.append(moment)
-        else:
-            due.append(PodDeletion(pod, slot, restarts.passed_on(snapshot, slot, pod)))
+        elif not pod.deleting:
+            carried = restarts.passed_on(snapshot, slot, pod)
+            due.append(PodDeletion(pod, slot, carried, force=must_be_forced(snapshot, pod)))
     return waiting, due
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from training_controllers.engine.disruptions import Fate, fate_of, is_refused
 from training_controllers.engine.extensions import restarts_together
-from training_controllers.engine.failures import has_failed, may_restart
 from training_controllers.engine.index_ranges import parse_ranges
 from training_controllers.engine.model import Carried, Slot, Snapshot
 from training_controllers.engine.slots import Placement
@@ -24,12 +24,17 @@ CALM = timedelta(minutes=10)
 
 
 def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
-    """Whether the pod has failed, its replica is still wanted and may restart."""
-    if not has_failed(pod):
-        return False
-    replica = snapshot.job.replicas[slot.replica_type]
-    wanted = slot.index < (replica.replicas or 0)
-    return wanted and may_restart(pod, replica.restart_policy, snapshot.job.main_container(slot.replica_type))
+    """Whether the pod has failed or was disrupted, its replica is still wanted and may restart."""
+    return _is_wanted(snapshot, slot) and fate_of(snapshot.job, slot, pod) in (Fate.REPLACED, Fate.RESTARTED)
+
+
+def counts(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
+    """Whether the replacement of the pod is a restart: those of disrupted pods only are if the job wants that."""
+    return _is_wanted(snapshot, slot) and fate_of(snapshot.job, slot, pod) is Fate.RESTARTED
+
+
+def _is_wanted(snapshot: Snapshot, slot: Slot) -> bool:
+    return slot.index < (snapshot.job.replicas[slot.replica_type].replicas or 0)
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
@@ -37,11 +42,10 @@ def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
 
     A restart of all replicas together is counted for the job, not for each of them.
     """
-    seen = pod.restarts_before + sum(c.restarts for c in pod.containers)
-    if pod.deleting:
-        return max(seen, snapshot.carried.get(slot, Carried()).restarts)
     alone = not restarts_together(snapshot.job)
-    return seen + (1 if alone and will_be_replaced(snapshot, slot, pod) else 0)
+    seen = pod.restarts_before + sum(c.restarts for c in pod.containers)
+    seen += 1 if alone and counts(snapshot, slot, pod) else 0
+    return max(seen, snapshot.carried.get(slot, Carried()).restarts) if pod.deleting else seen
 
 
 def seen_by_type(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
@@ -58,10 +62,10 @@ def seen_by_type(snapshot: Snapshot, placement: Placement, replica_type: str) ->
 
 
 def due_indexes(snapshot: Snapshot, placement: Placement, replica_type: str) -> frozenset[int]:
-    """Indexes of the replicas of a type that will be replaced because their pods have failed."""
+    """Indexes of the replicas of a type that restart because their pods have failed."""
     holders = placement.holders.items()
     own = ((slot, pod) for slot, pod in holders if slot.replica_type == replica_type)
-    return frozenset(slot.index for slot, pod in own if will_be_replaced(snapshot, slot, pod))
+    return frozenset(slot.index for slot, pod in own if counts(snapshot, slot, pod))
 
 
 def uncounted_indexes(snapshot: Snapshot, placement: Placement, replica_type: str) -> frozenset[int]:
@@ -80,11 +84,15 @@ def uncounted_indexes(snapshot: Snapshot, placement: Placement, replica_type: st
 
 
 def _first_failure(snapshot: Snapshot, placement: Placement) -> Slot | None:
-    """The slot whose pod was the first of the attempt to fail; None if none has, or if that has been counted."""
+    """The slot whose pod was the first of the attempt to fail.
+
+    None if none has, if that has been counted, or if the others fail because one was disrupted first.
+    """
     if any(status.restarting_indexes for status in snapshot.job.status.replica_statuses.values()):
         return None
     failed = [(slot, pod) for slot, pod in placement.holders.items() if will_be_replaced(snapshot, slot, pod)]
-    return min(failed, key=lambda each: (_ended(each[1]) or snapshot.now, each[0]))[0] if failed else None
+    slot, pod = min(failed, key=lambda each: (_ended(each[1]) or snapshot.now, each[0]), default=(None, None))
+    return slot if slot is not None and pod is not None and counts(snapshot, slot, pod) else None
 
 
 def total(snapshot: Snapshot, placement: Placement, replica_type: str) -> int:
@@ -115,7 +123,7 @@ def inheritance(
 
 def passed_on(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> Carried:
     """What the next pod of the slot inherits from `pod`."""
-    level = _level(pod) + 1 if will_be_replaced(snapshot, slot, pod) else 0
+    level = _next_level(snapshot, slot, pod) if will_be_replaced(snapshot, slot, pod) else 0
     return Carried(seen_by_pod(snapshot, slot, pod), level)
 
 
@@ -125,9 +133,14 @@ def common_level(snapshot: Snapshot, placement: Placement) -> int:
     Pods that are deleted already have left theirs in memory.
     """
     pods = (*placement.holders.items(), *placement.outdated)
-    levels = [_level(pod) + 1 for slot, pod in pods if will_be_replaced(snapshot, slot, pod)]
+    levels = [_next_level(snapshot, slot, pod) for slot, pod in pods if will_be_replaced(snapshot, slot, pod)]
     levels += [carried.backoff_level for carried in snapshot.carried.values()]
     return max(levels, default=0)
+
+
+def replaced_at(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> datetime | None:
+    """When a pod that will be replaced may be; None for at once: if it was disrupted while it ran, or goes already."""
+    return recreation_due(pod) if _is_in_series(snapshot, slot, pod) and not pod.deleting else None
 
 
 def recreation_due(pod: PodRecord) -> datetime | None:
@@ -143,6 +156,15 @@ def recreation_due(pod: PodRecord) -> datetime | None:
 
 def _ended(pod: PodRecord) -> datetime | None:
     return max((c.finished_at for c in pod.containers if c.finished_at), default=pod.created)
+
+
+def _next_level(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
+    return _level(pod) + (1 if _is_in_series(snapshot, slot, pod) else 0)
+
+
+def _is_in_series(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
+    """Whether the same may happen to one pod of the slot after the other, so that replacements have to slow down."""
+    return counts(snapshot, slot, pod) or is_refused(pod)
 
 
 def _level(pod: PodRecord) -> int:

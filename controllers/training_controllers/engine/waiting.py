@@ -86,7 +86,7 @@ def _backs_off(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> str:
         return f"pod {pod.name}, container {container.name} fails again and again: {container.message}"
     if not restarts.will_be_replaced(snapshot, slot, pod):
         return ""
-    moment = restarts.recreation_due(pod)
+    moment = restarts.replaced_at(snapshot, slot, pod)
     if moment is None or moment <= snapshot.now:
         return ""
     return f"{first_failure([pod])}; it is replaced at {moment:%H:%M:%S} UTC"

@@ -17,6 +17,7 @@ from training_controllers.companions import (
     SERVICE_ACCOUNT,
     Companion,
 )
+from training_controllers.engine.disruptions import Fate, fate_of, is_disrupted
 from training_controllers.engine.failures import may_restart
 from training_controllers.engine.model import EventType, JobEvent, Slot
 from training_controllers.frameworks import mpi_exec, mpi_objects, mpi_ssh
@@ -113,6 +114,8 @@ def _notices(job: Job, holders: Holders) -> Iterator[JobEvent]:
 
 def _is_run_again(job: Job, launcher: PodRecord) -> bool:
     """Whether the failed launcher gets a new pod, so that nothing is lost that v1's warning would speak of."""
+    if is_disrupted(launcher):
+        return fate_of(job, Slot(LAUNCHER, 0), launcher) is not Fate.FAILED
     policy = job.replicas[LAUNCHER].restart_policy
     return restarts_despite_failure(job, LAUNCHER) and may_restart(launcher, policy, job.main_container(LAUNCHER))
 

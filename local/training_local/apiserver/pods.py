@@ -100,8 +100,21 @@ def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
 def evict(state: State, target: Target, eviction: Json) -> Json:
     """Delete a pod as an Eviction asks for; there are no disruption budgets here."""
     entry = state.require(target.type, target.namespace, target.name)
-    delete(state, target.type, entry, DeleteOptions.of({}, eviction.get("deleteOptions") or {}))
+    options = DeleteOptions.of({}, eviction.get("deleteOptions") or {})
+    if not options.dry_run and not entry.deleting:
+        pod = entry.object()
+        _set_condition(state, pod, "DisruptionTarget", reason="EvictionByEvictionAPI", message="Eviction API: evicting")
+        entry = state.storage.put(target.type.store, pod)
+    delete(state, target.type, entry, options)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _set_condition(state: State, pod: Json, kind: str, **why: str) -> None:
+    """Make a condition of a pod true."""
+    conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+    conditions[:] = [condition for condition in conditions if condition["type"] != kind]
+    since = {"lastProbeTime": None, "lastTransitionTime": state.timestamp()}
+    conditions.append({"type": kind, "status": "True", **since, **why})
 
 
 def bind(state: State, target: Target, binding: Json, options: WriteOptions) -> Json:
@@ -125,15 +138,7 @@ def bind(state: State, target: Target, binding: Json, options: WriteOptions) -> 
         said = f'pod {target.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
         raise conflict(type.group, f"{type.plural}/binding", target.name, said)
     pod["spec"]["nodeName"] = node
-    conditions = pod.setdefault("status", {}).setdefault("conditions", [])
-    conditions[:] = [condition for condition in conditions if condition["type"] != "PodScheduled"]
-    scheduled = {
-        "type": "PodScheduled",
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": state.timestamp(),
-    }
-    conditions.append(scheduled)
+    _set_condition(state, pod, "PodScheduled")
     if not options.dry_run:
         state.storage.put(type.store, pod)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -236,16 +236,19 @@ class KubeClient:
         *,
         uid: str = "",
         propagation: Propagation = Propagation.BACKGROUND,
+        grace: int | None = None,
         flow: str = "",
         urgent: bool = False,
     ) -> R | None:
-        """Delete the object, if it still has this uid.
+        """Delete the object, if it still has this uid, after `grace` seconds where it is not to say itself.
 
         Returns the object if the server answers with one (it may linger, only a watch tells its end), else None.
         """
         options: dict[str, Any] = {"propagationPolicy": propagation}
         if uid:
             options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
         request = Request("DELETE", resource.path(namespace, name), body=_encode(options))
         answer = await self._send(request, f"delete {resource.qualified}", flow=flow, urgent=urgent)
         return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)

@@ -22,6 +22,7 @@ from training_controllers.records import (
     CompanionRecord,
     ContainerState,
     JobRecord,
+    NodeRecord,
     Owner,
     PodRecord,
     PriorityClassRecord,
@@ -135,6 +136,15 @@ class _Pod(_Wire):
     status: _PodStatus = msgspec.field(default_factory=_PodStatus)
 
 
+class _NodeStatus(_Wire):
+    conditions: list[_Condition] | None = None
+
+
+class _Node(_Wire):
+    metadata: _Metadata
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
 class _MetadataOnly(_Wire):
     metadata: _Metadata
 
@@ -166,6 +176,7 @@ class LeaseRecord(msgspec.Struct, gc=False, frozen=True):
 
 
 _decode_pod = msgspec.json.Decoder(_Pod).decode
+_decode_node = msgspec.json.Decoder(_Node).decode
 _decode_metadata = msgspec.json.Decoder(_MetadataOnly).decode
 _decode_with_spec = msgspec.json.Decoder(_WithSpec).decode
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -182,6 +193,7 @@ def pod(raw: bytes) -> PodRecord:
     labels, annotations = meta.labels or {}, meta.annotations or {}
     conditions = status.conditions or []
     cause = _cause(status, conditions)
+    disruption = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
     return PodRecord(
         namespace=intern(meta.namespace),
         name=meta.name,
@@ -196,7 +208,8 @@ def pod(raw: bytes) -> PodRecord:
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
         reason=intern(status.reason),
         message=status.message,
-        disrupted=any(c.type == "DisruptionTarget" and c.status == "True" for c in conditions),
+        disrupted=disruption is not None,
+        disruption=intern(disruption.reason) if disruption else "",
         condition_reason=intern(cause.reason) if cause else "",
         condition_message=cause.message if cause else "",
         containers=tuple(_notable(wire)),
@@ -241,6 +254,15 @@ def companion(sort: CompanionSort, raw: bytes) -> CompanionRecord:
         deleting=meta.deletion_timestamp is not None,
         phase=intern(_decode_phased(raw).status.phase) if sort.phased else "",
     )
+
+
+def node(raw: bytes) -> NodeRecord:
+    """Decode a node."""
+    wire = _decode_node(raw)
+    meta = wire.metadata
+    unready = (c for c in wire.status.conditions or () if c.type == "Ready" and c.status != "True")
+    since = next((c.last_transition_time for c in unready), None)
+    return NodeRecord(meta.name, meta.uid, meta.resource_version, since)
 
 
 def priority_class(raw: bytes) -> PriorityClassRecord:

@@ -74,6 +74,7 @@ class Resource(Generic[R]):
 PODS: Final = Resource("", "v1", "pods", "Pod", decoders.pod)
 SERVICES: Final = Resource("", "v1", "services", "Service", decoders.service)
 EVENTS: Final = Resource("", "v1", "events", "Event", decoders.event)
+NODES: Final = Resource("", "v1", "nodes", "Node", decoders.node)
 PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", decoders.priority_class
 )

@@ -1,0 +1,59 @@
+"""The nodes of the cluster, followed by an operator that is told to give up pods on lost ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+
+from training_controllers.records import NodeRecord
+from training_operator.cache.reflector import Reflector
+from training_operator.cache.store import Change, Store
+from training_operator.kube.client import KubeClient
+from training_operator.kube.resources import NODES
+
+
+class FollowedNodes:
+    """Which nodes are lost, and since when (the port `Nodes`); tells of each that becomes ready or unready or goes."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        patience: timedelta,
+        *,
+        rng: random.Random,
+        now: Callable[[], datetime],
+        undecodable: Callable[[], None],
+        turned: Callable[[str], None],
+    ) -> None:
+        self._patience, self._now = patience, now
+        self._turned = turned
+        self._store = Store[NodeRecord]()
+        self._store.subscribe(self._changed)
+        # Without namespace, for nodes have none; and jobs that need no node by name must not wait for the right.
+        self.reflector = Reflector(client, NODES, self._store, rng=rng, undecodable=undecodable, optional=True)
+
+    @property
+    def patience(self) -> timedelta:
+        """Return for how long a node has to be lost until the pods on it are given up."""
+        return self._patience
+
+    def lost(self, names: Collection[str]) -> Mapping[str, datetime | None]:
+        """Return those of the nodes that are lost.
+
+        While the cache may be wrong they are so since now: nothing is given up for what the server said some time ago.
+        """
+        if not self.reflector.synced.is_set():
+            return {}
+        found = {name: self._store.get("", name) for name in names}
+        lost = {name: node for name, node in found.items() if node is None or node.unready_since is not None}
+        if self.reflector.complaint:
+            return dict.fromkeys(lost, self._now())
+        return {name: node.unready_since if node is not None else None for name, node in lost.items()}
+
+    def _changed(self, change: Change[NodeRecord]) -> None:
+        old, new = change.old, change.new
+        before, after = (each.unready_since if each is not None else None for each in (old, new))
+        node = new or old
+        if node is not None and (old is None or new is None or before != after):
+            self._turned(node.name)

@@ -1,0 +1,122 @@
+"""Evictions and lost nodes beside everything else that goes wrong: restarts stay exact, no replica has two live pods.
+
+To see one of the worlds again: `make test ARGS="unit_tests/chaos/test_disruptions.py -k seed-17-"`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+from datetime import timedelta
+from functools import cache
+
+import pytest
+from unit_tests.chaos.kubelet import ScriptedKubelet
+from unit_tests.chaos.play import DISTURBED, FEW, Played, disturbed, undisturbed
+from unit_tests.chaos.scenario import Scenario, draw
+from unit_tests.simulation.api import Json, Refused
+from unit_tests.simulation.audit import is_live, is_twin
+from unit_tests.simulation.cluster import Cluster, now
+from unit_tests.simulation.nodes import Nodes
+from unit_tests.virtual_time import VirtualLoop
+
+pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+
+SEEDS = int(os.environ.get("DISRUPTION_SEEDS", "12"))
+DISTURBANCES = 3
+"""So many seeds in a row have the same jobs and users, and disturb them in different ways."""
+PATIENCE = timedelta(seconds=6)
+WATCHFUL = FEW.model_copy(update={"replace_pods_on_lost_nodes_after": PATIENCE})
+NODES = ("node-0", "node-1", "node-2")
+ANNOTATION = "extension.training.kubeflow.org/disruptions"
+
+
+def mode_of(seed: int) -> str:
+    """Every other world counts disruptions."""
+    return ("restart", "count")[seed // DISTURBANCES % 2]
+
+
+def drawn(seed: int) -> Scenario:
+    """The scenario of a seed, except that no job has a limit, which a counted disruption would bring nearer."""
+    scenario = draw(seed)
+    for job in scenario.jobs:
+        job["metadata"].setdefault("annotations", {})[ANNOTATION] = mode_of(seed * DISTURBANCES)
+        job["spec"]["runPolicy"].pop("backoffLimit", None)
+    return scenario
+
+
+@cache
+def truth_of(scenario_seed: int) -> Played:
+    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(undisturbed(drawn(scenario_seed)))
+    finally:
+        loop.close()
+
+
+@pytest.fixture
+def truth(seed: int) -> Played:
+    return truth_of(seed // DISTURBANCES)
+
+
+async def evictions(world: Cluster, rng: random.Random) -> None:
+    """Kubelets end pods, because their nodes are short of memory."""
+    kubelet, clock = world.kubelet, asyncio.get_running_loop().time
+    assert isinstance(kubelet, ScriptedKubelet)
+    low: Json = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+    while clock() < DISTURBED - 8:
+        await asyncio.sleep(rng.uniform(1, 8))
+        pods = [pod for pod in await world.api.list("Pod") if is_live(pod) and pod["spec"].get("nodeName")]
+        pods = [pod for pod in pods if not is_twin(pod) and pod["spec"]["nodeName"] not in kubelet.dead]
+        if pods:
+            meta = rng.choice(pods)["metadata"]
+            kubelet.evicted.add(meta["uid"])
+            with contextlib.suppress(Refused):
+                patch = {"metadata": {"uid": meta["uid"]}, "status": low}
+                await world.api.patch("Pod", meta["name"], patch, "status")
+
+
+async def drains(world: Cluster, rng: random.Random) -> None:
+    """People drain nodes."""
+    clock = asyncio.get_running_loop().time
+    while clock() < DISTURBED - 8:
+        await asyncio.sleep(rng.uniform(2, 8))
+        if pods := [pod for pod in await world.api.list("Pod") if is_live(pod)]:
+            name = rng.choice(pods)["metadata"]["name"]
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+            with contextlib.suppress(Refused):
+                await world.api.send("POST", world.api.path("Pod", name, "eviction"), body)
+
+
+async def lost_nodes(world: Cluster, rng: random.Random) -> None:
+    """Nodes fall silent, some of them are deleted, and all of them come back."""
+    kubelet, clock, nodes = world.kubelet, asyncio.get_running_loop().time, Nodes(world.api, now)
+    await nodes.join(*NODES)
+    while clock() < DISTURBED - 8:
+        name, deleted = rng.choice(NODES), rng.random() < 0.4
+        kubelet.node = rng.choice([each for each in NODES if each != name])
+        kubelet.dead.add(name)
+        if deleted:
+            await nodes.leave(name)
+        else:
+            await nodes.ready(name, rng.choice(["Unknown", "False"]))
+        await asyncio.sleep(rng.uniform(0.5, 3) * PATIENCE.total_seconds())
+        if deleted:
+            await nodes.join(name)
+        else:
+            await nodes.ready(name)
+        kubelet.dead.discard(name)
+        await asyncio.sleep(rng.uniform(0, 3))
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+async def test_disruptions_are_replaced_and_counted_exactly(seed: int, truth: Played) -> None:
+    """Only what a kubelet tells of is counted for certain: a pod may be gone before anybody sees it being evicted."""
+    assert truth.complaints == []
+    counting = mode_of(seed) == "count"
+    settings, others = (FEW, [evictions]) if counting else (WATCHFUL, [evictions, drains, lost_nodes])
+    seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, settings, others)
+    assert not seen.complaints, "\n".join(seen.complaints)

@@ -1,0 +1,157 @@
+"""Pods on nodes that are gone or not ready are given up after a while, if the operator is told to (decisions.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import START, World, conditions, message, texts, world
+
+from training_api.registry import KINDS
+from training_controllers.engine.decide import decide
+from training_controllers.engine.lost_nodes import lost_since
+from training_controllers.engine.model import Plan
+
+FIRST = {"MPIJob": "Launcher", "TFJob": "Chief"}
+GIVEN_UP = START + timedelta(minutes=5)
+
+
+def running(
+    kind: str = "JAXJob", restart: str = "OnFailure", annotations: dict[str, str] | None = None, **run: Any
+) -> World:
+    """A job whose worker 1 runs on node `lost`, and all others on node `well`."""
+    replicas = {"Worker": 3} if kind == "JAXJob" else {FIRST.get(kind, "Master"): 1, "Worker": 2}
+    w = world(kind, replicas, restart=restart, run_policy=run)
+    prefix = "extension.training.kubeflow.org/"
+    w.stored["metadata"]["annotations"] = {prefix + name: value for name, value in (annotations or {}).items()}
+    w.settle()
+    w.set_pods("Running")
+    for name, each in w.pods.items():
+        w.pods[name] = msgspec.structs.replace(each, node="lost" if name == "sim-worker-1" else "well")
+    w.settle()
+    w.events.clear()
+    return w
+
+
+def look(w: World, at: datetime) -> Plan:
+    """Decide while node `lost` is lost, at some moment; nothing of it comes true but the status."""
+    plan = decide(replace(w.snapshot(), lost_nodes={"lost": GIVEN_UP}, now=at), w.framework)
+    w.status = plan.status or w.status
+    return plan
+
+
+def change(w: World, **fields: Any) -> None:
+    w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], **fields)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("phase", ["Running", "Pending", "Unknown"])
+def test_k02_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, phase: str) -> None:
+    w = running(kind)
+    change(w, phase=phase)
+    early = look(w, GIVEN_UP - timedelta(seconds=20))
+    assert (early.delete_pods, early.again_after) == ((), 20)
+    plan = look(w, GIVEN_UP)
+    assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
+    assert texts(plan.events) == [
+        "Warning PodDisrupted pod sim-worker-1 was disrupted (NodeLost: node lost is gone or not ready): "
+        "it is replaced, which does not count as a restart",
+        "Warning LostNode pod sim-worker-1 is deleted by force because its node lost is lost",
+    ]
+    assert w.status.replica_statuses["Worker"].restarts == 0
+    assert w.status.replica_statuses["Worker"].active == (2 if kind == "JAXJob" else 1)
+    assert conditions(w.status)[-1] == "Running=True"
+
+
+def test_without_lost_nodes_nothing_is_forced() -> None:
+    w = running()
+    change(w, deleting=True, stops_by=START)
+    w.advance(10**6)
+    plan = w.decide()
+    assert (plan.delete_pods, plan.again_after) == ((), None)
+
+
+@pytest.mark.parametrize("grace", [0, 60])
+def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
+    w = running()
+    stops_by = GIVEN_UP + timedelta(seconds=grace)
+    change(w, deleting=True, stops_by=stops_by)
+    before = look(w, stops_by - timedelta(seconds=1))
+    assert (before.delete_pods, before.again_after) == ((), 1)
+    plan = look(w, stops_by)
+    assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
+    assert [text for text in texts(plan.events) if "Disrupted" in text] == []
+
+
+def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again() -> None:
+    w = running()
+    change(w, deleting=True, stops_by=None)
+    plan = look(w, GIVEN_UP + timedelta(hours=1))
+    assert (plan.delete_pods, plan.again_after) == ((), None)
+
+
+def test_k13_a_replica_that_has_succeeded_is_not_run_again_when_its_node_goes() -> None:
+    w = running()
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert look(w, GIVEN_UP).delete_pods == ()
+    del w.pods["sim-worker-1"]
+    assert look(w, GIVEN_UP).create_pods == ()
+
+
+def test_disruptions_that_fail_a_job_do_so_for_lost_nodes() -> None:
+    w = running(restart="Never")
+    plan = look(w, GIVEN_UP)
+    assert plan.delete_pods == ()
+    assert conditions(w.status)[-1] == "Failed=True"
+    assert message(w.status, "Failed").endswith("Pod sim-worker-1: NodeLost: node lost is gone or not ready")
+
+
+def test_disruptions_that_count_do_so_for_lost_nodes() -> None:
+    w = running(annotations={"disruptions": "count"})
+    plan = look(w, GIVEN_UP)
+    assert [(each.force, each.carried and each.carried.restarts) for each in plan.delete_pods] == [(True, 1)]
+    assert w.status.replica_statuses["Worker"].restarts == 1
+
+
+def test_a_job_that_restarts_as_a_whole_begins_its_next_attempt() -> None:
+    w = running("PyTorchJob", annotations={"restart-scope": "job"})
+    plan = look(w, GIVEN_UP)
+    assert {each.pod.name: each.force for each in plan.delete_pods} == {
+        "sim-master-0": False,
+        "sim-worker-0": False,
+        "sim-worker-1": True,
+    }
+    assert w.status.attempt == 1
+
+
+def test_what_is_left_of_an_earlier_attempt_on_a_lost_node_is_deleted_by_force() -> None:
+    w = running("PyTorchJob", annotations={"restart-scope": "job"})
+    w.lingering = True
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.step()
+    assert w.status.attempt == 1
+    for name in w.pods:
+        w.pods[name] = msgspec.structs.replace(w.pods[name], deleting=True, stops_by=START)
+    assert [each.pod.name for each in look(w, GIVEN_UP).delete_pods] == ["sim-worker-1"]
+
+
+@pytest.mark.parametrize(("policy", "left"), [("None", True), ("Running", False), ("All", False)])
+def test_a_finished_job_is_cleaned_up_as_ever(policy: str, left: bool) -> None:
+    w = running(cleanPodPolicy=policy, activeDeadlineSeconds=1)
+    w.advance(1)
+    w.step()
+    plan = look(w, GIVEN_UP)
+    assert ("sim-worker-1" not in [each.pod.name for each in plan.delete_pods]) is left
+    assert not any(each.force for each in plan.delete_pods)
+
+
+def test_a_node_that_was_not_ready_before_it_went_has_been_lost_since_then() -> None:
+    earlier, now = START, START + timedelta(minutes=3)
+    assert lost_since({"a": earlier, "b": None}, {}, now) == {"a": earlier, "b": now}
+    assert lost_since({"a": None, "b": None}, {"a": earlier}, now) == {"a": earlier, "b": now}
+    assert lost_since({"a": now}, {"a": earlier}, now) == {"a": now}
+    assert lost_since({}, {"a": earlier}, now) == {}

@@ -1,0 +1,78 @@
+"""Templates that change while pods run: these keep the old one, which is told once (K-38)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from unit_tests.controllers.builders import World, texts, world
+
+from training_controllers.engine.decide import decide
+from training_controllers.engine.templates import changed_types, see
+
+
+def running() -> World:
+    w = world("PyTorchJob", {"Master": 1, "Worker": 2})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    return w
+
+
+def change_image(w: World, *types: str) -> None:
+    specs = json.loads(json.dumps(w.stored["spec"]["pytorchReplicaSpecs"]))
+    for name in types:
+        specs[name]["template"]["spec"]["containers"][0]["image"] = "example.com/train:2"
+    w.patch(pytorchReplicaSpecs=specs)
+
+
+def told(w: World, changed: frozenset[str] | None) -> list[str]:
+    plan = decide(replace(w.snapshot(), changed_templates=changed), w.framework)
+    return [text for text in texts(plan.events) if "Template" in text]
+
+
+def test_k38_the_types_are_named_of_which_pods_run() -> None:
+    w = running()
+    text = "has changed; pods that run keep the old one"
+    assert told(w, frozenset({"Worker"})) == [f"Normal TemplateChanged The pod template of Worker {text}"]
+    assert told(w, frozenset({"Worker", "Master"})) == [
+        f"Normal TemplateChanged The pod template of Master, Worker {text}"
+    ]
+    assert told(w, frozenset()) == []
+    w.set_pods("Succeeded", "sim-worker-0", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert told(w, frozenset({"Worker"})) == []
+
+
+def test_k38_a_change_that_nobody_saw_is_told_for_what_it_is() -> None:
+    w = running()
+    assert told(w, None) == [
+        "Normal TemplateChanged The spec has changed while no operator ran; "
+        "pods that run keep the template they were created from"
+    ]
+    w.pods.clear()
+    assert told(w, None) == []
+
+
+@pytest.mark.parametrize("types", [("Worker",), ("Master", "Worker"), ()])
+def test_k38_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ...]) -> None:
+    w = running()
+    seen = see(w.snapshot().job, None)
+    assert changed_types(w.snapshot().job, seen) == frozenset()
+    change_image(w, *types)
+    assert changed_types(w.snapshot().job, seen) == frozenset(types)
+    assert changed_types(w.snapshot().job, see(w.snapshot().job, seen)) == frozenset()
+
+
+def test_k38_an_operator_that_starts_anew_knows_by_the_generation_whether_anything_has_changed() -> None:
+    w = running()
+    assert changed_types(w.snapshot().job, None) == frozenset()
+    change_image(w, "Worker")
+    assert changed_types(w.snapshot().job, None) is None
+    w.settle()
+    assert changed_types(w.snapshot().job, None) == frozenset()
+    # Under v1's CRDs nobody can know.
+    w.status = w.status.model_copy(update={"observed_generation": None})
+    change_image(w)
+    assert changed_types(w.snapshot().job, None) == frozenset()

@@ -1,0 +1,23 @@
+"""What is deployed for lost nodes, and how it is documented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy" / "components" / "lost-nodes"
+
+
+def test_the_right_that_is_deployed_can_only_look_at_nodes() -> None:
+    rules = [
+        rule
+        for file in sorted(DEPLOY.glob("*.yaml"))
+        for document in yaml.safe_load_all(file.read_text())
+        for rule in document.get("rules", [])
+    ]
+    assert rules == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    named = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]
+    assert sorted(named) == sorted(file.name for file in DEPLOY.glob("*.yaml") if file.name != "kustomization.yaml")
+    assert "deploy/components/lost-nodes" in (ROOT / "docs" / "run-policy.md").read_text()
