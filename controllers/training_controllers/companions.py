@@ -31,6 +31,8 @@ class CompanionSort:
     """Whether they exist only while the job is active; the others go with the job."""
     shared: bool = False
     """Whether one that somebody else controls does as well."""
+    optional: bool = False
+    """Whether pods do without."""
     watched: bool = True
     """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
     advice: str = ""
@@ -45,7 +47,7 @@ class CompanionSort:
     """Whether events tell of the deletion."""
 
 
-AUTOSCALER: Final = CompanionSort("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True)
+AUTOSCALER: Final = CompanionSort("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True, optional=True)
 CONFIG_MAP: Final = CompanionSort("ConfigMap", "v1", "data", label="app")
 SERVICE_ACCOUNT: Final = CompanionSort("ServiceAccount", "v1", label="app", shared=True)
 ROLE: Final = CompanionSort("Role", RBAC, "rules", label="app")

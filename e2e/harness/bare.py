@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,13 @@ ETCD, API_SERVER, MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
 class ControlPlane:
     """A control plane whose programs can be killed, paused, and started again with what they have stored."""
 
-    def __init__(self, folder: Path, binaries: Mapping[str, Path], manager_flags: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        binaries: Mapping[str, Path],
+        manager_flags: Sequence[str] = (),
+        server_flags: Sequence[str] = (),
+    ) -> None:
         self._folder = folder
         self._children: dict[str, Child] = {}
         etcd_port, peer_port, self.port = free_ports(3)
@@ -66,6 +72,7 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc",
                 f"--service-account-key-file={public_key}",
                 f"--service-account-signing-key-file={private_key}",
+                *server_flags,
             ],
             MANAGER: [
                 binaries[MANAGER],
@@ -130,11 +137,11 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(*manager_flags: str) -> Iterator[ControlPlane]:
-    """Run a control plane until the context is left; `manager_flags` are for its controller manager."""
+def control_plane(*manager_flags: str, server_flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
+    """Run a control plane until the context is left, with further flags for controller manager and API server."""
     binaries = programs()
     with tempfile.TemporaryDirectory(prefix="training-e2e-") as folder:
-        plane = ControlPlane(Path(folder), binaries, manager_flags)
+        plane = ControlPlane(Path(folder), binaries, manager_flags, server_flags)
         try:
             plane.up()
             yield plane
@@ -143,7 +150,7 @@ def control_plane(*manager_flags: str) -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def bare(*manager_flags: str) -> Iterator[Cluster]:
+def bare(*manager_flags: str, server_flags: Sequence[str] = ()) -> Iterator[Cluster]:
     """The API of a control plane that runs until the context is left."""
-    with control_plane(*manager_flags) as plane:
+    with control_plane(*manager_flags, server_flags=server_flags) as plane:
         yield plane.cluster

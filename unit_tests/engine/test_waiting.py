@@ -10,7 +10,7 @@ import pytest
 from unit_tests.simulation.api import Json
 from unit_tests.simulation.cluster import Cluster, cluster
 from unit_tests.simulation.faults import status
-from unit_tests.simulation.jobs import conditions, jax, pytorch
+from unit_tests.simulation.jobs import conditions, jax, mpi, pytorch
 from unit_tests.simulation.process import Process
 
 from training_operator.kube.transport import Request, Response
@@ -98,6 +98,19 @@ async def test_a_cause_outlives_the_operator() -> None:
             await process.kill()
 
 
+async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() -> None:
+    async with cluster() as world:
+        first = world.operator()
+        refuse_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
+        await world.api.create(jax())
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "InvalidTemplate"
+        await first.kill()
+        refuse_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "Quota"
+
+
 async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
     async with cluster() as world:
         process = world.operator()
@@ -142,6 +155,40 @@ async def test_a_name_that_is_taken_is_a_cause_as_long_as_it_is() -> None:
         await world.api.delete("Pod", "jx-worker-1", gracePeriodSeconds=0)
         await asyncio.sleep(65)
         assert (len(await world.pods()), await waiting(world)) == (2, {})
+
+
+async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_refused() -> None:
+    async with cluster() as world:
+        theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}}
+        await world.api.create(theirs)
+        process = world.operator()
+        await world.api.create(mpi())
+        await asyncio.sleep(SETTLED)
+        found = await waiting(world, "MPIJob", "mp")
+        assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
+        process.transport.refuse = lambda r: (
+            status(403, "Forbidden", EXCEEDED) if r.method == "POST" and r.path.endswith("/configmaps") else None
+        )
+        await world.api.delete("ConfigMap", "mp-config")
+        await asyncio.sleep(65)
+        assert await reason(world, "MPIJob", "mp") == "Quota"
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(65)
+        assert await waiting(world, "MPIJob", "mp") == {}
+
+
+async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda r: (
+            status(403, "Forbidden", EXCEEDED) if r.path.endswith("/horizontalpodautoscalers") else None
+        )
+        job = pytorch(master=False)
+        job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 2, "metrics": []}
+        await world.api.create(job)
+        await asyncio.sleep(SETTLED)
+        assert len(await world.events("FailedHorizontalPodAutoscaler")) == 1
+        assert await waiting(world, "PyTorchJob", "pt") == {}
 
 
 async def test_pods_that_cannot_be_placed() -> None:

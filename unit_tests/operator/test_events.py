@@ -1,4 +1,5 @@
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from unit_tests.operator.memory_api import MemoryApi, Network, now
 from training_api.registry import KINDS
 from training_controllers.engine.model import EventType, JobEvent
 from training_controllers.records import JobRecord
-from training_operator.events import BURST, REFILL_SECONDS, SIMILAR, SIMILAR_SECONDS, WAITING, EventRecorder
+from training_operator.events import BURST, CROWDED, REFILL_SECONDS, SIMILAR, SIMILAR_SECONDS, WAITING, EventRecorder
 from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
@@ -107,6 +108,16 @@ async def test_many_similar_events_are_combined() -> None:
     [combined] = stored[SIMILAR:]
     assert combined["message"] == f"(combined from similar events): Created pod: sim-worker-{SIMILAR + 4}"
     assert combined["count"] == 5
+
+
+async def test_a_job_with_many_events_gets_two_of_each_further_reason() -> None:
+    async with recording() as world:
+        for reason in ("A", "B", "C", "D", "E"):
+            for number in range(SIMILAR + 5):
+                world.port.record(JOB, event(f"number {number}", reason=reason))
+        reasons = Counter(each["reason"] for each in await world.stored())
+    single = SIMILAR + 1
+    assert reasons == {"A": single, "B": single, "C": CROWDED - 2 * single + 1, "D": 2, "E": 2}
 
 
 async def test_after_ten_quiet_minutes_similar_events_stand_alone_again() -> None:

@@ -9,8 +9,8 @@ from training_controllers.companions import POD_GROUP, SORTS
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.companions import build_companion
 from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
-from training_controllers.engine.model import CompanionChange, CompanionVerb
-from training_controllers.engine.trouble import name_taken
+from training_controllers.engine.model import CompanionChange, CompanionVerb, WaitingReason
+from training_controllers.engine.trouble import name_taken, why_refused
 from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, ObjectCounter, World
 
 COUNTERS: Final[Mapping[tuple[str, CompanionVerb], ObjectCounter]] = {
@@ -56,7 +56,9 @@ class Keeper:
                 message = f"{message}; {advice}"
                 memory.lacking[change.kind] = (f"{change.kind}Missing", message)
             elif change.verb is CompanionVerb.CREATE and SORTS[change.kind].gates:
-                memory.lacking[change.kind] = ("GangPending", f"{what} cannot be created: {error}")
+                memory.lacking[change.kind] = (WaitingReason.GANG_PENDING, f"{what} cannot be created: {error}")
+            elif change.verb is CompanionVerb.CREATE and not SORTS[change.kind].optional:
+                memory.lacking[change.kind] = why_refused(what, error)
             self._announcer.trouble(target, what, reason, message, error)
         memory.tried(what, now(), outcome)
 
@@ -108,5 +110,5 @@ class Keeper:
         if not SORTS[change.kind].shared:
             event = name_taken(change.kind, change.name, found.owner, "the job gets its own")
             self._announcer.tell(target, event)
-            if SORTS[change.kind].gates:
+            if not SORTS[change.kind].optional:
                 target.memory.lacking[change.kind] = (event.reason, event.message)

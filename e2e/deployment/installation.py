@@ -1,0 +1,68 @@
+"""Installing an overlay of `deploy/`, and acting as the account that it makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from e2e.harness.cluster import Cluster, write_kubeconfig
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+OVERLAYS = ("kubeflow", "namespaced", "standalone")
+ACCOUNT = "training-operator"
+
+Object = dict[str, Any]
+Right = tuple[str, str, str]
+"""Group, resource with subresource, verb."""
+
+
+def render(cluster: Cluster, folder: Path) -> list[Object]:
+    """The objects that kustomize makes of a folder."""
+    rendered = cluster.run_kubectl("kustomize", str(folder))
+    return [each for each in yaml.load_all(rendered, Loader=yaml.CSafeLoader) if each]
+
+
+def of_kind(objects: list[Object], kind: str) -> dict[str, Object]:
+    """The rendered objects of a kind by name."""
+    return {each["metadata"]["name"]: each for each in objects if each["kind"] == kind}
+
+
+def namespace_of(objects: list[Object]) -> str:
+    """The namespace that an overlay installs the operator in."""
+    namespace: str = of_kind(objects, "Deployment")[ACCOUNT]["metadata"]["namespace"]
+    return namespace
+
+
+def account_kubeconfig(cluster: Cluster, namespace: str, folder: Path) -> Path:
+    """A kubeconfig of the operator's own account, with a token as its pod would have one."""
+    token = cluster.run_kubectl("create", "token", ACCOUNT, f"--namespace={namespace}").strip()
+    admin = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]
+    ca_file = Path(admin["certificate-authority"])
+    return write_kubeconfig(folder / "account.kubeconfig", admin["server"], ca_file, {"token": token})
+
+
+def granted(objects: list[Object], *kinds: str) -> set[Right]:
+    """Everything that the rendered roles of these kinds allow."""
+    return {
+        (group, resource, verb)
+        for each in objects
+        if each["kind"] in kinds
+        for rule in each["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def asked(audit_log: Path) -> Iterator[tuple[Right, int]]:
+    """What was asked for according to an API server's audit log, and the status of the answer."""
+    for line in audit_log.read_text().splitlines():
+        entry = json.loads(line)
+        where = entry.get("objectRef")
+        if where is None or "resource" not in where:
+            continue  # discovery, which everybody may read
+        resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
+        yield (where.get("apiGroup", ""), resource, entry["verb"]), entry["responseStatus"]["code"]

@@ -1,0 +1,104 @@
+"""What the overlays render to, judged by a real API server and by the rules for restricted pods."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, namespace_of, of_kind, render
+from e2e.harness.cluster import Cluster
+
+COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def real_server(cluster: Cluster) -> None:
+    if cluster.provider == "local":
+        pytest.skip("the embedded server has no deployments: this is about a real one")
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def objects(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
+    return render(cluster, DEPLOY / "overlays" / request.param)
+
+
+@pytest.mark.parametrize("mode", ["client", "server"])
+def test_the_api_server_takes_every_object(cluster: Cluster, objects: list[Object], mode: str) -> None:
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(objects)}})
+    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
+    flags = ("--server-side", "--force-conflicts") if mode == "server" else ()
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", *flags, stdin=manifest)
+    assert len(said.splitlines()) == len(objects)
+
+
+def test_names_and_labels_are_v1_s(objects: list[Object]) -> None:
+    deployment = of_kind(objects, "Deployment")[ACCOUNT]
+    selector = {"control-plane": "kubeflow-training-operator"}
+    assert deployment["spec"]["selector"]["matchLabels"] == selector
+    assert selector.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    service = of_kind(objects, "Service")[ACCOUNT]
+    assert service["spec"]["selector"] == selector
+    assert [(port["name"], port["port"]) for port in service["spec"]["ports"]] == [("monitoring-port", 8080)]
+    for kind in ("Service", "ServiceAccount"):
+        assert of_kind(objects, kind)[ACCOUNT]["metadata"]["labels"]["app"] == ACCOUNT
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (container["name"], container["command"]) == (ACCOUNT, ["/manager"])
+
+
+def test_the_pods_are_restricted(objects: list[Object]) -> None:
+    spec = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert "cpu" not in container["resources"]["limits"]
+
+
+def test_no_right_is_a_wildcard_or_reads_secrets(objects: list[Object]) -> None:
+    rules: list[dict[str, Any]] = [rule for each in objects for rule in each.get("rules") or ()]
+    assert rules
+    for rule in rules:
+        assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]
+        assert "secrets" not in rule["resources"]
+
+
+def test_an_operator_of_one_namespace_has_no_right_beyond_it(cluster: Cluster) -> None:
+    objects = render(cluster, DEPLOY / "overlays" / "namespaced")
+    assert not {"ClusterRole", "ClusterRoleBinding"} & {each["kind"] for each in objects}
+    (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
+    assert "--namespace=$(MY_POD_NAMESPACE)" in container["args"]
+    for binding in of_kind(objects, "RoleBinding").values():
+        assert binding["roleRef"]["kind"] == "Role"
+
+
+def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster) -> None:
+    objects = with_component(cluster, "no-mpi")
+    resources = {resource for each in objects for rule in each.get("rules") or () for resource in rule["resources"]}
+    assert not resources & {"pods/exec", "roles", "rolebindings", "configmaps", "serviceaccounts"}
+    (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
+    assert [arg for arg in container["args"] if arg.startswith("--enable-scheme=")]
+    assert "--enable-scheme=mpijob" not in container["args"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_components_go_with_an_installation(cluster: Cluster, component: str) -> None:
+    assert len(with_component(cluster, component)) > 0
+
+
+def with_component(cluster: Cluster, component: str) -> list[Object]:
+    """The standalone overlay with a component; kustomize takes relative paths only, hence the folder among them."""
+    folder = DEPLOY / "overlays" / f".test-{component}"
+    folder.mkdir(exist_ok=True)
+    content = {"resources": ["../standalone"], "components": [f"../../components/{component}"]}
+    try:
+        (folder / "kustomization.yaml").write_text(json.dumps(content))
+        return render(cluster, folder)
+    finally:
+        (folder / "kustomization.yaml").unlink()
+        folder.rmdir()

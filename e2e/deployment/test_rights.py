@@ -1,0 +1,216 @@
+"""The operator's rights are those that it uses: all of its work done as its own account, and audited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.deployment.installation import DEPLOY, Right, account_kubeconfig, asked, granted, of_kind, render
+from e2e.harness.bare import bare
+from e2e.harness.client import Api, ApiError, connect, eventually
+from e2e.harness.cluster import Cluster
+from e2e.harness.jobs import PLURALS, Namespace, job, typical
+from e2e.harness.operator import Operator, running_operator
+
+NAMESPACE = "kubeflow"
+AUDITED = "system:serviceaccount:kubeflow:training-operator"
+NEVER_ASKED_FOR = {("kubeflow.org", f"{plural}/finalizers", "update") for plural in PLURALS.values()}
+"""Rights that an admission plugin looks up; `test_owners_need_the_right_to_finalizers` shows what they are for."""
+LISTS = "list"
+"""Asked for where an API server cannot stream a list as a watch, or has forgotten where a watch was."""
+NEVER_USED = {("", "pods/exec", "create")}
+"""Rights that are only passed on: nobody may grant a launcher what he does not have."""
+METRIC = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+
+
+@pytest.fixture(scope="module")
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit") / "audit.log"
+
+
+@pytest.fixture(scope="module")
+def cluster(pytestconfig: pytest.Config, audit_log: Path) -> Iterator[Cluster]:
+    """A control plane that notes what the operator's account asks for, with the operator's objects in it."""
+    if pytestconfig.getoption("--provider") != "bare":
+        pytest.skip("the API server's audit log is needed: this is about --provider bare")
+    policy = audit_log.with_name("policy.yaml")
+    policy.write_text(
+        json.dumps(
+            {
+                "apiVersion": "audit.k8s.io/v1",
+                "kind": "Policy",
+                "omitStages": ["RequestReceived"],
+                "rules": [{"level": "Metadata", "users": [AUDITED]}, {"level": "None"}],
+            }
+        )
+    )
+    flags = (
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={audit_log}",
+        "--audit-log-mode=blocking",
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+    )
+    with bare(server_flags=flags) as cluster:
+        cluster.run_kubectl("apply", "-k", str(DEPLOY / "overlays" / "standalone"))
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """The operator as its pod would run: with the Deployment's flags, as its account."""
+    folder = tmp_path_factory.mktemp("operator")
+    kubeconfig = account_kubeconfig(cluster, NAMESPACE, folder)
+    flags = ("--leader-elect", f"--operator-namespace={NAMESPACE}")
+    with running_operator(kubeconfig, folder / "operator.log", *flags) as operator:
+        yield operator
+
+
+@pytest.fixture
+async def jobs(cluster: Cluster) -> AsyncIterator[Namespace]:
+    async with connect(cluster.kubeconfig) as api:
+        yield Namespace(api, "default")
+
+
+async def test_every_right_is_used_and_no_other_one_is_missing(
+    cluster: Cluster, operator: Operator, jobs: Namespace, audit_log: Path
+) -> None:
+    for kind in PLURALS:
+        body = cleaned_up(typical(f"run-{kind.lower()}", kind))
+        await jobs.run_to_success(body)
+        # Patched in afterwards, so that it is still there to be seen as succeeded.
+        path = f"{jobs.jobs(kind)}/{body['metadata']['name']}"
+        await jobs.api.patch(path, {"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}})
+    await scale_what_can_be(jobs)
+    await take_names(jobs)
+    await fail_twice(jobs)
+    objects = render(cluster, DEPLOY / "overlays" / "standalone")
+    rights = granted(objects, "ClusterRole", "Role") - NEVER_ASKED_FOR - NEVER_USED
+    wanted = {right for right in rights if right[2] != LISTS}
+    assert {right[:2] for right in rights if right[2] == LISTS} == {
+        right[:2] for right in rights if right[2] == "watch"
+    }
+
+    async def unused() -> set[Right] | None:
+        left = wanted - {right for right, _ in asked(audit_log)}
+        return None if left else {("", "", "")}
+
+    try:
+        await eventually(unused, "all rights used", 30)
+    finally:
+        left = wanted - {right for right, _ in asked(audit_log)}
+        assert not left, f"rights that nothing needed: {sorted(left)}"
+    refused = sorted({right for right, status in asked(audit_log) if status == 403})
+    assert not refused, f"missing rights: {refused}"
+
+
+def cleaned_up(body: dict[str, Any]) -> dict[str, Any]:
+    """The job, whose pods go when it has ended."""
+    body["spec"]["runPolicy"] = {"cleanPodPolicy": "All"}
+    return body
+
+
+async def scale_what_can_be(jobs: Namespace) -> None:
+    """Change autoscaler, host list and role of running jobs; end the first, so that its autoscaler goes."""
+    elastic = job("elastic", Worker=2)
+    elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
+    for body in (elastic, typical("hosts", "MPIJob")):
+        await jobs.create(body)
+        await jobs.pods_reach(body["metadata"]["name"], 2)
+    await jobs.api.patch(f"{jobs.jobs('PyTorchJob')}/elastic", {"spec": {"elasticPolicy": {"maxReplicas": 4}}})
+    workers = {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2}}}}
+    await jobs.api.patch(f"{jobs.jobs('MPIJob')}/hosts", workers)
+    await jobs.pods_reach("hosts", 3)
+    await jobs.set_phase("hosts", "Running")
+    hpa = f"/apis/autoscaling/v2/namespaces/{jobs.name}/horizontalpodautoscalers/elastic"
+
+    async def grown() -> bool:
+        return bool((await jobs.api.call("GET", hpa))["spec"]["maxReplicas"] == 4)
+
+    await eventually(grown, "the autoscaler follows the job")
+    await jobs.set_phase("elastic", "Succeeded")
+    await jobs.condition(elastic, "Succeeded")
+
+
+async def take_names(jobs: Namespace) -> None:
+    """Let others have the names of everything that a job needs, so that the operator has to look who has them."""
+    core, rbac = f"/api/v1/namespaces/{jobs.name}", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{jobs.name}"
+    launcher = {"metadata": {"name": "taken-launcher"}}
+    pod = {"containers": [{"name": "main", "image": "example.com/other:1"}]}
+    account = {"kind": "ServiceAccount", "name": "taken-launcher"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "taken-launcher"}
+    await jobs.api.create(f"{core}/configmaps", {"metadata": {"name": "taken-config"}})
+    await jobs.api.create(f"{core}/serviceaccounts", launcher)
+    await jobs.api.create(f"{rbac}/roles", launcher)
+    await jobs.api.create(f"{rbac}/rolebindings", {**launcher, "roleRef": role, "subjects": [account]})
+    await jobs.create(typical("taken", "MPIJob"))
+    await jobs.api.create(f"{core}/pods", {"metadata": {"name": "other-master-0"}, "spec": pod})
+    service = {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 1}]}
+    await jobs.api.create(f"{core}/services", {"metadata": {"name": "other-master-0"}, "spec": service})
+    await jobs.create(job("other", Master=1))
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}, "maxReplicas": 2}
+    hpa = {"metadata": {"name": "scaled"}, "spec": spec}
+    await jobs.api.create(f"/apis/autoscaling/v2/namespaces/{jobs.name}/horizontalpodautoscalers", hpa)
+    elastic = job("scaled", Worker=1)
+    elastic["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [METRIC]}
+    await jobs.create(elastic)
+
+
+async def fail_twice(jobs: Namespace) -> None:
+    """Let the same happen again, so that an event that is there counts up."""
+    body = job("again", Master=1)
+    body["spec"]["pytorchReplicaSpecs"]["Master"]["restartPolicy"] = "ExitCode"
+    await jobs.create(body)
+    killed = {"name": "pytorch", "state": {"terminated": {"exitCode": 137}}, "image": "", "imageID": "", "ready": False}
+    failed = {"status": {"phase": "Failed", "containerStatuses": [{**killed, "restartCount": 0}]}}
+    before = ""
+    for _ in range(2):
+        pod = await eventually(lambda before=before: another_pod(jobs, before), "another pod")  # type: ignore[misc]
+        before = pod["metadata"]["uid"]
+        await jobs.api.patch(f"/api/v1/namespaces/{jobs.name}/pods/again-master-0/status", failed)
+
+
+async def another_pod(jobs: Namespace, uid: str) -> dict[str, Any] | None:
+    """The job's pod once it is another one than that with this uid."""
+    pods = await jobs.pods("again")
+    return pods[0] if pods and pods[0]["metadata"]["uid"] != uid else None
+
+
+async def test_owners_need_the_right_to_finalizers(cluster: Cluster, operator: Operator, jobs: Namespace) -> None:
+    role = of_kind(render(cluster, DEPLOY / "overlays" / "standalone"), "ClusterRole")["training-operator"]
+    rules = [rule for rule in role["rules"] if "pytorchjobs/finalizers" not in rule["resources"]]
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/training-operator"
+    await jobs.api.patch(path, {"rules": rules})
+    try:
+        await eventually(lambda: may_not_own(jobs.api), "the API server has taken the right away")
+        await jobs.create(job("unowned", Master=1))
+        path_of_job = f"{jobs.jobs('PyTorchJob')}/unowned"
+
+        async def said() -> bool:
+            waiting = (await jobs.api.call("GET", path_of_job)).get("status", {}).get("waiting", {})
+            return "cannot set blockOwnerDeletion" in waiting.get("message", "")
+
+        await eventually(said, "the job says why it waits")
+    finally:
+        await jobs.api.patch(path, {"rules": role["rules"]})
+
+
+async def may_not_own(api: Api) -> bool:
+    """Whether the operator's account lacks the right."""
+    question = {
+        "user": AUDITED,
+        "resourceAttributes": {
+            "group": "kubeflow.org",
+            "resource": "pytorchjobs",
+            "subresource": "finalizers",
+            "verb": "update",
+            "namespace": "default",
+        },
+    }
+    try:
+        answer = await api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": question})
+    except ApiError:
+        return False
+    return not answer["status"]["allowed"]
