@@ -17,12 +17,13 @@ PROGRAMS = {
     "durability": ["--kills", "30"],
     "survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
     "fuzz": ["--requests", "4000"],
+    "faults": ["--seed", "1"],
     "random_applies": ["--runs", "60"],
     "flood": ["--pods", "1000"],
     # What a pod costs can only be measured where nothing else runs.
     "sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }
-"""Modules of this package, with sizes at which each takes at most some minutes."""
+"""Modules of this package, with sizes at which each takes some minutes; the faults take half an hour."""
 
 
 def steps(environments: str, required: list[str]) -> list[Step]:

@@ -412,7 +412,7 @@ FAULTS = {
     "api-server-killed": Fault(api_server_killed, jobs=60, rounds=6, short=(12, 1)),
     "etcd-paused": Fault(etcd_paused, jobs=40, rounds=2),
     "network-cut": Fault(network_cut, jobs=60, rounds=8),
-    "operator-killed": Fault(operator_killed, jobs=100, rounds=50, short=(12, 6)),
+    "operator-killed": Fault(operator_killed, jobs=100, rounds=50, short=(8, 4)),
     "leader-lost": Fault(leader_lost, jobs=60, rounds=6),
     "clock-jumps": Fault(clock_jumps, jobs=40, rounds=10),
     "history-compacted": Fault(history_compacted, jobs=40, rounds=4),

@@ -16,7 +16,6 @@ Saw = Callable[[str, Object], None]
 
 PAUSE = 0.1
 """Seconds before something is tried again."""
-GONE = 410
 _UNREACHABLE = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
 
@@ -40,14 +39,16 @@ async def follow(api: Api, path: str, saw: Saw) -> None:
     """
     known: dict[str, Object] = {}
     while True:
-        listed = await patiently(api.call, "GET", path)
+        listed = await patiently(api.get, path) or {}  # nothing where the definition is gone
         found = {item["metadata"]["uid"]: item for item in listed.get("items") or ()}
         for uid in [uid for uid in known if uid not in found]:
             saw("DELETED", known.pop(uid))
         for uid, item in found.items():
             saw("MODIFIED" if uid in known else "ADDED", item)
         known.update(found)
-        await _watch(api, path, listed["metadata"]["resourceVersion"], known, saw)
+        if listed:
+            await _watch(api, path, listed["metadata"]["resourceVersion"], known, saw)
+        await asyncio.sleep(PAUSE)
 
 
 async def _watch(api: Api, path: str, version: str, known: dict[str, Object], saw: Saw) -> None:
@@ -68,6 +69,5 @@ async def _watch(api: Api, path: str, version: str, known: dict[str, Object], sa
             pass
         except ApiError as error:
             if error.status < 500:  # history or definition are gone
-                await asyncio.sleep(PAUSE)
                 return
         await asyncio.sleep(PAUSE)

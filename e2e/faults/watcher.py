@@ -42,9 +42,9 @@ class Watcher:
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(follow(self._api, PODS, self._saw_pod))
+            tasks.create_task(follow(self._api, PODS, self.saw_pod))
             for plural in PLURALS.values():
-                tasks.create_task(follow(self._api, f"/apis/kubeflow.org/v1/{plural}", self._saw_job))
+                tasks.create_task(follow(self._api, f"/apis/kubeflow.org/v1/{plural}", self.saw_job))
 
     async def let_pass(self, changes: int, limit: float = 20.0) -> None:
         """Return after so many further changes, or after `limit` seconds if fewer happen."""
@@ -65,7 +65,8 @@ class Watcher:
         if text not in self.complaints:
             self.complaints.append(text)
 
-    def _saw_pod(self, event: str, pod: Object) -> None:
+    def saw_pod(self, event: str, pod: Object) -> None:
+        """Take note of a change of a pod: one live pod at most has a place, and nothing is run twice."""
         self._count()
         meta = pod["metadata"]
         if event == "DELETED":
@@ -84,7 +85,8 @@ class Watcher:
         if pod["status"].get("phase") == "Succeeded" and "deletionTimestamp" not in meta:
             self._succeeded[place] = meta["uid"]
 
-    def _saw_job(self, event: str, job: Object) -> None:
+    def saw_job(self, event: str, job: Object) -> None:
+        """Take note of a change of a job: it ends once, and its restarts never fall."""
         self._count()
         if event == "DELETED":
             return

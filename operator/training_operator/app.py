@@ -130,7 +130,7 @@ class App:
         self._nodes = self._follow_nodes()
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
-        self._elector = self._make_elector(identity) if settings.leader_elect else None
+        self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
 
     @property
     def synced(self) -> bool:
@@ -377,10 +377,11 @@ class App:
         job = kind.store.get(record.namespace, record.owner.name)
         return (kind.info.kind, job.key) if job is not None and job.uid == record.owner.uid else None
 
-    def _make_elector(self, identity: str) -> LeaderElector:
+    def _make_elector(self, transport: Transport, identity: str) -> LeaderElector:
+        """Its requests pass a gate of their own, so that a renewal waits for nothing, not even writes that hang."""
         settings = self._settings
         return LeaderElector(
-            self._client,
+            KubeClient(transport, FairGate(), self._rng, self.metrics.count_request),
             LeaseName(settings.operator_namespace or OUTSIDE, settings.leader_election_id),
             identity or f"{socket.gethostname()}_{uuid.UUID(int=self._rng.getrandbits(128))}",
             clock=self._clock,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from unit_tests.simulation.cluster import Cluster, cluster
 from unit_tests.simulation.faults import Faults, status
-from unit_tests.simulation.jobs import counters, jax
+from unit_tests.simulation.jobs import counters, jax, paddle
 from unit_tests.simulation.process import SETTINGS
 
 pytestmark = pytest.mark.virtual_time
@@ -48,6 +48,20 @@ async def test_a_leader_that_stops_hands_over_at_once() -> None:
         await leader.stop()
         await asyncio.sleep(4)
         assert await holder(world) == "b"
+
+
+async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:
+    async with cluster(checks=False) as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        leader.transport.delay = lambda request: 0.0 if "/leases" in request.path else 25.0
+        for number in range(40):
+            await world.api.create(jax(f"jx{number}", workers=1))
+            await world.api.create(paddle(f"pd{number}", workers=1))
+        await asyncio.sleep(20)
+        assert leader.transport.in_flight >= 40
+        assert leader.alive
+        assert await holder(world) == "a"
 
 
 async def test_a_leader_that_is_cut_off_ends_before_the_other_one_begins() -> None:

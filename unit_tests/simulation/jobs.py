@@ -49,6 +49,28 @@ def paddle(name: str = "pd", *, workers: int = 2, policy: str = "OnFailure", mas
     }
 
 
+def tensorflow(name: str = "tf", *, workers: int = 2, policy: str = "OnFailure", **run: Any) -> Json:
+    """A TFJob with a chief; `run` is its run policy."""
+    specs = {"Chief": replica("tensorflow", 1, policy), "Worker": replica("tensorflow", workers, policy)}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "tfReplicaSpecs": specs},
+    }
+
+
+def xgboost(name: str = "xg", *, workers: int = 2, policy: str = "OnFailure", **run: Any) -> Json:
+    """An XGBoostJob; `run` is its run policy."""
+    specs = {"Master": replica("xgboost", 1, policy), "Worker": replica("xgboost", workers, policy)}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "XGBoostJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"runPolicy": run, "xgbReplicaSpecs": specs},
+    }
+
+
 def mpi(name: str = "mp", *, workers: int = 2, policy: str = "Never", **run: Any) -> Json:
     """An MPIJob; `run` is its run policy."""
     specs = {"Launcher": replica("main", 1, policy), "Worker": replica("main", workers, policy)}
