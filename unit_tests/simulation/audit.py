@@ -156,7 +156,7 @@ def has_failed(pod: Json) -> bool:
 
 def is_evicted(pod: Json) -> bool:
     """Whether the pod failed because its node was short of something."""
-    return pod.get("status", {}).get("reason") == "Evicted"
+    return bool(pod.get("status", {}).get("reason") == "Evicted")
 
 
 def is_live(pod: Json) -> bool:
