@@ -71,6 +71,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     ip: str = ""
     created: datetime | None = None
     """Creation timestamp; of two pods in one slot the older one stays (K-12)."""
+    held_since: datetime | None = None
+    """When the containers of its template ended, if injected ones still run; `engine.injected` finds out."""
 
 
 class ServiceRecord(msgspec.Struct, gc=False, frozen=True):

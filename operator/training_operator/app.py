@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -29,17 +28,14 @@ from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
-from training_controllers.frameworks.mpi import MPIOptions
-from training_controllers.frameworks.pytorch import PyTorchOptions
-from training_controllers.frameworks.registry import FrameworkOptions, frameworks
-from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.frameworks.registry import frameworks
 from training_controllers.ports import JobKey, ObjectCounter, World
 from training_controllers.records import CompanionRecord, JobRecord, PodRecord, PriorityClassRecord, Record
 from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
+from training_operator.framework_options import framework_options
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
@@ -419,25 +415,3 @@ def _job_changed(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None
 def _same(old: Record, new: Record) -> bool:
     """Whether two records differ in their version at most: then nothing that we use has changed."""
     return old == msgspec.structs.replace(new, version=old.version)
-
-
-def framework_options(settings: Settings) -> FrameworkOptions:
-    """Read the template file, if there is one; raises `BadTemplate` for one that cannot be used."""
-    return FrameworkOptions(
-        pytorch=PyTorchOptions(
-            init_container_image=settings.pytorch_init_container_image,
-            init_container_template=_template(Path(settings.pytorch_init_container_template_file)),
-            init_container_max_tries=settings.pytorch_init_container_max_tries,
-            init_container=settings.pytorch_init_container,
-        ),
-        mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
-        cluster_domain=settings.cluster_domain,
-        gang=gang_scheduler(settings.gang_scheduler_name),
-    )
-
-
-def _template(file: Path) -> str:
-    try:
-        return file.read_text() if file.is_file() else BUILT_IN_TEMPLATE
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadTemplate(f"{file} cannot be read: {error}") from None

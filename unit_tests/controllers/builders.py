@@ -17,6 +17,7 @@ from training_api.models.common import JobStatus
 from training_api.registry import KINDS
 from training_controllers.engine.companions import build_companion
 from training_controllers.engine.decide import decide
+from training_controllers.engine.injected import judged_by_template
 from training_controllers.engine.model import (
     Carried,
     CompanionVerb,
@@ -161,7 +162,7 @@ class World:
         job = replace(with_defaults(decode_job(self.framework.info, self.stored)), status=self.status)
         return Snapshot(
             job=job,
-            pods=tuple(self.pods.values()),
+            pods=judged_by_template(job, tuple(self.pods.values())),
             services=tuple(self.services.values()),
             now=self.now,
             companions=tuple(self.companions.values()),

@@ -22,7 +22,7 @@ def test_e048_other_containers_are_not() -> None:
 
 
 def test_k39_an_exit_is_told_once_per_end_of_the_container() -> None:
-    w = world("JAXJob", {"Worker": 2})
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=0)
     w.settle()

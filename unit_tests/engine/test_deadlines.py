@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from unit_tests.simulation.cluster import Cluster, cluster, until
+from unit_tests.simulation.cluster import Cluster, cluster, now, until
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 
 pytestmark = pytest.mark.virtual_time
@@ -129,3 +129,27 @@ async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restart
         for delay, expected in zip(delays, (at_once, 10, 20, 40, 80), strict=True):
             assert expected - LATE < delay < expected + LATE
         assert counters(await world.job("JAXJob", "jx"))["restarts"] == 5
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_containers(restarted: bool) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await running(world)
+        pod = await world.api.get("Pod", "jx-worker-0")
+        assert pod is not None
+        ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": f"{now():%Y-%m-%dT%H:%M:%SZ}"}}
+        told = await world.kubelet.tell(pod, "Running", ended)
+        assert told["status"]["phase"] == "Running"
+        begun = clock()
+        await asyncio.sleep(5)
+        assert conditions(await world.job("JAXJob", "jx"))["Succeeded"] == "True"
+        assert await world.pods() == ["jx-worker-0"]
+        if restarted:
+            await restart(world)
+
+        async def gone() -> bool:
+            return await world.pods() == []
+
+        assert 60 - LATE < await until(gone, within=100) - begun < 60 + 2 * LATE  # the pod takes a second to stop

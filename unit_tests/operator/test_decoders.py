@@ -243,3 +243,16 @@ def test_a_priority_class() -> None:
     record = PRIORITY_CLASSES.decode(b'{"metadata": {"name": "a"}, "value": -7, "globalDefault": true}')
     assert (record.name, record.namespace, record.value, record.default) == ("a", "", -7, True)
     assert PRIORITY_CLASSES.decode(b'{"metadata": {"name": "b"}}').default is False
+
+
+def test_int103_restarts_of_a_native_sidecar_are_its_own() -> None:
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    statuses = [{"name": name, "restartCount": 3, "state": waiting} for name in ("istio-proxy", "prepare")]
+    sidecar = {"name": "istio-proxy", "restartPolicy": "Always"}
+    body = json.loads(raw({"phase": "Pending", "initContainerStatuses": statuses}))
+    body["spec"]["initContainers"] = [sidecar, {"name": "prepare"}]
+    states = decoders.pod(json.dumps(body).encode()).containers
+    assert {state.name: (state.restarts, state.reason) for state in states} == {
+        "istio-proxy": (0, "CrashLoopBackOff"),
+        "prepare": (3, "CrashLoopBackOff"),
+    }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from training_api.kinds import Job
 from training_api.models.common import CleanPodPolicy
 from training_controllers.engine.failures import is_active
+from training_controllers.engine.injected import LAST_WORDS
 from training_controllers.engine.limits import failed_by_limit
 from training_controllers.records import PodRecord, ServiceRecord
 
@@ -19,14 +21,24 @@ def clean_pod_policy(job: Job) -> CleanPodPolicy:
     return CleanPodPolicy.RUNNING if failed_by_limit(job) else CleanPodPolicy.NONE
 
 
-def pods_to_delete(job: Job, pods: Sequence[PodRecord]) -> tuple[PodRecord, ...]:
-    """The pods of the finished job that its policy does not keep."""
+def pods_to_delete(job: Job, pods: Sequence[PodRecord], now: datetime) -> tuple[PodRecord, ...]:
+    """The pods of the finished job that its policy does not keep, those with last words only after these."""
     policy = clean_pod_policy(job)
-    if policy == CleanPodPolicy.NONE:
-        return ()
-    if policy == CleanPodPolicy.RUNNING:
-        return tuple(pod for pod in pods if is_active(pod))
-    return tuple(pod for pod in pods if not pod.deleting)
+    ends = last_words(job, pods)
+    quiet = [pod for pod in pods if pod.uid not in ends or ends[pod.uid] <= now]
+    if policy in (CleanPodPolicy.NONE, CleanPodPolicy.RUNNING):
+        return tuple(pod for pod in quiet if pod.uid in ends or (policy == CleanPodPolicy.RUNNING and is_active(pod)))
+    return tuple(pod for pod in quiet if not pod.deleting)
+
+
+def last_words(job: Job, pods: Sequence[PodRecord]) -> dict[str, datetime]:
+    """Pods, by uid, that injected containers alone keep running, and when these have had their time.
+
+    They would hold their resources for ever, so without a policy they go as well; an explicit `None` keeps them.
+    """
+    if job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:
+        return {}
+    return {pod.uid: pod.held_since + LAST_WORDS for pod in pods if pod.held_since is not None}
 
 
 def services_to_delete(

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from training_api.conditions import find, holds, is_finished
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.engine import timers
-from training_controllers.engine.cleanup import pods_to_delete, services_to_delete
+from training_controllers.engine.cleanup import last_words, pods_to_delete, services_to_delete
 from training_controllers.engine.companions import companion_changes
 from training_controllers.engine.draft import Draft
 from training_controllers.engine.failures import is_running
@@ -21,17 +21,18 @@ def settle_finished(situation: Situation, draft: Draft) -> Plan | None:
     snapshot, job = situation.snapshot, situation.job
     if not is_finished(draft.status):
         return None
-    doomed = pods_to_delete(job, snapshot.pods)
+    doomed = pods_to_delete(job, snapshot.pods, snapshot.now)
     _complete(draft)
     draft.set_replicas(_final_statuses(situation, doomed))
     expiry = timers.expiry(job, draft.status)
     expired = timers.is_past(expiry, snapshot.now)
+    waits = [expiry, *(end for end in last_words(job, snapshot.pods).values() if end > snapshot.now)]
     return draft.plan(
         companions=companion_changes(snapshot, ()),
         delete_pods=tuple(PodDeletion(pod) for pod in doomed),
         delete_services=services_to_delete(snapshot.pods, doomed, snapshot.services),
         delete_job=expired,
-        again_after=None if expired else timers.seconds_until(snapshot.now, [expiry]),
+        again_after=None if expired else timers.seconds_until(snapshot.now, waits),
     )
 
 

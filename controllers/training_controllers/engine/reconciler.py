@@ -9,6 +9,7 @@ from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.injected import judged_by_template
 from training_controllers.engine.loading import Loader
 from training_controllers.engine.lost_nodes import lost_since
 from training_controllers.engine.measures import Standing, measure, standing
@@ -106,7 +107,8 @@ class JobReconciler:
     def _snapshot(self, target: Target) -> Snapshot:
         """Everything the decision may depend on, read without waiting in between, so that it fits together."""
         world, record = self._world, target.record
-        job, pods = self._statuses.completed(target), world.pods.of_job(record.uid)
+        job = self._statuses.completed(target)
+        pods = judged_by_template(job, world.pods.of_job(record.uid))
         return Snapshot(
             job=job,
             pods=pods,

@@ -120,8 +120,14 @@ class _PodStatus(_Wire):
     init_container_statuses: list[_ContainerStatus] | None = None
 
 
+class _InitContainer(_Wire):
+    name: str
+    restart_policy: str = ""
+
+
 class _PodSpec(_Wire):
     node_name: str = ""
+    init_containers: list[_InitContainer] | None = None
 
 
 class _Pod(_Wire):
@@ -206,7 +212,7 @@ def pod(raw: bytes) -> PodRecord:
         disruption=intern(disruption.reason) if disruption else "",
         condition_reason=intern(cause.reason) if cause else "",
         condition_message=cause.message if cause else "",
-        containers=tuple(_notable(status)),
+        containers=tuple(_notable(wire)),
         restarts_before=_natural(annotations.get(RESTARTS_ANNOTATION, ""), 0),
         backoff_level=_natural(annotations.get(BACKOFF_LEVEL_ANNOTATION, ""), 0),
         attempt=_natural(annotations.get(ATTEMPT_ANNOTATION, ""), 0),
@@ -323,9 +329,14 @@ def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | Non
     return latest if latest.status != "True" else None
 
 
-def _notable(status: _PodStatus) -> Iterator[ContainerState]:
-    for init, containers in ((True, status.init_container_statuses), (False, status.container_statuses)):
+def _notable(wire: _Pod) -> Iterator[ContainerState]:
+    """Return the containers of a pod that have something to tell; native sidecars restart on their own account."""
+    sidecars = {each.name for each in wire.spec.init_containers or () if each.restart_policy == "Always"}
+    statuses = ((True, wire.status.init_container_statuses), (False, wire.status.container_statuses))
+    for init, containers in statuses:
         for each in containers or ():
+            if init and each.name in sidecars:
+                each.restart_count = 0
             ended, waiting, running = each.state.terminated, each.state.waiting, each.state.running
             if ended is not None and (ended.exit_code or not init or each.restart_count):
                 yield ContainerState(

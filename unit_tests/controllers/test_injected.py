@@ -1,0 +1,133 @@
+"""Containers that a mesh or a collector adds to pods decide nothing (INT-097, INT-103)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from unit_tests.controllers.builders import START, World, conditions, pod, world
+
+from training_controllers.engine.injected import LAST_WORDS, judged_by_template
+from training_controllers.records import ContainerState, PodRecord
+
+KINDS = {
+    "PyTorchJob": {"Master": 1, "Worker": 1},
+    "TFJob": {"Chief": 1, "Worker": 1},
+    "XGBoostJob": {"Master": 1, "Worker": 1},
+    "MPIJob": {"Launcher": 1, "Worker": 1},
+    "PaddleJob": {"Master": 1, "Worker": 1},
+    "JAXJob": {"Worker": 2},
+}
+
+
+def running(kind: str, *, restart: str | None = "Never", policy: str | None = None) -> World:
+    w = world(kind, KINDS[kind], restart=restart, run_policy={"cleanPodPolicy": policy})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    return w
+
+
+def phase(w: World, record: PodRecord) -> str:
+    return judged_by_template(w.snapshot().job, [record])[0].phase
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_int097_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) -> None:
+    w = running(kind)
+    w.set_pods("Running", exit_code=0)
+    w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_int097_a_training_container_that_fails_beside_a_proxy_fails_the_job(kind: str) -> None:
+    w = running(kind)
+    w.set_pods("Running", exit_code=1)
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+
+
+@pytest.mark.parametrize(("policy", "left"), [(None, 0), ("Running", 0), ("All", 0), ("None", 2)])
+def test_collectors_have_a_minute_before_their_pods_go(policy: str | None, left: int) -> None:
+    w = running("PyTorchJob", policy=policy)
+    w.set_pods("Running", exit_code=0)
+    w.settle()
+    assert len(w.pods) == 2
+    assert w.again_after == (LAST_WORDS.total_seconds() if left == 0 else None)
+    w.advance(LAST_WORDS.total_seconds())
+    w.settle()
+    assert len(w.pods) == left
+
+
+def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
+    w = running("PyTorchJob")
+    w.set_pods("Running", exit_code=0)
+    w.settle()
+    w.set_pods("Succeeded", exit_code=0)
+    w.advance(10 * LAST_WORDS.total_seconds())
+    w.settle()
+    assert len(w.pods) == 2
+
+
+@pytest.mark.parametrize(
+    ("restart", "exit_code", "judged"),
+    [
+        ("Never", 0, "Succeeded"),
+        ("Never", 1, "Failed"),
+        ("ExitCode", 137, "Failed"),
+        ("OnFailure", 0, "Succeeded"),
+        ("OnFailure", 1, "Running"),  # the kubelet starts it again
+        ("Always", 0, "Running"),
+    ],
+)
+def test_a_container_that_the_kubelet_starts_again_has_not_ended(restart: str, exit_code: int, judged: str) -> None:
+    w = running("PyTorchJob", restart=restart)
+    assert phase(w, pod("Master", 0, "Running", exit_code=exit_code)) == judged
+
+
+def test_where_all_replicas_restart_together_the_kubelet_starts_nothing_again() -> None:
+    w = running("PyTorchJob", restart="OnFailure")
+    w.stored["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
+    assert phase(w, pod("Master", 0, "Running", exit_code=1)) == "Failed"
+
+
+def test_a_container_of_the_template_is_waited_for() -> None:
+    w = running("PyTorchJob")
+    template: dict[str, Any] = w.stored["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
+    w.stored["spec"]["pytorchReplicaSpecs"]["Master"]["template"] = {
+        "spec": {"containers": [*template["spec"]["containers"], {"name": "uploader", "image": "example.com/up:1"}]}
+    }
+    record = pod("Master", 0, "Running", exit_code=0)
+    assert phase(w, record) == "Running"
+    uploaded = ContainerState("uploader", exit_code=0, finished_at=START)
+    assert phase(w, msgspec.structs.replace(record, containers=(*record.containers, uploaded))) == "Succeeded"
+
+
+@pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
+def test_int097_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> None:
+    w = running("PyTorchJob", restart=restart)
+    w.set_pods("Running", "sim-worker-0", exit_code=0)
+    w.settle()
+    worker = w.pods["sim-worker-0"]
+    proxy = ContainerState("istio-proxy", exit_code=1, finished_at=START)
+    w.pods["sim-worker-0"] = msgspec.structs.replace(worker, phase="Failed", containers=(*worker.containers, proxy))
+    w.settle()
+    assert conditions(w.status)[-1] == "Running=True"
+    status = w.status.replica_statuses["Worker"]
+    assert (status.succeeded, status.failed, status.restarts) == (1, 0, 0)
+
+
+def test_e037_a_pod_that_fails_otherwise_has_failed() -> None:
+    w = running("PyTorchJob", restart="ExitCode")
+    record = pod("Master", 0, "Failed", exit_code=0)
+    assert phase(w, record) == "Failed"
+    proxy = ContainerState("istio-proxy", exit_code=1, finished_at=START)
+    evicted = msgspec.structs.replace(record, containers=(*record.containers, proxy), reason="Evicted")
+    assert phase(w, evicted) == "Failed"
+
+
+def test_a_pod_that_is_asked_to_stop_is_not_judged() -> None:
+    w = running("PyTorchJob")
+    assert phase(w, pod("Master", 0, "Running", exit_code=0, deleting=True)) == "Running"
