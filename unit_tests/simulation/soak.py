@@ -38,6 +38,7 @@ TIDY_SECONDS = 60.0
 
 BOUNDED: Mapping[str, int] = {
     "_correlator._known": REMEMBERED,
+    "_correlator._sent": REMEMBERED,
     "_correlator._similar": REMEMBERED,
     "_correlator._similar[].messages": REMEMBERED * (SIMILAR + 1),
     "_loader._recent": DECODED_BYTES // 500,
