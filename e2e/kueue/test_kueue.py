@@ -13,7 +13,10 @@ from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import running_operator
 from e2e.kueue.controller import MPI_AS_V2BETA1, running_kueue
-from e2e.kueue.queues import LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
+from e2e.kueue.queues import KUEUE, LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
+
+HOST = "kubernetes.io/hostname"
+GATE = "kueue.x-k8s.io/topology"
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +161,39 @@ async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down
     async with asyncio.TaskGroup() as tasks:
         for kind in REPLICAS_OF:
             tasks.create_task(scaled(kind), name=kind)
+
+
+async def test_int048_pods_wait_behind_gates_until_kueue_has_chosen_their_nodes(api: Api) -> None:
+    topology = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "hosts"}}
+    await api.create(f"{KUEUE}/topologies", {**topology, "spec": {"levels": [{"nodeLabel": HOST}]}})
+    async with asyncio.TaskGroup() as tasks:
+        for kind in REPLICAS_OF:
+            tasks.create_task(_gated(Queue(api, f"gated-{kind.lower()}", kind)), name=kind)
+
+
+async def _gated(queue: Queue) -> None:
+    node = f"node-of-{queue.name}"
+    labels = {HOST: node, "pool": queue.flavor("a"), "disk": "fast"}
+    await queue.api.create("/api/v1/nodes", {"metadata": {"name": node, "labels": labels}})
+    room = {"cpu": "10", "memory": "10Gi", "pods": "100"}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": room, "capacity": room}
+    await queue.api.patch(f"/api/v1/nodes/{node}/status", {"status": status})
+    await queue.open(topology="hosts", a=sum(REPLICAS_OF[queue.kind].values()))
+    before = replica_specs(await queue.submit("first"))
+    await queue.jobs.pods_reach("first", sum(REPLICAS_OF[queue.kind].values()), LIMIT)
+    for spec in replica_specs(await queue.get("first")).values():
+        assert spec["template"]["spec"]["schedulingGates"] == [{"name": GATE}]
+    first = {pod["metadata"]["uid"] for pod in await queue.jobs.pods("first")}
+
+    async def opened() -> bool:
+        pods = await queue.jobs.pods("first")
+        chosen = [pod for pod in pods if pod["spec"]["nodeSelector"].get(HOST) == node]
+        return len(chosen) == len(first) and not any(pod["spec"].get("schedulingGates") for pod in chosen)
+
+    await eventually(opened, f"pods of {queue.kind} on {node}", LIMIT)
+    await queue.starts("first")
+    assert {pod["metadata"]["uid"] for pod in await queue.jobs.pods("first")} == first
+    workload = (await queue.workload("first"))["metadata"]["name"]
+    await queue.api.patch(f"{KUEUE}/namespaces/{queue.name}/workloads/{workload}", {"spec": {"active": False}})
+    assert replica_specs(await queue.is_stopped("first")) == before
+    await queue.jobs.pods_reach("first", 0, LIMIT)

@@ -33,6 +33,7 @@ from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
+from training_operator.framework_options import framework_options
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
@@ -51,7 +52,6 @@ from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
 from training_operator.nodes import FollowedNodes
-from training_operator.options import framework_options
 from training_operator.queue import WorkQueue
 from training_operator.settings import Settings
 from training_operator.triggers import Target, Triggers

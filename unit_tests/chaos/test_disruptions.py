@@ -22,6 +22,9 @@ from unit_tests.simulation.cluster import Cluster, now
 from unit_tests.simulation.nodes import Nodes
 from unit_tests.virtual_time import VirtualLoop
 
+from training_api.constants import ATTEMPT_ANNOTATION
+from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
+
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
 SEEDS = int(os.environ.get("DISRUPTION_SEEDS", "12"))
@@ -30,7 +33,6 @@ DISTURBANCES = 3
 PATIENCE = timedelta(seconds=6)
 WATCHFUL = FEW.model_copy(update={"replace_pods_on_lost_nodes_after": PATIENCE})
 NODES = ("node-0", "node-1", "node-2")
-ANNOTATION = "extension.training.kubeflow.org/disruptions"
 
 
 def mode_of(seed: int) -> str:
@@ -39,11 +41,19 @@ def mode_of(seed: int) -> str:
 
 
 def drawn(seed: int) -> Scenario:
-    """The scenario of a seed, except that no job has a limit, which a counted disruption would bring nearer."""
+    """The scenario of a seed, except that no job has a limit, which a counted disruption would bring nearer.
+
+    Every third scenario's jobs restart as a whole; of these only the end is certain.
+    """
     scenario = draw(seed)
     for job in scenario.jobs:
-        job["metadata"].setdefault("annotations", {})[ANNOTATION] = mode_of(seed * DISTURBANCES)
+        job["metadata"].setdefault("annotations", {})[DISRUPTIONS.annotation] = mode_of(seed * DISTURBANCES)
         job["spec"]["runPolicy"].pop("backoffLimit", None)
+        if seed % 3 == 2:
+            job["metadata"]["annotations"][RESTART_SCOPE.annotation] = "job"
+            scenario.timely.add(job["metadata"]["name"])
+    if seed % 3 == 2:
+        scenario.exits = {slot: codes[:1] for slot, codes in scenario.exits.items()}
     return scenario
 
 
@@ -67,6 +77,7 @@ async def evictions(world: Cluster, rng: random.Random) -> None:
     kubelet, clock = world.kubelet, asyncio.get_running_loop().time
     assert isinstance(kubelet, ScriptedKubelet)
     low: Json = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
     while clock() < DISTURBED - 8:
         await asyncio.sleep(rng.uniform(1, 8))
         pods = [pod for pod in await world.api.list("Pod") if is_live(pod) and pod["spec"].get("nodeName")]
@@ -75,7 +86,9 @@ async def evictions(world: Cluster, rng: random.Random) -> None:
             meta = rng.choice(pods)["metadata"]
             kubelet.evicted.add(meta["uid"])
             with contextlib.suppress(Refused):
-                patch = {"metadata": {"uid": meta["uid"]}, "status": low}
+                # Without the condition, and without a word of its containers, a pod may never have begun to run.
+                plain = ATTEMPT_ANNOTATION not in meta.get("annotations", {}) and rng.random() < 0.5
+                patch = {"metadata": {"uid": meta["uid"]}, "status": low if plain else {**low, "conditions": [target]}}
                 await world.api.patch("Pod", meta["name"], patch, "status")
 
 

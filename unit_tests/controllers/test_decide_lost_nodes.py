@@ -84,6 +84,8 @@ def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
     plan = look(w, stops_by)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert [text for text in texts(plan.events) if "Disrupted" in text] == []
+    # If the request fails, it is tried again with its own delays.
+    assert plan.again_after != 0
 
 
 def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again() -> None:

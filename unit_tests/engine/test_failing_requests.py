@@ -192,6 +192,31 @@ async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_wai
         assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
 
 
+async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_for() -> None:
+    """An earlier process had asked for it, and its request arrives late."""
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
+        job = await world.api.create(jax(workers=1))
+        await asyncio.sleep(2)
+        uid = job["metadata"]["uid"]
+        owner = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "uid": uid, "controller": True}
+        labels = {"job-name": "jx", "replica-type": "worker", "replica-index": "0"}
+        metadata = {
+            "name": "jx-worker-0",
+            "namespace": "default",
+            "labels": {f"training.kubeflow.org/{key}": value for key, value in labels.items()},
+            "ownerReferences": [owner],
+        }
+        spec = {"clusterIP": "None", "ports": [{"port": 6666}]}
+        await world.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        await until(lambda: _count(world, 1), within=20)
+        process.transport.delay = lambda request: 0.0
+        await world.kubelet.running("jx-worker-0")
+        await asyncio.sleep(5)
+        assert conditions(await world.job("JAXJob", "jx"))["Running"] == "True"
+
+
 async def test_only_the_pod_that_was_meant_is_deleted() -> None:
     """It has been replaced meanwhile by a pod of the same name, which the cache does not show yet."""
     async with cluster() as world:
