@@ -18,21 +18,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import msgspec
 import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
 from training_controllers.companions import CompanionSort, RandomBytes
-from training_controllers.engine.disruptions import is_disrupted
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import frameworks
-from training_controllers.ports import JobKey, ObjectCounter, World
-from training_controllers.records import CompanionRecord, JobRecord, PodRecord, PriorityClassRecord, Record
+from training_controllers.ports import JobKey, World
+from training_controllers.records import CompanionRecord, JobRecord, PriorityClassRecord
 from training_operator.cache.reflector import OwnerCheck, Reflector
-from training_operator.cache.store import Change, Store
+from training_operator.cache.store import Store
 from training_operator.controller import Controller
 from training_operator.events import EventRecorder
 from training_operator.framework_options import framework_options
@@ -54,12 +52,11 @@ from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
 from training_operator.nodes import FollowedNodes
-from training_operator.queue import LOW, NORMAL, WorkQueue
+from training_operator.queue import WorkQueue
 from training_operator.settings import Settings
+from training_operator.triggers import Target, Triggers
 from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
-BATCH_SECONDS: Final = 0.1
-"""Changes of pods and services within this time lead to one look at their job."""
 GRACE_SECONDS: Final = 8.0
 """For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
 FLUSH_SECONDS: Final = 1.0
@@ -112,13 +109,13 @@ class App:
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
-        self._leading = False
         self._following: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
         self._client = KubeClient(transport, FairGate(bucket=bucket), self._rng, self.metrics.count_request)
         self._events = EventRecorder(self._client, now, self._clock)
         self._expectations = Expectations(self._clock)
+        self._triggers = Triggers(self._expectations, self.metrics)
         self._pods, self._pod_reflector = self._follow(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
@@ -198,7 +195,7 @@ class App:
         if self._elector is not None:
             await self._elector.acquire()
             await self._follow_anew(following)
-        self._leading = True
+        self._triggers.leading = True
         async with asyncio.TaskGroup() as tasks:
             if self._elector is not None:
                 tasks.create_task(self._elector.keep())
@@ -279,9 +276,7 @@ class App:
 
     def _look_at_node(self, name: str) -> None:
         """Look at the jobs that have pods on a node."""
-        owners = (self._job_of(pod) for pod in self._pods if pod.node == name)
-        for kind, key in {owner for owner in owners if owner is not None}:
-            self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
+        self._triggers.look_at_owners([pod for pod in self._pods if pod.node == name])
 
     def _priorities(self) -> dict[str, int]:
         records = () if self._priority_classes is None else tuple(self._priority_classes[0])
@@ -294,7 +289,7 @@ class App:
 
     def _accompany(self, sort: CompanionSort) -> Companions:
         resource = companions(sort)
-        store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._look_at_all)
+        store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._triggers.look_at_all)
         return Companions(resource, store, reflector)
 
     def _dependents(self, sort: CompanionSort) -> StoredDependents[CompanionRecord]:
@@ -338,44 +333,11 @@ class App:
     def _connect(self) -> None:
         """Let changes find their way into the queues."""
         for kind in self._kinds.values():
-            kind.store.subscribe(_job_changed(kind.queue))
-        self._pods.subscribe(self._dependent_changed)
-        self._pods.subscribe(self._count_end)
-        self._services.subscribe(self._dependent_changed)
+            self._triggers.watch_jobs(Target(kind.info, kind.store, kind.queue))
+        self._triggers.watch_pods(self._pods)
+        self._triggers.watch_dependents(self._services)
         for companion in self._companions.values():
-            companion.store.subscribe(self._dependent_changed)
-
-    def _dependent_changed(self, change: Change[Any]) -> None:
-        self._expectations.observe(change.old, change.new)
-        if change.old is not None and change.new is not None and _same(change.old, change.new):
-            return
-        keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}
-        for kind, key in keys:
-            queue = self._kinds[kind].queue
-            queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
-
-    def _look_at_all(self) -> None:
-        """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
-        for kind in self._kinds.values():
-            for record in kind.store:
-                kind.queue.add(record.key, priority=LOW)
-
-    def _count_end(self, change: Change[PodRecord]) -> None:
-        """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
-        old, new = change.old, change.new
-        if not self._leading or old is None or new is None or (owner := self._job_of(new)) is None:
-            return
-        if new.phase == "Failed" != old.phase:
-            self.metrics.count_object(ObjectCounter.PODS_FAILED)
-        if is_disrupted(new) and not is_disrupted(old):
-            self.metrics.count_disruption(self._kinds[owner[0]].info, new.namespace)
-
-    def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
-        """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""
-        if record is None or record.owner is None or (kind := self._kinds.get(record.owner.kind)) is None:
-            return None
-        job = kind.store.get(record.namespace, record.owner.name)
-        return (kind.info.kind, job.key) if job is not None and job.uid == record.owner.uid else None
+            self._triggers.watch_dependents(companion.store)
 
     def _make_elector(self, transport: Transport, identity: str) -> LeaderElector:
         """Its requests pass a gate of their own, so that a renewal waits for nothing, not even writes that hang."""
@@ -401,17 +363,3 @@ class App:
         # Two caches may be of one resource, with different labels.
         reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
-
-
-def _job_changed(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
-    def enqueue(change: Change[JobRecord]) -> None:
-        record = change.new or change.old
-        if record is not None:
-            queue.add(record.key, priority=LOW if change.initial else NORMAL)
-
-    return enqueue
-
-
-def _same(old: Record, new: Record) -> bool:
-    """Whether two records differ in their version at most: then nothing that we use has changed."""
-    return old == msgspec.structs.replace(new, version=old.version)

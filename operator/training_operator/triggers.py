@@ -1,0 +1,105 @@
+"""Which change makes which job be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from training_api.kinds import KindInfo
+from training_controllers.engine.disruptions import is_disrupted
+from training_controllers.engine.expectations import Expectations
+from training_controllers.ports import JobKey, ObjectCounter
+from training_controllers.records import JobRecord, PodRecord, Record
+from training_operator.cache.store import Change, Store
+from training_operator.metrics import Metrics
+from training_operator.queue import LOW, NORMAL, WorkQueue
+
+BATCH_SECONDS: Final = 0.1
+"""Changes of pods and services within this time lead to one look at their job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The jobs of one kind, and the queue of those to be looked at."""
+
+    info: KindInfo
+    store: Store[JobRecord]
+    queue: WorkQueue[JobKey]
+
+
+class Triggers:
+    """Puts jobs into the queues of their kinds as they, or what they control, change."""
+
+    def __init__(self, expectations: Expectations, metrics: Metrics) -> None:
+        self._expectations, self._metrics = expectations, metrics
+        self._kinds: dict[str, Target] = {}
+        self.leading = False
+        """Whether this process acts; a standby sees the same changes, and counts nothing."""
+
+    def watch_jobs(self, target: Target) -> None:
+        """Look at the jobs of a kind when they change."""
+        self._kinds[target.info.kind] = target
+        target.store.subscribe(_enqueue(target.queue))
+
+    def watch_pods(self, pods: Store[PodRecord]) -> None:
+        """Look at jobs when their pods change, and count how pods end."""
+        self.watch_dependents(pods)
+        pods.subscribe(self._count_end)
+
+    def watch_dependents(self, dependents: Store[Any]) -> None:
+        """Look at jobs when objects of one sort that they control change."""
+        dependents.subscribe(self._dependent_changed)
+
+    def look_at_all(self) -> None:
+        """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
+        for kind in self._kinds.values():
+            for record in kind.store:
+                kind.queue.add(record.key, priority=LOW)
+
+    def look_at_owners(self, pods: list[PodRecord]) -> None:
+        """Look at the jobs of these pods."""
+        for kind, key in {owner for pod in pods if (owner := self._job_of(pod)) is not None}:
+            self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
+
+    def _dependent_changed(self, change: Change[Any]) -> None:
+        self._expectations.observe(change.old, change.new)
+        if change.old is not None and change.new is not None and _same(change.old, change.new):
+            return
+        keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}
+        for kind, key in keys:
+            queue = self._kinds[kind].queue
+            queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+
+    def _count_end(self, change: Change[PodRecord]) -> None:
+        """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
+        old, new = change.old, change.new
+        if not self.leading or old is None or new is None or (owner := self._job_of(new)) is None:
+            return
+        if new.phase == "Failed" != old.phase:
+            self._metrics.count_object(ObjectCounter.PODS_FAILED)
+        if is_disrupted(new) and not is_disrupted(old):
+            self._metrics.count_disruption(self._kinds[owner[0]].info, new.namespace)
+
+    def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
+        """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""
+        if record is None or record.owner is None or (kind := self._kinds.get(record.owner.kind)) is None:
+            return None
+        job = kind.store.get(record.namespace, record.owner.name)
+        return (kind.info.kind, job.key) if job is not None and job.uid == record.owner.uid else None
+
+
+def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
+    def enqueue(change: Change[JobRecord]) -> None:
+        record = change.new or change.old
+        if record is not None:
+            queue.add(record.key, priority=LOW if change.initial else NORMAL)
+
+    return enqueue
+
+
+def _same(old: Record, new: Record) -> bool:
+    """Whether two records differ in their version at most: then nothing that we use has changed."""
+    return old == msgspec.structs.replace(new, version=old.version)
