@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
@@ -75,7 +76,8 @@ class _Known:
     count: int = 0
 
 
-_Queue = asyncio.Queue[tuple[Outgoing, dict[str, Any]]]
+_Queue = asyncio.Queue[tuple[Outgoing, Callable[[], dict[str, Any]]]]
+"""What is to be sent, and what makes its body: made early, the bodies of thousands of events would take many megabytes."""
 
 
 class Correlator:
@@ -153,7 +155,9 @@ class EventRecorder:
             self._log.warning("event dropped: too many are waiting", reason=event.reason, name=job.name)
             return
         self._waiting += 1
-        self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait((outgoing, _body(info, job, event, outgoing)))
+        self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait(
+            (outgoing, partial(_body, info, job, event, outgoing))
+        )
 
     async def run(self) -> None:
         """Send what is recorded, for ever."""
@@ -163,7 +167,8 @@ class EventRecorder:
 
     async def _send_all_of(self, queue: _Queue) -> None:
         while True:
-            outgoing, body = await queue.get()
+            outgoing, worded = await queue.get()
+            body = worded()
             try:
                 await self._send(outgoing, body)
             except (ApiError, OSError) as error:

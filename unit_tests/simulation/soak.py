@@ -19,7 +19,6 @@ from unit_tests.simulation.kubelet import Kubelet
 from unit_tests.simulation.process import Process
 
 from training_api.registry import KINDS
-from training_controllers.engine.loading import DECODED_BYTES
 from training_operator.events import REMEMBERED, SIMILAR
 
 TYPES: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +40,6 @@ BOUNDED: Mapping[str, int] = {
     "_correlator._sent": REMEMBERED,
     "_correlator._similar": REMEMBERED,
     "_correlator._similar[].messages": REMEMBERED * (SIMILAR + 1),
-    "_loader._recent": DECODED_BYTES // 500,
     "_metrics": 100,
     ".cache": 100,
 }

@@ -46,6 +46,11 @@ class Loader:
             return Loaded(None, str(error))
         return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
 
+    def forget(self, raw: bytes) -> None:
+        """The job with this JSON is gone."""
+        if self._recent.pop(raw, None) is not None:
+            self._bytes -= len(raw)
+
     def _without_status(self, raw: bytes) -> Loaded:
         if (loaded := self._recent.get(raw)) is not None:
             self._recent.move_to_end(raw)

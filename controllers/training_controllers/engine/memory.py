@@ -47,6 +47,8 @@ class JobMemory:
     """The memory of one job, from its first reconcile until it is gone."""
 
     uid: str
+    raw: bytes = b""
+    """The job as it was looked at last."""
     carried: dict[Slot, Carried] = field(default_factory=dict)
     """What the next pods of slots whose pods were deleted inherit (K-03)."""
     announced: dict[str, None] = field(default_factory=dict)

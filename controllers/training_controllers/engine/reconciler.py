@@ -80,6 +80,9 @@ class JobReconciler:
         if record is None:
             return None
         memory = self._memory.setdefault(key, JobMemory(record.uid))
+        if memory.raw != record.raw:
+            self._loader.forget(memory.raw)
+            memory.raw = record.raw
         loaded = self._loader.load(record)
         job = loaded.job
         if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
@@ -96,6 +99,7 @@ class JobReconciler:
         known = self._memory.get(key)
         if known is not None and (record is None or record.uid != known.uid):
             self._expectations.forget(known.uid)
+            self._loader.forget(known.raw)
             del self._memory[key]
 
     def _refuse(self, record: JobRecord, memory: JobMemory, problem: str) -> None:
