@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 import structlog
+from hypothesis import settings
 from unit_tests.virtual_time import VirtualLoop
+
+# The same examples in every run. Also: hypothesis' plugin imports it at the very end if nobody has before, and there
+# Python 3.11 sometimes cannot parse it any more ("AST constructor recursion depth mismatch").
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from training_controllers.engine.index_ranges import format_ranges, parse_ranges
@@ -15,7 +15,6 @@ def test_k13_ranges(indexes: tuple[int, ...], text: str) -> None:
     assert parse_ranges(text) == frozenset(indexes)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.frozensets(st.integers(0, 300)))
 def test_what_is_written_can_be_read(indexes: frozenset[int]) -> None:
     assert parse_ranges(format_ranges(indexes)) == indexes
@@ -28,7 +27,6 @@ def test_k40_a_text_that_is_not_ours_means_nothing(text: str) -> None:
     assert parse_ranges(text) == frozenset()
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.text(max_size=30))
 def test_k40_no_text_is_fatal(text: str) -> None:
     parse_ranges(text)

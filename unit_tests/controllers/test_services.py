@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from unit_tests.controllers.builders import framework_of, load, make_job, stored_job
 
@@ -126,7 +126,6 @@ PORTS = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(PORTS)
 def test_k29_the_api_server_would_accept_any_of_them(container_ports: list[dict[str, Any]]) -> None:
     ports = service_ports(container_ports)

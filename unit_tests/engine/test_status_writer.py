@@ -28,7 +28,7 @@ def apply(stored: Any, patch: Any) -> Any:
     return result
 
 
-@settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(OBJECTS, OBJECTS)
 def test_a_merge_patch_leads_from_what_is_stored_to_what_is_wanted(
     stored: dict[str, Any], wanted: dict[str, Any]
