@@ -77,7 +77,7 @@ class _Known:
 
 
 _Queue = asyncio.Queue[tuple[Outgoing, Callable[[], dict[str, Any]]]]
-"""What is to be sent, and what makes its body: made early, the bodies of thousands of events would take many megabytes."""
+"""What is to be sent, and what makes its body: made early, those of thousands of events would take many megabytes."""
 
 
 class Correlator:
