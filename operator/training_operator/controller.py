@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from training_controllers.ports import ApiError, Conflict, Result
-from training_operator.queue import Backoff, WorkQueue
+from training_operator.queue import FOLLOW_UP, NORMAL, Backoff, WorkQueue
 
 K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 K = TypeVar("K", bound=Hashable)
@@ -132,7 +132,7 @@ class Controller(Generic[K]):
         self._backoff.forget(key)
         if result.again_after is None:
             return Outcome.SUCCESS
-        self._queue.add_after(key, result.again_after)
+        self._queue.add_after(key, result.again_after, priority=NORMAL if result.again_after > 0 else FOLLOW_UP)
         return Outcome.REQUEUE_AFTER
 
     def _retry(self, key: K, retry_after: float | None) -> None:

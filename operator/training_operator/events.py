@@ -23,7 +23,7 @@ from training_controllers.engine.model import JobEvent
 from training_controllers.ports import ApiError, NotFound
 from training_controllers.records import JobRecord
 from training_operator.kube.client import KubeClient
-from training_operator.kube.flow import TokenBucket
+from training_operator.kube.flow import BACKGROUND, TokenBucket
 from training_operator.kube.resources import EVENTS
 
 SIMILAR: Final = 10
@@ -38,9 +38,8 @@ REMEMBERED: Final = 4096
 """Objects and messages whose past is kept."""
 WAITING: Final = 10_000
 """Events that wait to be sent, some 10 MB of them at most; further ones are dropped."""
-SENDERS: Final = 4
-"""Events on the way at the same time, those of one job in order; few, because each pod has one and pods come first."""
-FLOW: Final = "events"
+SENDERS: Final = 8
+"""Events on the way at the same time while nothing else is, those of one job in order."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -185,12 +184,12 @@ class EventRecorder:
         if outgoing.count > 1:
             patch = {name: body[name] for name in ("count", "lastTimestamp", "message")}
             try:
-                await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, flow=FLOW)
+                await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, flow=BACKGROUND)
             except NotFound:  # its time to live is over, or it was never sent
                 pass
             else:
                 return
-        await self._client.create(EVENTS, outgoing.namespace, body, flow=FLOW)
+        await self._client.create(EVENTS, outgoing.namespace, body, flow=BACKGROUND)
 
 
 class JobEvents:

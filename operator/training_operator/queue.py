@@ -11,6 +11,8 @@ from typing import Final, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 NORMAL: Final = 0
+FOLLOW_UP: Final = -50
+"""Priority of the second half of a look, cleaning up for example: first all that has changed is taken note of."""
 LOW: Final = -100
 """Priority of objects from an initial list, so that new work passes those of a restart."""
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from training_operator.kube.flow import RESERVED, AdaptiveLimit, FairGate, TokenBucket
+from training_operator.kube.flow import BACKGROUND, RESERVED, AdaptiveLimit, FairGate, TokenBucket
 
 pytestmark = pytest.mark.virtual_time
 
@@ -113,3 +113,24 @@ async def test_urgent_requests_do_not_wait_for_the_rate_but_count() -> None:
     assert loop.time() == 0
     await through(gate, "job", [], seconds=0)
     assert loop.time() == pytest.approx(3.0)
+
+
+async def test_requests_in_the_background_go_one_by_one_while_others_are_at_work() -> None:
+    gate, log = FairGate(AdaptiveLimit(8, 8)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for flow in ("a", "b", "c", "d", BACKGROUND, BACKGROUND, BACKGROUND):
+            tasks.create_task(through(gate, flow, log))
+        await asyncio.sleep(0.5)
+        assert log == ["a", "b", "c", "d", BACKGROUND]
+        await asyncio.sleep(1)
+        assert log[5:] == [BACKGROUND, BACKGROUND]
+
+
+async def test_requests_in_the_background_share_an_idle_gate_and_keep_to_its_limit() -> None:
+    gate, log = FairGate(AdaptiveLimit(8, 8)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(9):
+            tasks.create_task(through(gate, BACKGROUND, log))
+        await asyncio.sleep(0.5)
+        assert len(log) == 8
+    assert (len(log), gate.in_flight) == (9, 0)

@@ -10,6 +10,10 @@ from typing import Final
 
 RESERVED: Final = 8
 """Places beyond the limit that only urgent requests may take."""
+BACKGROUND: Final = "background"
+"""The flow of requests that nobody waits for; while others are at work, one of them at a time is let through."""
+CALM: Final = 4
+"""With fewer other requests in flight than this, there is nothing that those in the background could hold up."""
 
 
 class AdaptiveLimit:
@@ -64,12 +68,14 @@ class TokenBucket:
 
 
 class FairGate:
-    """Lets requests through: urgent ones first, then one of each waiting flow in turn."""
+    """Lets requests through: urgent ones first, then one of each waiting flow in turn, and others in the background."""
 
     def __init__(self, limit: AdaptiveLimit | None = None, bucket: TokenBucket | None = None) -> None:
         self._limit = limit or AdaptiveLimit()
         self._bucket = bucket
         self._in_flight = 0
+        self._of_background = 0
+        self._background: deque[asyncio.Future[None]] = deque()
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._flows: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
@@ -90,6 +96,8 @@ class FairGate:
         place = asyncio.get_running_loop().create_future()
         if urgent:
             self._urgent.append(place)
+        elif flow == BACKGROUND:
+            self._background.append(place)
         else:
             self._flows.setdefault(flow, deque()).append(place)
         self._admit()
@@ -97,15 +105,16 @@ class FairGate:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._leave()
+                self._leave(flow)
             raise
         try:
             yield
         finally:
-            self._leave()
+            self._leave(flow)
 
-    def _leave(self) -> None:
+    def _leave(self, flow: str) -> None:
         self._in_flight -= 1
+        self._of_background -= flow == BACKGROUND
         self._admit()
 
     def _admit(self) -> None:
@@ -120,6 +129,12 @@ class FairGate:
                 self._bucket.take()
             self._in_flight += 1
             place.set_result(None)
+        for place in self._waiting_in_background():
+            if self._bucket is not None:
+                self._bucket.take()
+            self._in_flight += 1
+            self._of_background += 1
+            place.set_result(None)
 
     def _waiting_urgent(self) -> Iterator[asyncio.Future[None]]:
         while self._urgent and self._in_flight < self._limit.now + RESERVED:
@@ -133,6 +148,15 @@ class FairGate:
             place = queue.popleft()
             if queue:
                 self._flows[flow] = queue  # back to the end of the round
+            if not place.done():
+                yield place
+
+    def _waiting_in_background(self) -> Iterator[asyncio.Future[None]]:
+        while self._background and self._in_flight < self._limit.now and self._has_token():
+            calm = not self._flows and self._in_flight - self._of_background < CALM
+            if self._of_background and not calm:
+                return
+            place = self._background.popleft()
             if not place.done():
                 yield place
 
