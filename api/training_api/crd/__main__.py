@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+@cache
 def rendered() -> dict[str, str]:
     """The text of every file by its name."""
     files: dict[str, Any] = {f"{GROUP}_{info.plural}.yaml": build(info) for info in KINDS.values()}
