@@ -49,8 +49,9 @@ class Example:
             ]
 
     def give_up(self, deadline_seconds: int) -> None:
-        """End with the first failure of a pod, and after this time whatever happens."""
-        self.job["spec"]["runPolicy"] = {"backoffLimit": 0, "activeDeadlineSeconds": deadline_seconds}
+        """End with the first failure of a pod, and after this time whatever happens; pods and their logs are kept."""
+        limits = {"backoffLimit": 0, "activeDeadlineSeconds": deadline_seconds}
+        self.job["spec"]["runPolicy"] = {**limits, "cleanPodPolicy": "None"}
         for replica in self.replicas.values():
             replica["restartPolicy"] = "Never"
 
