@@ -72,11 +72,17 @@ def definition(file: Path) -> Object:
 @asynccontextmanager
 async def defined(api: Api, crd: Object) -> AsyncIterator[None]:
     """The API server has these PodGroups."""
+    path = f"{CRDS}/{crd['metadata']['name']}"
+
+    async def gone() -> bool:
+        return await api.get(path) is None
+
     await api.create(CRDS, crd)
     try:
         yield
     finally:
-        await api.delete(f"{CRDS}/{crd['metadata']['name']}")
+        await api.delete(path)
+        await eventually(gone, f"{path} is gone")
 
 
 class Stage:

@@ -25,6 +25,8 @@ __all__ = ["pytestmark"]
 @pytest.fixture
 async def limited(cluster: Cluster, api: Api, namespace: str, tmp_path: Path) -> AsyncIterator[Path]:
     """A kubeconfig of a service account with the rights of the component for Volcano."""
+    if cluster.provider == "local":
+        pytest.skip("the embedded API server issues no tokens on request")
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
     await api.create(accounts, {"metadata": {"name": "operator"}})
     token = await api.create(f"{accounts}/operator/token", {"spec": {}})
