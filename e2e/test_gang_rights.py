@@ -80,7 +80,7 @@ async def test_gangs_opted_out_elastic_restarted_over_with_no_more_rights_than_n
             await stage.pods_reach("elastic", 3)
             await _follows_and_ends(stage)
             assert await api.get(f"{VOLCANO_API}/namespaces/{namespace}/podgroups/opted-out") is None
-            assert "forbidden" not in operator.child.output().lower()
+            assert "is forbidden: User" not in operator.child.output()
             assert "Traceback" not in operator.child.output()
 
 
