@@ -151,7 +151,8 @@ def trying_twice(kind: Kind, name: str, first: Command, policy: str | None = Non
     def replica(replica_type: str, count: int) -> dict[str, Any]:
         command = kind.command(replica_type)
         if replica_type != kind.failing:
-            return kind.replica(count, command)
+            # Nobody ends before the kubelet has told of the second attempt, which it does once a second.
+            return kind.replica(count, command and ("sh", "-c", '"$@" && sleep 4', "sh", *command))
         return kind.replica(count, ("python3", "/programs/first.py", *first, "--", *(command or ())), policy)
 
     return kind.job(f"{kind.name.lower()}-{name}", {t: replica(t, n) for t, n in kind.pair.items()})
