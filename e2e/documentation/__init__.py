@@ -1,0 +1,1 @@
+"""What the documentation needs to become a site, see `make docs`."""
