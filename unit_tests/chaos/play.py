@@ -20,13 +20,14 @@ from unit_tests.simulation.faults import Faults
 from unit_tests.simulation.gang import install
 from unit_tests.simulation.process import SETTINGS, Process
 
+from training_operator.kube.flow import IN_FLIGHT, RESERVED
 from training_operator.settings import Settings
 
 DISTURBED = 45.0
 """Virtual seconds for which there are disturbances."""
 PATIENCE = 900.0
 """Virtual seconds for everything to come right afterwards; back-offs last up to five minutes."""
-CAP = 64 + 8
+CAP = IN_FLIGHT + RESERVED
 """Most requests in flight: those of jobs, and urgent ones."""
 
 FEW = SETTINGS.model_copy(update={"controller_threads": 4})
