@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from e2e.documentation.__main__ import main
 from e2e.documentation.environment import SAMPLES, variables
 from e2e.documentation.meanings import MEANINGS
 from e2e.documentation.sections import GENERATED, SECTIONS, UnknownSection, rendered
 
 from training_api import constants
+from training_api.registry import KINDS
+from training_api.validation import problems
 from training_controllers.companions import MPI_NETWORK_LABEL
 from training_controllers.engine.extensions import OF_ALL_KINDS
 from training_controllers.engine.model import NewPod
@@ -97,3 +100,15 @@ def test_every_annotation_of_jobs_is_on_the_page_with_its_values() -> None:
         assert re.findall(r"`\"?([\w-]+)\"?`", re.sub(r"\([^)]*\)", "", rows[extension.annotation])) == [
             *extension.values
         ]
+
+
+def test_jobs_on_pages_are_accepted() -> None:
+    jobs = [
+        job
+        for page in DOCS.rglob("*.md")
+        for text in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        for job in yaml.safe_load_all(text)
+        if job.get("apiVersion") == constants.API_VERSION
+    ]
+    assert jobs
+    assert [problem for job in jobs for problem in problems(KINDS[job["kind"]], job)] == []
