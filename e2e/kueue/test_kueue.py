@@ -71,16 +71,17 @@ async def _life_in_a_queue(queue: Queue) -> None:
 
 async def _three_wait_for_one(queue: Queue) -> None:
     """The first job runs, on the flavor that has quota; the others wait without anything but a status."""
-    await _next_second(await queue.submit("first"))
+    await queue.submit("first")
     await queue.workload_is("first", "Admitted")
+    await _next_second(await queue.workload("first"))
     for name in ("second", "third"):
         stored = await queue.submit(name)
         assert stored["spec"]["runPolicy"]["suspend"] is True
-        pod_sets = (await queue.workload(name))["spec"]["podSets"]
-        assert {each["name"]: each["count"] for each in pod_sets} == {
+        workload = await queue.workload(name)
+        assert {each["name"]: each["count"] for each in workload["spec"]["podSets"]} == {
             replica_type.lower(): count for replica_type, count in REPLICAS_OF[queue.kind].items()
         }
-        await _next_second(stored)
+        await _next_second(workload)
     for pod in await queue.starts("first"):
         assert pod["spec"]["nodeSelector"] == {"disk": "fast", "pool": queue.flavor("a")}
         assert TOLERATION in pod["spec"]["tolerations"]
