@@ -108,7 +108,7 @@ async def disturbed(
         while complaints := _differences(truth, seen := await _summaries(world, scenario)) + _leftovers(world, seen):
             if clock() > end:
                 break
-            await asyncio.sleep(2)
+            await asyncio.sleep(5)
         complaints += world.audit.complaints
         for task in tasks:
             task.cancel()
