@@ -26,7 +26,7 @@ DECISIONS := controllers/training_controllers/engine/*,controllers/training_cont
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
   print(f"branches of engine and frameworks covered: {p:.1f} % (at least 95)"); sys.exit(p < 95)
 
-.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds docs constraints clean
+.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds pages docs constraints clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against t
 
 crds: $(INSTALLED) ## generate crds/ from the types
 	@$(BIN)/python -m training_api.crd
+
+pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, flags, variables
+	@$(BIN)/python -m e2e.documentation
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict

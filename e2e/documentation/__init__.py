@@ -1,1 +1,1 @@
-"""What the documentation needs to become a site, see `make docs`."""
+"""What is generated of the documentation (`make pages`), and what its site needs (`make docs`)."""
