@@ -72,13 +72,20 @@ async def test_on_a_cluster(empty: Cluster, tmp_path: Path) -> None:
     assert holder.strip()
 
 
-def test_on_this_machine(pytestconfig: pytest.Config, cluster: Cluster, tmp_path: Path) -> None:
+@pytest.fixture
+def local(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Cluster:
+    """What tests know of a local cluster, of which only kubectl is used here."""
     if pytestconfig.getoption("--provider") != "local":
         pytest.skip("this is about the local cluster")
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster
+
+
+def test_on_this_machine(local: Cluster, tmp_path: Path) -> None:
     if importlib.util.find_spec("jax") is None:
         pytest.skip("JAX is not installed: `make demo` installs it")
     found = shown(ON_THIS_MACHINE)
     assert found
-    path = with_kubectl(cluster, tmp_path)
+    path = with_kubectl(local, tmp_path)
     for number, block in enumerate(found):
         run(block, PATH=path, TRAINING_OPERATOR_STATE=str(tmp_path / f"state-{number}"))
