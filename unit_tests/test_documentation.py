@@ -1,4 +1,4 @@
-"""Links of the pages lead somewhere, wherever they are read: on the site, or where the code is hosted."""
+"""Links of the pages lead somewhere, on the site and where the code is hosted; commands are known to work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from e2e.documentation.commands import BLOCK, BY_HAND, ON_A_CLUSTER, ON_THIS_MACHINE, SHOWN, blocks, pages
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -77,6 +78,38 @@ _Navigation.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, su
 
 def test_every_page_is_in_the_navigation_and_on_the_first_page() -> None:
     settings = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader=_Navigation)
-    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
-    assert pages - set(in_the_navigation(settings["nav"])) == set()
-    assert pages - {path for path, _ in links(DOCS / "index.md")} - {"index.md"} == set()
+    there = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert there - set(in_the_navigation(settings["nav"])) == set()
+    assert there - {path for path, _ in links(DOCS / "index.md")} - {"index.md"} == set()
+
+
+def test_every_block_of_commands_says_how_it_is_known_to_work() -> None:
+    assert {block.page for block in blocks() if not says_how(block.evidence)} == set()
+
+
+def says_how(evidence: str) -> bool:
+    if evidence.startswith(SHOWN):
+        return all((ROOT / file).is_file() for file in evidence.removeprefix(SHOWN).split(", "))
+    return evidence in (ON_A_CLUSTER, ON_THIS_MACHINE) or re.fullmatch(f"{BY_HAND}: .{{10,}}", evidence) is not None
+
+
+@pytest.mark.parametrize("evidence", ["", "shown by e2e/test_nothing.py", "by hand", "executed", "by hand: yes"])
+def test_what_says_nothing_does_not_do(evidence: str) -> None:
+    assert not says_how(evidence)
+
+
+def test_commands_are_found_with_and_without_a_comment() -> None:
+    text = "<!-- commands: by hand: x -->\n```console\n$ one\nout\n$ two\n```\n\n```console\n$ three\n```\n"
+    assert BLOCK.findall(text) == [("by hand: x", "$ one\nout\n$ two\n"), ("", "$ three\n")]
+
+
+def test_no_command_stands_outside_of_such_a_block() -> None:
+    """Blocks of other languages hold files, pictures and outputs."""
+    found = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in pages()
+        for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        for line in text.splitlines()
+        if language in ("sh", "bash", "shell") or (language != "console" and line.startswith("$ "))
+    ]
+    assert found == []

@@ -10,6 +10,7 @@ from typing import Final
 from e2e.documentation.api_reference import kind_reference, type_reference
 from e2e.documentation.environment import environment_table
 from e2e.documentation.flags import flags
+from e2e.documentation.lease import lease
 
 from training_api.registry import KINDS
 
@@ -20,6 +21,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     **{f"environment of {kind}": partial(environment_table, kind) for kind in KINDS},
     "reference of types": type_reference,
     "flags": flags,
+    "lease": lease,
 }
 """What can be generated, by the name that stands in the comment."""
 
