@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from unit_tests.chaos.play import stage
+from unit_tests.chaos.play import only_kinds_of, stage
 from unit_tests.chaos.scenario import Scenario, Slot, UserAction
 from unit_tests.simulation.api import Json
 from unit_tests.simulation.audit import ENDS
@@ -119,7 +119,8 @@ async def end_of(scenario: Rehearsed, crashes: list[int]) -> tuple[Json, int]:
     Returns what is left, and how many writes the last operator made.
     """
     async with stage(scenario, scenario.settings) as (world, _):
-        supervisor = asyncio.create_task(_supervise(world, scenario.settings, crashes))
+        settings = only_kinds_of(scenario, scenario.settings)
+        supervisor = asyncio.create_task(_supervise(world, settings, crashes))
         await world.api.create(scenario.jobs[0])
         elapsed = 0.0
         for action in scenario.actions:
