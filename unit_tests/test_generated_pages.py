@@ -25,6 +25,7 @@ from training_controllers.gang.schedulers import gang_scheduler
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "controllers" / "training_controllers" / "frameworks"
+FRAMEWORKS = (DOCS / "frameworks.md").read_text()
 NAMES = (DOCS / "names.md").read_text()
 
 
@@ -112,3 +113,15 @@ def test_jobs_on_pages_are_accepted() -> None:
     ]
     assert jobs
     assert [problem for job in jobs for problem in problems(KINDS[job["kind"]], job)] == []
+
+
+def test_the_table_of_kinds_says_what_is_declared() -> None:
+    rows = {
+        cells[0]: cells for cells in re.findall(r"^\| (\w+Job) \| (.*) \| (.*) \| (.*) \| .* \|$", FRAMEWORKS, re.M)
+    }
+    assert rows.keys() == KINDS.keys()
+    for kind, info in KINDS.items():
+        _, page, types, container = rows[kind]
+        assert container == (f"`{info.container}`" if info.services else "the first one")
+        assert set(types.split(", ")) <= set(info.replica_types)
+        assert f"environment of {kind} " in (DOCS / re.findall(r"\((frameworks/\w+\.md)\)", page)[0]).read_text()
