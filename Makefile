@@ -1,4 +1,4 @@
-# Targets explain themselves: `make help`. Everything happens in .venv; nothing is installed elsewhere.
+# Targets explain themselves: `make help`. Everything happens in .venv (make docs: .venv-docs); nothing is installed elsewhere.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -11,6 +11,7 @@ BENCH ?= bench
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO_INSTALLED := .venv/.installed-demo
+DOCS_INSTALLED := .venv-docs/.installed
 # Frameworks that are too large for .venv have environments of their own.
 DEMO_ENVIRONMENTS ?= .cache/demo
 DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(DEMO_ENVIRONMENTS)/$(FRAMEWORK))
@@ -25,7 +26,7 @@ DECISIONS := controllers/training_controllers/engine/*,controllers/training_cont
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
   print(f"branches of engine and frameworks covered: {p:.1f} % (at least 95)"); sys.exit(p < 95)
 
-.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds constraints clean
+.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds pages docs constraints clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +85,13 @@ bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against t
 crds: $(INSTALLED) ## generate crds/ from the types
 	@$(BIN)/python -m training_api.crd
 
+pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, flags, variables
+	@$(BIN)/python -m e2e.documentation
+
+docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+	@echo "build/site/index.html"
+
 # Reads the registry's index that pip is configured for; no address is written into the files.
 constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 3.11 and newer
 	@python3 -m venv .cache/uv && .cache/uv/bin/pip --quiet install uv
@@ -94,24 +102,35 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	  .cache/uv/bin/uv --quiet pip compile $(LOCK) examples/$$framework/requirements.in \
 	    --output-file examples/$$framework/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command 'make constraints'
 
 clean: ## remove what the other targets made, .venv included
-	rm -rf .venv .cache .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-docs .cache .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Sets $python to the first one that is new enough and can make environments.
+define FIND_PYTHON
+python=; for candidate in python3.11 python3.12 python3.13 python3; do \
+  if $$candidate -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+    python=$$candidate; break; fi; done; \
+if [ -z "$$python" ]; then \
+  echo "No Python 3.11 or newer with venv was found: install one (on Debian: apt-get install python3-venv)." >&2; \
+  exit 1; fi
+endef
+
 $(INSTALLED): pyproject.toml constraints.txt
-	@python=; for candidate in python3.11 python3.12 python3.13 python3; do \
-	  if $$candidate -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	    python=$$candidate; break; fi; done; \
-	if [ -z "$$python" ]; then \
-	  echo "No Python 3.11 or newer with venv was found: install one (on Debian: apt-get install python3-venv)." >&2; \
-	  exit 1; fi; \
-	test -x $(BIN)/python || $$python -m venv .venv
+	@$(FIND_PYTHON); test -x $(BIN)/python || $$python -m venv .venv
 	@echo "Installing into .venv ..." >&2
 	@$(PIP) install --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DOCS_INSTALLED): constraints-docs.txt
+	@$(FIND_PYTHON); test -x $(@D)/bin/python || $$python -m venv $(@D)
+	@echo "Installing into $(@D) ..." >&2
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@
 
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt

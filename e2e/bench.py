@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import statistics
 import sys
 import tempfile
@@ -17,24 +16,19 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import uvloop
-from e2e.harness.client import Api, Object, connect, eventually
+from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
+from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import running_operator
 from e2e.harness.providers import provide
 from e2e.harness.usage import cpu_at_rest, memory_mb
 
-from training_operator.kube.client import KubeClient
-from training_operator.kube.config import load
-from training_operator.kube.flow import AdaptiveLimit, FairGate
-from training_operator.kube.http import HttpTransport
-from training_operator.kube.resources import PODS, SERVICES, Resource
+from training_operator.kube.resources import PODS, SERVICES
 
-AT_ONCE = 32
 ENDPOINT_SLICES = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"
 """What the controller manager makes for services; it is busy until they are gone."""
 POLL = 0.02
@@ -69,18 +63,15 @@ class Bench:
         self._cluster, self._api, self._folder, self._replicas = cluster, api, folder, replicas
         self._serial = 0
 
-    async def warm_up(self) -> list[tuple[Resource[Any], Object]]:
+    async def warm_up(self) -> Objects:
         """Run the job once; return the objects that the operator made for it."""
         namespace = await self._namespace()
         await self._job(namespace)
-        made = []
-        for resource in (SERVICES, PODS):
-            found = await self._api.call("GET", resource.path(namespace))
-            made += [(resource, _as_created(item)) for item in found["items"]]
+        made = await made_in(self._api, namespace)
         await self._empty(namespace)
         return made
 
-    async def round(self, objects: list[tuple[Resource[Any], Object]]) -> Round:
+    async def round(self, objects: Objects) -> Round:
         """Measure the floor, then the job."""
         namespace = await self._namespace()
         floor = await self._floor(namespace, objects)
@@ -90,19 +81,15 @@ class Bench:
         await self._empty(namespace)
         return Round(floor, seconds, cpu * 1000 / self._replicas, memory)
 
-    async def _floor(self, namespace: str, objects: list[tuple[Resource[Any], Object]]) -> float:
+    async def _floor(self, namespace: str, objects: Objects) -> float:
         """Seconds to create the objects directly, owned by a job that no operator takes care of."""
         owner = await self._api.create(Namespace(self._api, namespace).jobs("PyTorchJob"), job("bench", Master=1))
         for _, body in objects:
             body["metadata"]["ownerReferences"][0]["uid"] = owner["metadata"]["uid"]
-        transport = HttpTransport(await load(str(self._cluster.kubeconfig)))
-        client = KubeClient(transport, FairGate(AdaptiveLimit(AT_ONCE, AT_ONCE)), random.Random(0))
-        try:
+        async with fast_client(self._cluster) as client:
             start = time.perf_counter()
             await asyncio.gather(*(client.create(resource, namespace, body) for resource, body in objects))
             return time.perf_counter() - start
-        finally:
-            await transport.close()
 
     async def _job(self, namespace: str) -> tuple[float, float, float]:
         """Seconds until all objects exist, CPU seconds of the operator until it rests, its peak memory in MB."""
@@ -145,17 +132,6 @@ async def _count(api: Api, path: str) -> int:
     """How many objects a collection has, without fetching them."""
     page = await api.call("GET", f"{path}?limit=1")
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
-
-
-def _as_created(item: Object) -> Object:
-    """The object as it was sent: without what the server has filled in."""
-    metadata = {
-        key: item["metadata"][key]
-        for key in ("name", "labels", "annotations", "ownerReferences")
-        if key in item["metadata"]
-    }
-    spec = {key: value for key, value in item["spec"].items() if key != "clusterIPs"}
-    return {"metadata": metadata, "spec": spec}
 
 
 def _table(replicas: int, rounds: list[Round]) -> str:

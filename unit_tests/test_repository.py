@@ -65,6 +65,7 @@ def _declared() -> dict[str, set[str]]:
     """Names of required packages by what requires them: the runtime and each extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = {"runtime": project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
+    groups["docs"] = project["dependency-groups"]["docs"]
     names = {group: {re.split(r"[^\w.-]", text)[0].lower() for text in texts} for group, texts in groups.items()}
     return {group: found - {"training-operator"} for group, found in names.items()}
 
@@ -79,7 +80,11 @@ def _pins(file: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize(
     ("file", "groups"),
-    [("constraints.txt", ("runtime", "local", "speed", "dev")), ("constraints-demo.txt", ("runtime", "local", "demo"))],
+    [
+        ("constraints.txt", ("runtime", "local", "speed", "dev")),
+        ("constraints-demo.txt", ("runtime", "local", "demo")),
+        ("constraints-docs.txt", ("docs",)),
+    ],
 )
 def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
     """`make constraints` has been run since pyproject.toml was changed."""
@@ -90,6 +95,7 @@ def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
 PINNED = [
     "constraints.txt",
     "constraints-demo.txt",
+    "constraints-docs.txt",
     *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
 ]
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.bench_many.clean import empty, new_namespace
-from e2e.bench_many.stage import JOBS, Stage, fast_client
+from e2e.bench_many.stage import JOBS, Stage
 from e2e.harness.client import Api
 from e2e.harness.cluster import Cluster
+from e2e.harness.floor import fast_client
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from e2e.bench_many.clean import new_namespace
 from e2e.bench_many.etcd import Etcd, copy
-from e2e.bench_many.stage import Stage, fast_client
+from e2e.bench_many.stage import Stage
 from e2e.harness.bare import ControlPlane
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
+from e2e.harness.floor import fast_client
 from e2e.harness.jobs import job
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.usage import cpu_at_rest, memory_mb

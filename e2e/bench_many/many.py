@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from e2e.bench_many.clean import empty, new_namespace
-from e2e.bench_many.stage import JOBS, Stage, fast_client, timed
+from e2e.bench_many.stage import JOBS, Stage, timed
 from e2e.harness.client import Api, Object
 from e2e.harness.cluster import Cluster
+from e2e.harness.floor import Objects, fast_client, made_in
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
 from e2e.harness.usage import cpu_at_rest, memory_mb
 
 from training_operator.kube.client import KubeClient
-from training_operator.kube.resources import PODS, SERVICES, Resource
-
-Objects = list[tuple[Resource[Any], Object]]
+from training_operator.kube.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,7 @@ class ManyJobs:
         """Run one job; return the services and pods that the operator made for it."""
         namespace = await self._namespace()
         await self._run(namespace, 1)
-        made: Objects = []
-        for resource in (SERVICES, PODS):
-            found = await self._api.call("GET", resource.path(namespace))
-            made += [(resource, as_created(item)) for item in found["items"]]
+        made = await made_in(self._api, namespace)
         await empty(self._api, namespace)
         return made
 
@@ -134,14 +130,3 @@ async def _create(
     owner = body["metadata"]["ownerReferences"][0]
     owner["uid"] = uids[owner["name"]]
     await client.create(resource, namespace, body)
-
-
-def as_created(item: Object) -> Object:
-    """The object as it was sent: without what the server has filled in."""
-    metadata = {
-        key: item["metadata"][key]
-        for key in ("name", "labels", "annotations", "ownerReferences")
-        if key in item["metadata"]
-    }
-    spec = {key: value for key, value in item["spec"].items() if key != "clusterIPs"}
-    return {"metadata": metadata, "spec": spec}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -11,16 +10,11 @@ from typing import Any
 
 import msgspec
 from e2e.harness.client import Object
-from e2e.harness.cluster import Cluster
 
 from training_api.registry import KINDS
 from training_operator.kube.client import KubeClient
-from training_operator.kube.config import load
-from training_operator.kube.flow import AdaptiveLimit, FairGate
-from training_operator.kube.http import HttpTransport
 from training_operator.kube.resources import PODS, Resource, jobs
 
-AT_ONCE = 32
 LIMIT = 300.0
 """Seconds after which a measurement is given up."""
 JOBS = jobs(KINDS["PyTorchJob"])
@@ -40,16 +34,6 @@ class _Job(msgspec.Struct):
 
 
 _decode_job = msgspec.json.Decoder(_Job).decode
-
-
-@asynccontextmanager
-async def fast_client(cluster: Cluster) -> AsyncIterator[KubeClient]:
-    """The operator's own client, so many requests at a time: nothing between it and the server."""
-    transport = HttpTransport(await load(str(cluster.kubeconfig)))
-    try:
-        yield KubeClient(transport, FairGate(AdaptiveLimit(AT_ONCE, AT_ONCE)), random.Random(0))
-    finally:
-        await transport.close()
 
 
 class Stage:
@@ -86,7 +70,7 @@ class Stage:
             raise broken[0]
 
     async def create_jobs(self, bodies: Iterable[Object]) -> None:
-        """Create jobs, `AT_ONCE` at a time."""
+        """Create jobs, as many at a time as the client lets through."""
         await asyncio.gather(*(self._client.create(JOBS, self.namespace, body) for body in bodies))
 
     async def move_pods(self, phase: str) -> None:

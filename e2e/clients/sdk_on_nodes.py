@@ -54,7 +54,7 @@ def from_object(kind: str, s: Session) -> dict[str, Any]:
 
 def greet(parameters: dict[str, str]) -> None:
     """The function that a user trains with; the SDK sends its source alone."""
-    import os  # noqa: PLC0415  # see above
+    import os
 
     print(f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} says {parameters['word']}", os.environ["EXTRA"])
 
@@ -75,9 +75,9 @@ def from_function(s: Session) -> dict[str, Any]:
 
 def tell_tensorflow() -> None:
     """A function without parameters, run as chief, parameter server and workers."""
-    import json  # noqa: PLC0415  # the SDK sends the source of this function alone
-    import os  # noqa: PLC0415
-    import time  # noqa: PLC0415
+    import json
+    import os
+    import time
 
     config = json.loads(os.environ["TF_CONFIG"])
     task, cluster = config["task"], {each: len(addresses) for each, addresses in config["cluster"].items()}
@@ -105,10 +105,10 @@ def tensorflow_function(s: Session) -> dict[str, Any]:
 
 def allreduce() -> None:
     """Sum the ranks of all processes over gloo."""
-    import os  # noqa: PLC0415  # the SDK sends the source of this function alone
+    import os
 
-    import torch  # noqa: PLC0415
-    import torch.distributed as dist  # noqa: PLC0415
+    import torch
+    import torch.distributed as dist
 
     dist.init_process_group("gloo")
     total = torch.tensor([dist.get_rank() + 1])

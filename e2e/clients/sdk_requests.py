@@ -126,9 +126,9 @@ def train(s: Session) -> dict[str, Any]:
         HuggingFaceModelParams,
         HuggingFaceTrainerParams,
     )
-    from kubeflow.storage_initializer.s3 import S3DatasetParams  # noqa: PLC0415
-    from peft import LoraConfig  # noqa: PLC0415
-    from transformers import AutoModelForSequenceClassification  # noqa: PLC0415
+    from kubeflow.storage_initializer.s3 import S3DatasetParams  # noqa: PLC0415  # likewise
+    from peft import LoraConfig  # noqa: PLC0415  # likewise
+    from transformers import AutoModelForSequenceClassification  # noqa: PLC0415  # likewise
 
     def tune(name: str) -> None:
         s.client.train(

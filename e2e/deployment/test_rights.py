@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,7 @@ async def fail_twice(jobs: Namespace) -> None:
     failed = {"status": {"phase": "Failed", "containerStatuses": [{**killed, "restartCount": 0}]}}
     before = ""
     for _ in range(2):
-        pod = await eventually(lambda before=before: another_pod(jobs, before), "another pod")  # type: ignore[misc]
+        pod = await eventually(partial(another_pod, jobs, before), "another pod")
         before = pod["metadata"]["uid"]
         await jobs.api.patch(f"/api/v1/namespaces/{jobs.name}/pods/again-master-0/status", failed)
 

@@ -127,8 +127,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 def run(ctx: click.Context, /, **flags: Any) -> None:
     """Run the operator against a cluster until SIGTERM."""
     settings = _settings(ctx, flags)
-    # Imported here: --help and --version need none of it.
-    from training_operator.serve import serve  # noqa: PLC0415
+    from training_operator.serve import serve  # noqa: PLC0415 - --help and --version need none of it
 
     ctx.exit(serve(settings))
 

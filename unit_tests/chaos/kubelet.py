@@ -50,10 +50,10 @@ class ScriptedKubelet(Kubelet):
                 self._ended[slot] += 1
 
     async def _bound(self, pod: Json) -> Json:
-        """Put the pod on a node; returns it as it is then, as far as it still is."""
+        """Put the pod on the node that pods go to now; returns it with its place."""
+        node = self.node
         await self._bind(pod)
-        meta = pod["metadata"]
-        return await self._api.get("Pod", meta["name"], meta["namespace"]) or pod
+        return {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
     async def _wait_for_place(self, twin: Json) -> None:
         """A twin is run once it is the only pod of its place."""

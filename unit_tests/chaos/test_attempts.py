@@ -7,12 +7,10 @@ The audit sees to that, at every creation of a pod. To see one of the worlds aga
 from __future__ import annotations
 
 import os
-from functools import cache
 
 import pytest
-from unit_tests.chaos.play import Played, disturbed, undisturbed
+from unit_tests.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.chaos.scenario import Scenario, draw
-from unit_tests.virtual_time import VirtualLoop
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
@@ -36,19 +34,7 @@ def drawn(seed: int) -> Scenario:
     return scenario
 
 
-@cache
-def truth_of(scenario_seed: int) -> Played:
-    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(undisturbed(drawn(scenario_seed)))
-    finally:
-        loop.close()
-
-
-@pytest.fixture
-def truth(seed: int) -> Played:
-    return truth_of(seed // DISTURBANCES)
+truth_of = undisturbed_once(drawn)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])

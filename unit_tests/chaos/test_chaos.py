@@ -6,12 +6,10 @@ To see one of them again: `make test ARGS="unit_tests/chaos/test_chaos.py -k see
 from __future__ import annotations
 
 import os
-from functools import cache
 
 import pytest
-from unit_tests.chaos.play import Played, disturbed, undisturbed
+from unit_tests.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.chaos.scenario import draw
-from unit_tests.virtual_time import VirtualLoop
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
@@ -20,19 +18,7 @@ DISTURBANCES = 4
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
 
 
-@cache
-def truth_of(scenario_seed: int) -> Played:
-    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(undisturbed(draw(scenario_seed)))
-    finally:
-        loop.close()
-
-
-@pytest.fixture
-def truth(seed: int) -> Played:
-    return truth_of(seed // DISTURBANCES)
+truth_of = undisturbed_once(draw)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])

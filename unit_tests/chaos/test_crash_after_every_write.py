@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from unit_tests.chaos.kubelet import ScriptedKubelet
+from unit_tests.chaos.play import only_kinds_of, stage
 from unit_tests.chaos.scenario import Scenario, Slot, UserAction
-from unit_tests.chaos.volcano import GangAudit, GangKubelet, StrictVolcano
 from unit_tests.simulation.api import Json
 from unit_tests.simulation.audit import ENDS
-from unit_tests.simulation.cluster import Cluster, cluster, now, until
-from unit_tests.simulation.gang import install
+from unit_tests.simulation.cluster import Cluster, until
 from unit_tests.simulation.jobs import jax, mpi, paddle, pytorch, tensorflow, xgboost
 from unit_tests.simulation.process import SETTINGS
 
@@ -123,8 +118,9 @@ async def end_of(scenario: Rehearsed, crashes: list[int]) -> tuple[Json, int]:
 
     Returns what is left, and how many writes the last operator made.
     """
-    async with _stage(scenario) as world:
-        supervisor = asyncio.create_task(_supervise(world, scenario.settings, crashes))
+    async with stage(scenario, scenario.settings) as (world, _):
+        settings = only_kinds_of(scenario, scenario.settings)
+        supervisor = asyncio.create_task(_supervise(world, settings, crashes))
         await world.api.create(scenario.jobs[0])
         elapsed = 0.0
         for action in scenario.actions:
@@ -137,22 +133,6 @@ async def end_of(scenario: Rehearsed, crashes: list[int]) -> tuple[Json, int]:
         complaints = [text for process in world.processes for text in process.complaints]
         assert world.audit.complaints + complaints == []
         return await _left(world, scenario), world.processes[-1].transport.writes
-
-
-@asynccontextmanager
-async def _stage(scenario: Rehearsed) -> AsyncIterator[Cluster]:
-    """A cluster, with a scheduler of gangs if the operator is told of one."""
-    gangs = bool(scenario.settings.gang_scheduler_name)
-    kubelet = GangKubelet if gangs else ScriptedKubelet
-    async with cluster(checks=False, kubelet=lambda api: kubelet(api, now, scenario)) as world:
-        if not gangs:
-            yield world
-            return
-        await install(world.api)
-        GangAudit(world)
-        scheduler = asyncio.create_task(StrictVolcano(world.api, random.Random("volcano")).run())
-        yield world
-        scheduler.cancel()
 
 
 async def _supervise(world: Cluster, settings: Settings, crashes: list[int]) -> None:

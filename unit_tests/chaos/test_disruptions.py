@@ -10,17 +10,15 @@ import contextlib
 import os
 import random
 from datetime import timedelta
-from functools import cache
 
 import pytest
 from unit_tests.chaos.kubelet import ScriptedKubelet
-from unit_tests.chaos.play import DISTURBED, FEW, Played, disturbed, undisturbed
+from unit_tests.chaos.play import DISTURBED, FEW, Played, disturbed, undisturbed_once
 from unit_tests.chaos.scenario import Scenario, draw
 from unit_tests.simulation.api import Json, Refused
 from unit_tests.simulation.audit import is_live, is_twin
 from unit_tests.simulation.cluster import Cluster, now
 from unit_tests.simulation.nodes import Nodes
-from unit_tests.virtual_time import VirtualLoop
 
 from training_api.constants import ATTEMPT_ANNOTATION
 from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
@@ -57,19 +55,7 @@ def drawn(seed: int) -> Scenario:
     return scenario
 
 
-@cache
-def truth_of(scenario_seed: int) -> Played:
-    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(undisturbed(drawn(scenario_seed)))
-    finally:
-        loop.close()
-
-
-@pytest.fixture
-def truth(seed: int) -> Played:
-    return truth_of(seed // DISTURBANCES)
+truth_of = undisturbed_once(drawn)
 
 
 async def evictions(world: Cluster, rng: random.Random) -> None:

@@ -6,12 +6,10 @@ To see one of them again: `make test ARGS="unit_tests/chaos/test_gangs.py -k see
 from __future__ import annotations
 
 import os
-from functools import cache
 
 import pytest
-from unit_tests.chaos.play import FEW, Played, disturbed, undisturbed
+from unit_tests.chaos.play import FEW, Played, disturbed, undisturbed_once
 from unit_tests.chaos.scenario import Scenario, draw
-from unit_tests.virtual_time import VirtualLoop
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
@@ -30,19 +28,7 @@ def drawn(seed: int) -> Scenario:
     return scenario
 
 
-@cache
-def truth_of(scenario_seed: int) -> Played:
-    """What comes of a scenario if nothing goes wrong; played in a time of its own."""
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(undisturbed(drawn(scenario_seed), VOLCANO))
-    finally:
-        loop.close()
-
-
-@pytest.fixture
-def truth(seed: int) -> Played:
-    return truth_of(seed // DISTURBANCES)
+truth_of = undisturbed_once(drawn, VOLCANO)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])

@@ -10,7 +10,7 @@ from unit_tests.simulation.cluster import cluster, until
 from unit_tests.simulation.faults import Faults
 from unit_tests.simulation.jobs import jax, pytorch
 
-from training_operator.kube.flow import RESERVED
+from training_operator.kube.flow import IN_FLIGHT, RESERVED
 from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
@@ -24,7 +24,7 @@ async def test_a_thousand_replicas_in_a_few_seconds() -> None:
         assert len(await world.pods()) == len(await world.services()) == 1000
         posts = [r for r in process.transport.sent if r.method == "POST" and r.path.endswith(("/pods", "/services"))]
         assert len(posts) == 2000
-        assert 32 <= process.transport.most_in_flight <= 32 + RESERVED
+        assert IN_FLIGHT <= process.transport.most_in_flight <= IN_FLIGHT + RESERVED
 
 
 async def test_a_small_job_does_not_wait_for_a_big_one() -> None:

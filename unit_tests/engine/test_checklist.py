@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from unit_tests.simulation.api import Json
-from unit_tests.simulation.cluster import Cluster, cluster
+from unit_tests.simulation.cluster import cluster, started
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 from unit_tests.simulation.process import SETTINGS
@@ -14,17 +14,6 @@ from unit_tests.simulation.process import SETTINGS
 pytestmark = pytest.mark.virtual_time
 
 SETTLED = 3.0
-
-
-async def started(world: Cluster, job: Json) -> list[str]:
-    """Create the job and have all its pods run."""
-    await world.api.create(job)
-    await asyncio.sleep(SETTLED)
-    names = await world.pods()
-    for name in names:
-        await world.kubelet.running(name)
-    await asyncio.sleep(SETTLED)
-    return names
 
 
 async def test_e012_a_job_that_is_gone_when_it_is_looked_at() -> None:

@@ -5,25 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from unit_tests.simulation.api import Json
-from unit_tests.simulation.cluster import Cluster, cluster, until
+from unit_tests.simulation.cluster import cluster, started, until
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 
 pytestmark = pytest.mark.virtual_time
 
 SETTLED = 5.0
 """Virtual seconds after which everything that follows from a change has happened."""
-
-
-async def started(world: Cluster, job: Json) -> list[str]:
-    """Create a job and let all its pods run; returns their names."""
-    await world.api.create(job)
-    await asyncio.sleep(SETTLED)
-    names = await world.pods()
-    for name in names:
-        await world.kubelet.running(name)
-    await asyncio.sleep(SETTLED)
-    return names
 
 
 async def test_a_pytorch_job_runs_and_succeeds() -> None:

@@ -6,8 +6,7 @@ import asyncio
 import json
 
 import pytest
-from unit_tests.simulation.api import Json
-from unit_tests.simulation.cluster import Cluster, cluster
+from unit_tests.simulation.cluster import Cluster, cluster, started
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, counters, mpi
 
@@ -27,15 +26,6 @@ async def uids(world: Cluster) -> dict[str, str]:
     """Uid of each object beside the pods."""
     found = {kind: await world.api.get(kind, name) for kind, name in OBJECTS}
     return {kind: each["metadata"]["uid"] for kind, each in found.items() if each is not None}
-
-
-async def started(world: Cluster, job: Json) -> None:
-    """Create a job and let all its pods run."""
-    await world.api.create(job)
-    await asyncio.sleep(SETTLED)
-    for name in await world.pods():
-        await world.kubelet.running(name)
-    await asyncio.sleep(SETTLED)
 
 
 async def hosts(world: Cluster) -> list[str]:

@@ -174,6 +174,20 @@ def without_checks(definition: Json) -> Json:
     return definition
 
 
+async def started(world: Cluster, job: Json, settled: float = 5.0) -> list[str]:
+    """Create a job and let all its pods run; returns their names.
+
+    `settled` virtual seconds after each of both, everything that follows from it has happened.
+    """
+    await world.api.create(job)
+    await asyncio.sleep(settled)
+    names = await world.pods()
+    for name in names:
+        await world.kubelet.running(name)
+    await asyncio.sleep(settled)
+    return names
+
+
 async def until(condition: Callable[[], Awaitable[object]], within: float = 60.0, step: float = 0.1) -> float:
     """Let virtual time pass until `condition` holds; returns the time then, in seconds."""
     clock = asyncio.get_running_loop().time

@@ -31,9 +31,10 @@ def secret_fields(random_bytes: RandomBytes) -> Mapping[str, Any]:
 
 def key_pair(seed: bytes) -> tuple[str, str]:
     """The private key of a seed as a file, and its public key as one line."""
-    # Loading the library takes some 30 ms, and most operators never see such a job.
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - takes some 30 ms, for jobs that most operators never see
+        Ed25519PrivateKey,
+    )
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 - likewise
         Encoding,
         NoEncryption,
         PrivateFormat,

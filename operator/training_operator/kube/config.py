@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
+from training_operator.kube.access import Access
 from training_operator.kube.credentials import Credentials, Fixed, Renew, Renewed, TokenFile
-from training_operator.kube.kubeconfig import Access
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 READ_SECONDS: Final = 60.0

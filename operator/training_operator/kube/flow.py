@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+IN_FLIGHT: Final = 32
+"""Most requests at a time; more make no busy server faster, but each waits for all that came before it, of any job."""
 RESERVED: Final = 8
 """Places beyond the limit that only urgent requests may take."""
 BACKGROUND: Final = "background"
@@ -17,13 +19,9 @@ CALM: Final = 4
 
 
 class AdaptiveLimit:
-    """How many requests may be in flight: one more per round of successes, half when the server is overloaded.
+    """How many requests may be in flight: one more per round of successes, half when the server is overloaded."""
 
-    More than 32 make no server faster that is busy, but each request waits for all that the server has taken before it,
-    whatever job it is for.
-    """
-
-    def __init__(self, largest: int = 32, start: int = 32) -> None:
+    def __init__(self, largest: int = IN_FLIGHT, start: int = IN_FLIGHT) -> None:
         self._largest = largest
         self._now = min(start, largest)
         self._successes = 0

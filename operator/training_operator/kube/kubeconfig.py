@@ -13,38 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import ConfigException
+from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
-
-class Access(msgspec.Struct, omit_defaults=True):
-    """What a kubeconfig's current context says."""
-
-    server: str = ""
-    ca: str = ""
-    """Certificates to trust, PEM; empty for the system's."""
-    certificate: str = ""
-    key: str = ""
-    """Client certificate and key, PEM."""
-    insecure: bool = False
-    server_name: str = ""
-    """Name to expect in the server's certificate; empty for that of the address."""
-    proxy: str = ""
-    authorization: str = ""
-    expires: float | None = None
-    """When the authorization expires, in seconds since 1970."""
-    renewable: bool = False
-    """Whether reading the kubeconfig again may give another authorization."""
-    token_file: str = ""
-    """Where `authorization` was read from, if somebody else renews it there."""
-    error: str = ""
-    """Why the kubeconfig cannot be used; then nothing else is set."""
+from training_operator.kube.access import Access
 
 
 async def read(paths: str) -> Access:
     """Read the files at `paths` (separated by colons, the first one wins) and run what they ask for."""
-    from kubernetes_asyncio.client import Configuration  # noqa: PLC0415 - see the module's docstring
-    from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415
-    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
-
     merged = KubeConfigMerger(paths).config
     if merged is None:
         return Access(error="there is no such file")

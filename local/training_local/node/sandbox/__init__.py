@@ -1,1 +1,1 @@
-"""Namespaces in which pods run; everything the supervisor program imports uses the standard library only."""
+"""Namespaces in which pods run; what the supervisor program imports is in the standard library, and not pathlib."""

@@ -1,6 +1,4 @@
 """Starting a container's process from the supervisor, and hearing why it could not be started."""
-# Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH112
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """Marks in the environment by which processes are found again that have left their parent and session."""
-# Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH123
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
 """The file system that a pod sees: the machine's own, with private places where the pod's volumes appear."""
-# Importing pathlib would add a third to the start of every supervisor.
-# ruff: noqa: PTH102, PTH103, PTH112, PTH115, PTH120, PTH211
 
 from __future__ import annotations
 

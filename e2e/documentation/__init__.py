@@ -1,0 +1,1 @@
+"""What is generated of the documentation (`make pages`), and what its site needs (`make docs`)."""
