@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from e2e.harness.client import Api, Object, eventually
+from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import REPLICAS, Namespace, job
 from e2e.harness.operator import Operator, running_operator
+from e2e.scene import NAME, NODES, Scene, ready_node, set_ready, training
 
-NODES = "/api/v1/nodes"
-ANNOTATION = "extension.training.kubeflow.org/disruptions"
 LOW = "The node was low on resource: memory."
 PATIENCE = "2s"
-NAME = "train"
 
 
 @pytest.fixture(scope="module")
@@ -30,91 +24,13 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 async def node(api: Api) -> AsyncIterator[str]:
-    """A node that is ready, as far as anybody says."""
-    name = f"e2e-{secrets.token_hex(4)}"
-    await api.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    await set_ready(api, name, "True")
-    yield name
-    await api.delete(f"{NODES}/{name}")
-
-
-async def set_ready(api: Api, node: str, status: str) -> None:
-    since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {"type": "Ready", "status": status, "reason": "Test", "message": "", "lastTransitionTime": since}
-    await api.patch(f"{NODES}/{node}/status", {"status": {"conditions": [ready]}})
+    async with ready_node(api) as name:
+        yield name
 
 
 @pytest.fixture
 def scene(operator: Operator, api: Api, namespace: str, node: str) -> Scene:
     return Scene(api, namespace, node)
-
-
-class Scene:
-    """A job whose pods are on a node and run."""
-
-    def __init__(self, api: Api, namespace: str, node: str) -> None:
-        self.api, self.node, self.jobs = api, node, Namespace(api, namespace)
-        self.body: Object = {}
-        self._core = f"/api/v1/namespaces/{namespace}"
-
-    async def start(self, body: Object) -> None:
-        """Create the job; its pods run on the node."""
-        self.body = body
-        await self.jobs.create(body)
-        replicas = body["spec"][REPLICAS[body["kind"]]]
-        await self.jobs.pods_reach(NAME, sum(spec["replicas"] for spec in replicas.values()))
-        for pod in await self.jobs.pods(NAME):
-            meta = {"name": pod["metadata"]["name"]}
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta}
-            target = {"apiVersion": "v1", "kind": "Node", "name": self.node}
-            await self.api.create(self.pod(meta["name"], "binding"), {**binding, "target": target})
-        await self.jobs.set_phase(NAME, "Running")
-        await self.jobs.condition(self.body, "Running")
-
-    def pod(self, name: str, subresource: str = "") -> str:
-        return f"{self._core}/pods/{name}" + (f"/{subresource}" if subresource else "")
-
-    async def uid(self, name: str) -> str:
-        return str((await self.api.call("GET", self.pod(name)))["metadata"]["uid"])
-
-    async def replaced(self, name: str, before: str) -> None:
-        """Wait for another pod of the name, which runs then."""
-
-        async def has_changed() -> bool:
-            pod = await self.api.get(self.pod(name))
-            return pod is not None and pod["metadata"]["uid"] != before and "deletionTimestamp" not in pod["metadata"]
-
-        await eventually(has_changed, f"another pod {name}")
-
-    async def event(self, reason: str) -> str:
-        """The message of the only event with this reason, once it is there."""
-        path = f"{self._core}/events?fieldSelector=reason={reason}"
-
-        async def told() -> list[Object]:
-            return list((await self.api.call("GET", path))["items"])
-
-        (only,) = await eventually(told, f"an event {reason}")
-        assert only.get("count", 1) == 1
-        return str(only["message"])
-
-    @property
-    def _path(self) -> str:
-        return f"{self.jobs.jobs(self.body['kind'])}/{NAME}"
-
-    async def status(self) -> Any:
-        return (await self.api.call("GET", self._path))["status"]
-
-    async def patch(self, patch: Object) -> None:
-        await self.api.patch(self._path, patch)
-
-
-def training(kind: str, policy: str, mode: str = "") -> Object:
-    """A job of that kind with two workers and, where the kind has one, a master."""
-    body = job(NAME, kind, Worker=2) if kind == "JAXJob" else job(NAME, kind, Master=1, Worker=2)
-    body["metadata"]["annotations"] = {ANNOTATION: mode} if mode else {}
-    for spec in body["spec"][REPLICAS[kind]].values():
-        spec["restartPolicy"] = policy
-    return body
 
 
 @pytest.mark.parametrize(
@@ -125,12 +41,11 @@ async def test_an_evicted_pod_is_replaced(scene: Scene, kind: str, policy: str, 
     """Through the API, as `kubectl drain` does: the pod goes when its kubelet says so."""
     await scene.start(training(kind, policy, mode))
     before = await scene.uid("train-worker-1")
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "train-worker-1"}}
-    await scene.api.create(scene.pod("train-worker-1", "eviction"), eviction)
+    await scene.evict("train-worker-1")
     consequence = "which counts as a restart" if restarts else "which does not count as a restart"
     told = await scene.event("PodDisrupted")
     assert told == f"pod train-worker-1 was disrupted (EvictionByEvictionAPI): it is replaced, {consequence}"
-    await scene.api.call("DELETE", scene.pod("train-worker-1"), {"gracePeriodSeconds": 0})
+    await scene.stopped("train-worker-1")
     await scene.replaced("train-worker-1", before)
     await scene.jobs.set_phase(NAME, "Running")
     await scene.jobs.condition(scene.body, "Running")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import urllib.request
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +10,7 @@ from e2e.harness.client import Object, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import LEADS, PLURALS, REPLICAS, Namespace, job, typical
-from e2e.harness.operator import Operator
+from e2e.harness.operator import WRITES, Operator, look_again
 
 LIMIT = 60.0
 """Seconds for a controller to notice, and for the operator to try again."""
@@ -24,8 +22,6 @@ RESTRICTED = {
 }
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 EXTENSION = "extension.training.kubeflow.org/"
-WRITES = re.compile(r'^rest_client_requests_total\{.*method="(?:PATCH|POST|PUT|DELETE)"\} (\S+)$', re.MULTILINE)
-LOOKS = re.compile(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", re.MULTILINE)
 
 
 @pytest.fixture
@@ -138,12 +134,6 @@ async def test_a_job_beyond_a_limit_range_goes_on_when_that_is_lifted(jobs: Name
     await finish(jobs, body)
 
 
-def counted(operator: Operator, series: re.Pattern[str]) -> float:
-    """The sum of some counters of the operator."""
-    with urllib.request.urlopen(operator.metrics, timeout=30) as answer:
-        return sum(map(float, series.findall(answer.read().decode())))
-
-
 @pytest.mark.parametrize("kind", PLURALS)
 async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, operator: Operator, kind: str) -> None:
     """A limit range fills resources in, and somebody (a VPA, for example) changes them later: neither is drift."""
@@ -162,17 +152,10 @@ async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, ope
         "PATCH", f"{path}/resize", {"spec": {"containers": [resized]}}, "application/strategic-merge-patch+json"
     )
     pods = await jobs.pods("filled")
-    writes = counted(operator, WRITES)
-    for number in range(3):
-        looks = counted(operator, LOOKS)
-        patch = {"metadata": {"annotations": {"example.com/look": str(number)}}}
-        await jobs.api.patch(f"{jobs.jobs(kind)}/filled", patch)
-
-        async def looked(before: float = looks) -> bool:
-            return counted(operator, LOOKS) > before
-
-        await eventually(looked, "the operator looks at the job again")
-    assert counted(operator, WRITES) == writes
+    writes = operator.counted(WRITES)
+    for _ in range(3):
+        await look_again(operator, jobs.api, f"{jobs.jobs(kind)}/filled")
+    assert operator.counted(WRITES) == writes
     assert await jobs.pods("filled") == pods
     await finish(jobs, body)
 

@@ -21,6 +21,7 @@ PROGRAMS = {
     "random_applies": ["--runs", "60"],
     "soak": ["--jobs", "20000", "--hours", "2"],
     "flood": ["--pods", "1000"],
+    "kueue.multikueue": [],
     # What a pod costs can only be measured where nothing else runs.
     "sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }

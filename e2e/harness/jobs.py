@@ -88,11 +88,11 @@ class Namespace:
         """Create a job."""
         await self.api.create(self.jobs(body["kind"]), body)
 
-    async def pods(self, job_name: str) -> list[Object]:
-        """The pods of a job by name, those that are being deleted left out."""
+    async def pods(self, job_name: str, leaving: bool = False) -> list[Object]:
+        """The pods of a job by name; those that are being deleted only if `leaving`."""
         path = f"{self._core}/pods?labelSelector=training.kubeflow.org/job-name={job_name}"
         found = (await self.api.call("GET", path))["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in found if leaving or "deletionTimestamp" not in pod["metadata"]]
 
     async def pods_reach(self, job_name: str, count: int, limit: float = 30.0) -> None:
         """Wait until the job has exactly `count` pods."""

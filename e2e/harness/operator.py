@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import urllib.request
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from e2e.harness.client import Api, eventually
 from e2e.harness.errors import HarnessError
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
@@ -17,6 +19,10 @@ PROGRAM = Path(sys.executable).with_name("training-operator")
 """The command of the virtual environment that runs the tests."""
 START_LIMIT = 30.0
 """Seconds until the operator must be ready."""
+WRITES = re.compile(r'^rest_client_requests_total\{.*method="(?:PATCH|POST|PUT|DELETE)"\} (\S+)$', re.MULTILINE)
+"""Series of the requests that may change something, for `Operator.counted`."""
+LOOKS = re.compile(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", re.MULTILINE)
+"""Series of the looks at jobs, for `Operator.counted`."""
 
 
 class Operator:
@@ -47,12 +53,28 @@ class Operator:
                 raise HarnessError(f"the operator is not ready after {limit:.0f} s:\n{self.child.output()[-4000:]}")
             time.sleep(0.05)
 
+    def counted(self, series: re.Pattern[str]) -> float:
+        """The sum of some counters since the start."""
+        with urllib.request.urlopen(self.metrics, timeout=30) as answer:
+            return sum(map(float, series.findall(answer.read().decode())))
+
     def _ready(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.probes}/readyz", timeout=5):
                 return True
         except OSError:
             return False
+
+
+async def look_again(operator: Operator, api: Api, job: str) -> None:
+    """Change what means nothing in the job at path `job`, and wait until the operator has looked at a job."""
+    looks = operator.counted(LOOKS)
+    await api.patch(job, {"metadata": {"annotations": {"example.com/look": f"after {looks}"}}})
+
+    async def looked() -> bool:
+        return operator.counted(LOOKS) > looks
+
+    await eventually(looked, "the operator looks at the job again")
 
 
 @contextmanager

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e.harness.bare import bare
 from e2e.harness.binaries import KUEUE, programs
 from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster
+from e2e.harness.operator import Operator, running_operator
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
 from e2e.harness.startup import private_file, wait_until
@@ -36,6 +38,16 @@ MPI_AS_V2BETA1 = [
     {"op": "replace", "path": "/spec/versions/1/storage", "value": False},
 ]
 """Patch of our definition of MPIJobs: Kueue knows them in this version only, and needs no more than what both share."""
+
+
+@contextmanager
+def queueing_cluster(folder: Path) -> Iterator[tuple[Cluster, Operator]]:
+    """A control plane with Kueue, all six kinds for it, and the operator."""
+    with bare() as cluster:
+        patch = ("patch", "crd", "mpijobs.kubeflow.org", "--type=json", f"--patch={json.dumps(MPI_AS_V2BETA1)}")
+        cluster.run_kubectl(*patch)
+        with running_kueue(cluster, folder), running_operator(cluster.kubeconfig, folder / "operator.log") as operator:
+            yield cluster, operator
 
 
 @contextmanager

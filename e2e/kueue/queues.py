@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
-from e2e.harness.client import Api, Object, eventually
+from e2e.harness.client import Api, ApiError, Object, eventually
 from e2e.harness.jobs import REPLICAS, Namespace, job
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -62,8 +62,8 @@ class Queue:
         """Name of a flavor, and value of the node label `pool` that it selects."""
         return f"{self.name}-{which}"
 
-    async def open(self, *, topology: str = "", **quotas: int) -> None:
-        """Make the namespace, the queues and the flavors, with so many CPUs in each flavor."""
+    async def open(self, *, topology: str = "", checks: Sequence[str] = (), **quotas: int) -> None:
+        """Make the namespace, the queues and the flavors, with so many CPUs in each flavor, behind admission checks."""
         await self.api.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
         for which in quotas:
             spec: Object = {"nodeLabels": {"pool": self.flavor(which)}, "tolerations": [TOLERATION]}
@@ -72,6 +72,8 @@ class Queue:
             await self._create("resourceflavors", "ResourceFlavor", self.flavor(which), spec)
         preemption = {"withinClusterQueue": "LowerPriority"}
         spec = {"namespaceSelector": {}, "preemption": preemption, **self._quotas(quotas)}
+        if checks:
+            spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": each} for each in checks]}
         await self._create("clusterqueues", "ClusterQueue", self.name, spec)
         await self._create(f"namespaces/{self.name}/localqueues", "LocalQueue", "queue", {"clusterQueue": self.name})
 
@@ -129,6 +131,46 @@ class Queue:
 
         return await eventually(found, f"workload of {self.kind} {name} is {type_}", LIMIT)
 
+    async def is_too_large(self, name: str) -> None:
+        """Wait until Kueue has found that a job does not fit into its queue."""
+
+        async def judged() -> bool:
+            conditions = (await self.workload(name)).get("status", {}).get("conditions", ())
+            return any(c["type"] == "QuotaReserved" and "insufficient quota" in c["message"] for c in conditions)
+
+        await eventually(judged, f"{self.kind} {name} does not fit", LIMIT)
+
+    async def scale(self, name: str, workers: int) -> None:
+        """Change the number of workers by an update of the whole object."""
+
+        async def written() -> bool:
+            whole = await self.get(name)
+            replica_specs(whole)["Worker"]["replicas"] = workers
+            return await unless_changed(self.api.call("PUT", self.path(name), whole))
+
+        await eventually(written, "an update of the whole object", LIMIT)
+
+    async def is_admitted_once_scaled(self, name: str) -> None:
+        """Wait until a job that was scaled in the queue is admitted.
+
+        A workload that Kueue still judges in its old size is deleted, as docs/kueue.md tells users to do.
+        """
+
+        async def admitted() -> bool:
+            workload = await self.workload(name)
+            if any(
+                (c["type"], c["status"]) == ("Admitted", "True")
+                for c in workload.get("status", {}).get("conditions", ())
+            ):
+                return True
+            if judged_in_old_size(workload):
+                version = {"preconditions": {"resourceVersion": workload["metadata"]["resourceVersion"]}}
+                path = f"{KUEUE}/namespaces/{self.name}/workloads/{workload['metadata']['name']}"
+                await unless_changed(self.api.call("DELETE", path, version))
+            return False
+
+        await eventually(admitted, f"{self.kind} {name} is admitted in its new size", LIMIT)
+
     async def starts(self, name: str) -> list[Object]:
         """Wait until all pods of a job are there, let them run, and return them."""
         count = sum(spec.get("replicas", 1) for spec in replica_specs(await self.get(name)).values())
@@ -156,6 +198,26 @@ class Queue:
             return stored if suspended and not active and conditions.get("Running") != "True" else None
 
         return await eventually(stopped, f"{self.kind} {name} is stopped", LIMIT)
+
+
+async def unless_changed(request: Awaitable[Object]) -> bool:
+    """Whether a request was done; it is not if its object was changed or deleted since it was read."""
+    try:
+        await request
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        return False
+    return True
+
+
+def judged_in_old_size(workload: Object) -> bool:
+    """Whether Kueue says of a workload as it is now that it requests what it requested before, one CPU for each pod."""
+    now = {each["name"]: str(each["count"]) for each in workload["spec"]["podSets"]}
+    status = workload.get("status", {})
+    judged = {each["name"]: each["resources"]["cpu"] for each in status.get("resourceRequests", ())}
+    generations = {c.get("observedGeneration") for c in status.get("conditions", ()) if c["type"] == "QuotaReserved"}
+    return workload["metadata"]["generation"] in generations and judged != now
 
 
 class Seen:

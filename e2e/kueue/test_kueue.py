@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
-from e2e.harness.bare import bare
 from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.operator import running_operator
-from e2e.kueue.controller import MPI_AS_V2BETA1, running_kueue
+from e2e.kueue.controller import queueing_cluster
 from e2e.kueue.queues import KUEUE, LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
 
 HOST = "kubernetes.io/hostname"
@@ -24,14 +22,10 @@ def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
     """A control plane with Kueue and the operator."""
     if pytestconfig.getoption("--provider") != "bare":
         pytest.skip("Kueue is installed into a cluster of its own: this is about --provider bare")
-    folder = tmp_path_factory.mktemp("kueue")
-    with bare() as cluster:
-        patch = ("patch", "crd", "mpijobs.kubeflow.org", "--type=json", f"--patch={json.dumps(MPI_AS_V2BETA1)}")
-        cluster.run_kubectl(*patch)
-        with running_kueue(cluster, folder), running_operator(cluster.kubeconfig, folder / "operator.log"):
-            high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 1000}
-            cluster.run_kubectl("create", "-f", "-", stdin=json.dumps({**high, "metadata": {"name": "urgent"}}))
-            yield cluster
+    with queueing_cluster(tmp_path_factory.mktemp("kueue")) as (cluster, _):
+        high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 1000}
+        cluster.run_kubectl("create", "-f", "-", stdin=json.dumps({**high, "metadata": {"name": "urgent"}}))
+        yield cluster
 
 
 @pytest.fixture
@@ -140,14 +134,9 @@ async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down
         await queue.open(a=sum(replicas.values()) - 3)
         await queue.submit("large", replicas=replicas)
         await queue.is_stopped("large")
-
-        async def written() -> bool:
-            whole = await queue.get("large")
-            replica_specs(whole)["Worker"]["replicas"] = 2
-            await api.call("PUT", queue.path("large"), whole)  # Conflict: somebody else was faster
-            return True
-
-        await eventually(written, "an update of the whole object", LIMIT)
+        await queue.is_too_large("large")
+        await queue.scale("large", 2)
+        await queue.is_admitted_once_scaled("large")
         await queue.starts("large")
         counts = {each["name"]: each["count"] for each in (await queue.workload("large"))["spec"]["podSets"]}
         assert counts["worker"] == 2
