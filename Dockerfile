@@ -13,7 +13,12 @@ FROM --platform=$BUILDPLATFORM ${PYTHON_IMAGE} AS wheel
 WORKDIR /sources
 COPY constraints-package.txt ./
 RUN python3 -m venv /tools && /tools/bin/pip install --no-cache-dir --require-hashes --requirement constraints-package.txt
-COPY . .
+COPY LICENSE README.md pyproject.toml ./
+COPY api api
+COPY controllers controllers
+COPY operator operator
+COPY local local
+COPY examples examples
 ARG SOURCE_DATE_EPOCH
 RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels
 

@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Final
@@ -24,9 +26,13 @@ USER: Final = 65532
 
 UNUSED: Final = (
     "__pycache__", "config-*", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "site-packages",
-    "test", "tkinter", "turtledemo", "_tkinter.*",
+    "sqlite3", "test", "tkinter", "turtledemo",
+    "_ctypes_test.*", "_curses*.so", "_dbm.*", "_gdbm.*", "_sqlite3.*", "_test*", "_tkinter.*", "nis.*", "readline.*",
+    "xxlimited*",
 )  # fmt: skip
-"""Parts of the standard library that no server needs."""
+"""Parts of the standard library that no server needs, some because of the libraries that they would bring along."""
+PACKED: Final = "kubernetes_asyncio"
+"""40 MB that are needed to read a kubeconfig, which an operator in a cluster does not have."""
 ALSO: Final = ("libgcc_s.so.1",)
 """Libraries that are opened by name: the C library cannot end a thread without this one."""
 FILES: Final = {
@@ -44,6 +50,7 @@ def main(target: Path) -> None:
             (target / name).symlink_to(link.readlink())
     interpreter = Path(sys.executable).resolve()
     library = Path(sysconfig.get_path("stdlib"))
+    (packages,) = ENVIRONMENT.glob("lib/python*/site-packages")
     _copy(interpreter, target)
     for folder in (library, ENVIRONMENT):
         unused = shutil.ignore_patterns(*UNUSED) if folder == library else shutil.ignore_patterns("[Aa]ctivate*")
@@ -61,6 +68,7 @@ def main(target: Path) -> None:
         (target / name).write_text(text)
     _release(target)
     _compile(target, library)
+    _pack(target / packages.relative_to("/"))
     _set_times(target, int(os.environ["SOURCE_DATE_EPOCH"]))
 
 
@@ -142,6 +150,19 @@ def _compile(target: Path, library: Path) -> None:
         mode = PycInvalidationMode.UNCHECKED_HASH
         if not compileall.compile_dir(place, quiet=1, stripdir=target, prependdir="/", invalidation_mode=mode):
             raise SystemExit(f"{folder} cannot be compiled")
+
+
+def _pack(packages: Path) -> None:
+    """Keep the bytecode of one package in a compressed archive, which Python imports from as from a folder."""
+    archive = packages / f"{PACKED}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+        for source in sorted((packages / PACKED).rglob("*.py")):
+            place = source.relative_to(packages).with_suffix(".pyc")
+            # Without a time of its own an entry is of 1980.
+            entry = zipfile.ZipInfo(str(place))
+            content.writestr(entry, Path(cache_from_source(source)).read_bytes(), zipfile.ZIP_DEFLATED)
+    shutil.rmtree(packages / PACKED)
+    (packages / f"{PACKED}.pth").write_text(f"{archive.name}\n")
 
 
 def _set_times(target: Path, seconds: int) -> None:

@@ -33,7 +33,8 @@ def make_base(builder: Builder) -> str:
             raise HarnessError("this machine has no file of trusted certificates: apt-get install ca-certificates")
         shutil.copy(trusted, Path(folder, "pip-certificates.crt"))
         builder.run("add", "--quiet", container, str(archive), "/")
-        builder.run("copy", "--quiet", container, folder, "/etc/")
+        for name in ("pip.conf", "pip-certificates.crt"):
+            builder.run("copy", "--quiet", container, f"{folder}/{name}", f"/etc/{name}")
     builder.run("commit", "--quiet", "--rm", "--timestamp=0", container, NAME)
     return NAME
 

@@ -40,10 +40,7 @@ class Builder:
         return done.stdout
 
     def build(self, base: str, *arguments: str) -> str:
-        """Execute the Dockerfile with `base` in place of the image of the registry; return the id of the image.
-
-        The id is a digest of everything in it: configuration, history, and the layers' bytes.
-        """
+        """Execute the Dockerfile with `base` in place of the image of the registry; return the id of the image."""
         id_file = self.folder / "id"
         self.run(
             "build",
@@ -58,7 +55,7 @@ class Builder:
             *arguments,
             str(ROOT),
         )
-        return id_file.read_text().strip()
+        return id_file.read_text().strip().removeprefix("sha256:")
 
     def unpack(self, image: str) -> Path:
         """The root file system of an image as a folder."""

@@ -62,16 +62,16 @@ class Bundle:
     ) -> list[str]:
         bundle = self._folder / name
         bundle.mkdir(exist_ok=True)
-        content = self._configuration(arguments, environment, folders)
+        content = self._configuration(name, arguments, environment, folders)
         (bundle / "config.json").write_text(json.dumps(content, indent=1))
         return [*self._runc(), "run", f"--bundle={bundle}", name]
 
     def _configuration(
-        self, arguments: Sequence[str], environment: Mapping[str, str], folders: Mapping[str, Path]
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str], folders: Mapping[str, Path]
     ) -> dict[str, Any]:
         """A container as the runtime specification of OCI has it (config.md, config-linux.md)."""
         user, _, group = self._image["User"].partition(":")
-        variables = [*self._image["Env"], *(f"{name}={value}" for name, value in environment.items())]
+        variables = [*self._image["Env"], *(f"{key}={value}" for key, value in environment.items())]
         options = ["rbind", "ro", "nosuid", "nodev", "noexec"]
         return {
             "ociVersion": "1.0.2",
@@ -79,7 +79,7 @@ class Bundle:
                 "user": {"uid": int(user), "gid": int(group)},
                 "args": [*self._image["Entrypoint"], *arguments],
                 "env": variables,
-                "cwd": self._image["WorkingDir"] or "/",
+                "cwd": self._image.get("WorkingDir") or "/",
                 "capabilities": {},
                 "noNewPrivileges": True,
             },
@@ -92,5 +92,8 @@ class Bundle:
                     for path, folder in folders.items()
                 ),
             ],
-            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]},
+            "linux": {
+                "cgroupsPath": f"/{self._folder.name}-{name}",
+                "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
+            },
         }

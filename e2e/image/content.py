@@ -70,8 +70,27 @@ def is_described(builder: Builder, description: str, root: Path) -> str:
     return f"{listed['bomFormat']} {listed['specVersion']} lists {len(named)} packages"
 
 
-def differences(first: Path, second: Path) -> list[str]:
-    """The files in which two root file systems differ, with their types and contents."""
+def is_reproduced(builder: Builder, image: str, again: str) -> str:
+    """A second build has the same bytes in its layers, and is run in the same way.
+
+    Ids of images in Docker's format never agree: they depend on the random name of the container that was built in.
+    """
+    ways = [{**configuration(builder, each), "Hostname": ""} for each in (image, again)]
+    expect(ways[0] == ways[1], f"a second build is run in another way: {ways[1]} in place of {ways[0]}")
+    first, second = (_layers(builder, each) for each in (image, again))
+    if first != second:
+        files = _differences(builder.unpack(image), builder.unpack(again))
+        raise HarnessError(f"a second build gave {second} in place of {first}; files that differ: {', '.join(files)}")
+    return f"a second build gave the same layers, {', '.join(first)}"
+
+
+def _layers(builder: Builder, image: str) -> list[str]:
+    found: list[str] = json.loads(builder.run("inspect", "--type=image", image))["Docker"]["rootfs"]["diff_ids"]
+    return found
+
+
+def _differences(first: Path, second: Path) -> list[str]:
+    """The files in which two root file systems differ, in types or contents."""
     one, two = _contents(first), _contents(second)
     return sorted(str(path) for path in one.keys() | two.keys() if one.get(path) != two.get(path))
 

@@ -78,7 +78,8 @@ def _installed(bundle: Bundle, cluster: Cluster, folder: Path, probes: int, metr
     (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
     server = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]
     address = urlsplit(server["server"])
-    variables = {variable["name"]: namespace for variable in container["env"]}
+    fields = {"metadata.namespace": namespace, "metadata.name": f"{ACCOUNT}-0"}
+    variables = {each["name"]: fields[each["valueFrom"]["fieldRef"]["fieldPath"]] for each in container["env"]}
     variables |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
     folder.chmod(0o755)  # read by another user
     (folder / "token").write_text(cluster.run_kubectl("create", "token", ACCOUNT, f"--namespace={namespace}").strip())
