@@ -9,6 +9,7 @@ import pytest
 from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, namespace_of, of_kind, render
 from e2e.harness.cluster import Cluster
 
+REMOVAL = DEPLOY / "removal"
 COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
 
 
@@ -87,8 +88,42 @@ def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster) -> N
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_components_go_with_an_installation(cluster: Cluster, component: str) -> None:
-    assert len(with_component(cluster, component)) > 0
+def test_the_api_server_takes_every_component(cluster: Cluster, component: str) -> None:
+    plain = render(cluster, DEPLOY / "overlays" / "standalone")
+    changed = [each for each in with_component(cluster, component) if each not in plain]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": changed})
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(plain)}})
+    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
+    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=manifest)
+    assert len(said.splitlines()) == len(changed) > 0
+
+
+def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluster) -> None:
+    objects = with_component(cluster, "network-policy")
+    policy = of_kind(objects, "NetworkPolicy")[ACCOUNT]
+    deployment = of_kind(objects, "Deployment")[ACCOUNT]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    # Jobs' pods do not have this label, whatever namespace they are in.
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (let_in,) = policy["spec"]["ingress"]
+    assert {port["port"] for port in let_in["ports"]} == {port["containerPort"] for port in container["ports"]}
+
+
+def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> None:
+    definition = of_kind(with_component(cluster, "kueue"), "CustomResourceDefinition")["mpijobs.kubeflow.org"]
+    ours, theirs = definition["spec"]["versions"]
+    assert (ours["name"], ours["storage"], theirs["name"], theirs["storage"]) == ("v1", True, "v2beta1", False)
+    assert ours["schema"] == theirs["schema"]
+
+
+def test_a_removal_takes_everything_but_definitions_and_namespace(cluster: Cluster) -> None:
+    def names(objects: list[Object]) -> set[tuple[str, str]]:
+        return {(each["kind"], each["metadata"]["name"]) for each in objects}
+
+    installed, removed = names(render(cluster, DEPLOY / "overlays" / "standalone")), names(render(cluster, REMOVAL))
+    assert {kind for kind, _ in installed - removed} == {"CustomResourceDefinition", "Namespace"}
+    assert removed < installed
 
 
 def with_component(cluster: Cluster, component: str) -> list[Object]:
