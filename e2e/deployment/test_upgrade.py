@@ -28,6 +28,8 @@ CERTIFICATES = "training-operator-webhook-cert"
 IN_NAMESPACE = "--namespace=kubeflow"
 CHECKED = [kind for kind in PLURALS if kind != "MPIJob"]
 """The kinds that v1's webhooks look at."""
+PODS_AND_SERVICES = 20 + 17
+"""Of the recorded jobs."""
 SERVER_SIDE = ("--server-side", "--force-conflicts")
 
 
@@ -196,7 +198,7 @@ async def test_running_jobs_are_taken_over_without_a_pod_touched(upgraded: Upgra
     flags = ("--leader-elect", "--operator-namespace=kubeflow")
     async with connect(upgraded.cluster.kubeconfig) as api:
         before = await versions(api, upgraded.namespace)
-        assert len(before) == 32
+        assert len(before) == PODS_AND_SERVICES
         with running_operator(kubeconfig, tmp_path / "operator.log", *flags):
             await eventually(lambda: all_looked_at(api, upgraded.namespace), "all jobs have been looked at")
             assert await versions(api, upgraded.namespace) == before
