@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from e2e.documentation.__main__ import main
 from e2e.documentation.environment import SAMPLES, variables
 from e2e.documentation.meanings import MEANINGS
 from e2e.documentation.sections import GENERATED, SECTIONS, UnknownSection, rendered
 
 from training_api import constants
+from training_api.registry import KINDS
+from training_api.validation import problems
 from training_controllers.companions import MPI_NETWORK_LABEL
 from training_controllers.engine.extensions import OF_ALL_KINDS
 from training_controllers.engine.model import NewPod
@@ -22,6 +25,7 @@ from training_controllers.gang.schedulers import gang_scheduler
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "controllers" / "training_controllers" / "frameworks"
+FRAMEWORKS = (DOCS / "frameworks.md").read_text()
 NAMES = (DOCS / "names.md").read_text()
 
 
@@ -97,3 +101,27 @@ def test_every_annotation_of_jobs_is_on_the_page_with_its_values() -> None:
         assert re.findall(r"`\"?([\w-]+)\"?`", re.sub(r"\([^)]*\)", "", rows[extension.annotation])) == [
             *extension.values
         ]
+
+
+def test_jobs_on_pages_are_accepted() -> None:
+    jobs = [
+        job
+        for page in DOCS.rglob("*.md")
+        for text in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        for job in yaml.safe_load_all(text)
+        if job.get("apiVersion") == constants.API_VERSION
+    ]
+    assert jobs
+    assert [problem for job in jobs for problem in problems(KINDS[job["kind"]], job)] == []
+
+
+def test_the_table_of_kinds_says_what_is_declared() -> None:
+    rows = {
+        cells[0]: cells for cells in re.findall(r"^\| (\w+Job) \| (.*) \| (.*) \| (.*) \| .* \|$", FRAMEWORKS, re.M)
+    }
+    assert rows.keys() == KINDS.keys()
+    for kind, info in KINDS.items():
+        _, page, types, container = rows[kind]
+        assert container == (f"`{info.container}`" if info.services else "the first one")
+        assert set(types.split(", ")) <= set(info.replica_types)
+        assert f"environment of {kind} " in (DOCS / re.findall(r"\((frameworks/\w+\.md)\)", page)[0]).read_text()

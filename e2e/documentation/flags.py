@@ -18,7 +18,7 @@ def flags() -> str:
     parts = []
     for group in run.option_groups:
         options = [option for option in group.options if isinstance(option, click.Option)]
-        parts += [f"### {group.title}", table(("flag", "value", "default", "what it does"), _rows(options))]
+        parts += [f"## {group.title}", table(("flag", "value", "default", "what it does"), _rows(options))]
     return "\n\n".join(parts)
 
 

@@ -11,6 +11,7 @@ from e2e.documentation.api_reference import kind_reference, type_reference
 from e2e.documentation.environment import environment_table
 from e2e.documentation.flags import flags
 from e2e.documentation.lease import lease
+from e2e.documentation.rights import rights
 
 from training_api.registry import KINDS
 
@@ -22,6 +23,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     "reference of types": type_reference,
     "flags": flags,
     "lease": lease,
+    "rights": rights,
 }
 """What can be generated, by the name that stands in the comment."""
 

@@ -7,8 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
-from mkdocs.exceptions import PluginError
-
 OUTSIDE: Final = re.compile(r"\[([^\]]*)\]\((?:\.\./)+([^)#\s]+)(?:#[^)]*)?\)")
 """A link that leaves docs/ and leads to a file of the repository."""
 SOURCES: Final = {"audio": "src", "iframe": "src", "img": "src", "link": "href", "script": "src", "video": "src"}
@@ -38,7 +36,7 @@ def on_post_build(config: Any, **_: Any) -> None:
     found = [f"{page.relative_to(site)}: {source}" for page in site.rglob("*.html") for source in _fetched(page)]
     found += [str(sheet.relative_to(site)) for sheet in site.rglob("*.css") if STYLES.search(sheet.read_text())]
     if found:
-        raise PluginError("fetched from elsewhere: " + ", ".join(sorted(found)))
+        raise SystemExit("fetched from elsewhere: " + ", ".join(sorted(found)))
 
 
 def _fetched(page: Path) -> list[str]:

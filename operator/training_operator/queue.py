@@ -11,9 +11,9 @@ from typing import Final, Generic, Protocol, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 NORMAL: Final = 0
-FOLLOW_UP: Final = -50
-"""Priority of the second half of a look, cleaning up for example: first all that has changed is taken note of."""
-LOW: Final = -100
+FOLLOW_UP: Final = -10
+"""Priority of what can wait: new pods to be counted, cleaning up after a job's end."""
+LOW: Final = -60
 """Priority of objects from an initial list, so that new work passes those of a restart."""
 
 
@@ -34,14 +34,18 @@ class QueueMetrics(Protocol):
 
 
 class WorkQueue(Generic[K]):
-    """Hands out each key at most once at a time; adds during processing are remembered, not lost."""
+    """Hands out each key at most once at a time; adds during processing are remembered, not lost.
+
+    A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
+    it at most, so that no stream of urgent keys keeps the others waiting for ever.
+    """
 
     def __init__(self, clock: Callable[[], float] | None = None, metrics: QueueMetrics | None = None) -> None:
         self._clock = clock or asyncio.get_running_loop().time
         self._metrics = metrics
         self._dirty: dict[K, tuple[int, float]] = {}
         self._active: dict[K, float] = {}
-        self._ready: list[tuple[int, int, K]] = []
+        self._ready: list[tuple[float, int, K]] = []
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._order = count()
         self._entries = asyncio.Semaphore(0)
@@ -59,11 +63,12 @@ class WorkQueue(Generic[K]):
         known = self._dirty.get(key)
         if known is not None and known[0] >= priority:
             return
-        self._dirty[key] = (priority, known[1] if known else self._clock())
+        since = known[1] if known else self._clock()
+        self._dirty[key] = (priority, since)
         if known is None and self._metrics:
             self._metrics.added()
         if key not in self._active:
-            self._push(key, priority)
+            self._push(key, priority, since)
 
     def add_after(self, key: K, seconds: float, *, priority: int = NORMAL) -> None:
         """Make the key ready later; of several times the earliest counts."""
@@ -104,7 +109,7 @@ class WorkQueue(Generic[K]):
         if self._metrics:
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
-            self._push(key, dirty[0])
+            self._push(key, *dirty)
 
     async def idle(self) -> None:
         """Wait until no key is being worked on."""
@@ -122,8 +127,8 @@ class WorkQueue(Generic[K]):
             timer.cancel()
         self._timers.clear()
 
-    def _push(self, key: K, priority: int) -> None:
-        heapq.heappush(self._ready, (-priority, next(self._order), key))
+    def _push(self, key: K, priority: int, since: float) -> None:
+        heapq.heappush(self._ready, (since - priority, next(self._order), key))
         self._entries.release()
 
     def _ring(self, key: K, priority: int) -> None:

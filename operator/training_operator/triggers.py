@@ -15,8 +15,10 @@ from training_controllers.ports import JobKey, ObjectCounter
 from training_controllers.records import JobRecord, PodRecord, Record
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
-from training_operator.queue import LOW, NORMAL, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, NORMAL, WorkQueue
 
+COMING_UP: Final = frozenset({"", "Pending", "Running"})
+"""Phases of pods that have not ended; other objects have none."""
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one look at their job."""
 
@@ -70,8 +72,7 @@ class Triggers:
             return
         keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}
         for kind, key in keys:
-            queue = self._kinds[kind].queue
-            queue.add_after(key, BATCH_SECONDS, priority=LOW if change.initial else NORMAL)
+            self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=_urgency_of_dependent(change))
 
     def _count_end(self, change: Change[PodRecord]) -> None:
         """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
@@ -95,9 +96,25 @@ def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
     def enqueue(change: Change[JobRecord]) -> None:
         record = change.new or change.old
         if record is not None:
-            queue.add(record.key, priority=LOW if change.initial else NORMAL)
+            queue.add(record.key, priority=_urgency_of_job(change))
 
     return enqueue
+
+
+def _urgency_of_job(change: Change[JobRecord]) -> int:
+    """How soon a job is to be looked at: what is new of its status alone was mostly written by ourselves."""
+    if change.initial:
+        return LOW
+    status_only = change.old is not None and change.new is not None and change.old.raw == change.new.raw
+    return FOLLOW_UP if status_only else NORMAL
+
+
+def _urgency_of_dependent(change: Change[Any]) -> int:
+    """How soon the job of an object is to be looked at: what comes up is only counted, what ends may be replaced."""
+    if change.initial:
+        return LOW
+    comes_up = change.new is not None and not change.new.deleting and getattr(change.new, "phase", "") in COMING_UP
+    return FOLLOW_UP if comes_up else NORMAL
 
 
 def _same(old: Record, new: Record) -> bool:

@@ -12,6 +12,7 @@ from unit_tests.simulation.faults import Faults, status
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 
 from training_controllers.engine.expectations import UNANSWERED_PATIENCE
+from training_controllers.engine.fresh import FEW
 from training_operator.kube.client import ATTEMPTS
 from training_operator.kube.transport import Request, Response
 
@@ -197,7 +198,7 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
     async with cluster() as world:
         process = world.operator()
         process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
-        job = await world.api.create(jax(workers=1))
+        job = await world.api.create(jax(workers=FEW + 1))
         await asyncio.sleep(2)
         uid = job["metadata"]["uid"]
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "uid": uid, "controller": True}
@@ -210,9 +211,10 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
         }
         spec = {"clusterIP": "None", "ports": [{"port": 6666}]}
         await world.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-        await until(lambda: _count(world, 1), within=20)
+        await until(lambda: _count(world, FEW + 1), within=20)
         process.transport.delay = lambda request: 0.0
-        await world.kubelet.running("jx-worker-0")
+        for name in await world.pods():
+            await world.kubelet.running(name)
         await asyncio.sleep(5)
         assert conditions(await world.job("JAXJob", "jx"))["Running"] == "True"
 

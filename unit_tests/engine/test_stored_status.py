@@ -9,6 +9,7 @@ from unit_tests.simulation.cluster import Cluster, cluster
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
 
+from training_controllers.engine.fresh import FEW
 from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
@@ -106,7 +107,7 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
             return None
 
         process.transport.refuse = refuse
-        await world.api.create(jax())
+        await world.api.create(jax(workers=FEW + 1))
         await run_pods(world)
         order = [
             "status" if r.path.endswith("/status") else "pod"

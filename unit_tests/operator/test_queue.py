@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from training_operator.queue import LOW, Backoff, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, Backoff, WorkQueue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -47,6 +47,27 @@ async def test_new_work_passes_old_objects() -> None:
     queue.add("c")  # outbids its own earlier add
     assert [await taken(queue) for _ in range(4)] == ["new", "c", "a", "b"]
     assert await empty(queue)
+
+
+async def test_a_priority_is_a_head_start_and_not_a_right_of_way_for_ever() -> None:
+    queue = WorkQueue[str]()
+    queue.add("old", priority=FOLLOW_UP)
+    await asyncio.sleep(-FOLLOW_UP - 1)
+    queue.add("in time")
+    await asyncio.sleep(2)
+    queue.add("too late")
+    assert [await taken(queue) for _ in range(3)] == ["in time", "old", "too late"]
+
+
+async def test_a_key_that_was_out_keeps_the_place_of_its_first_add() -> None:
+    queue = WorkQueue[str]()
+    queue.add("out")
+    await taken(queue)
+    queue.add("out", priority=FOLLOW_UP)
+    await asyncio.sleep(-FOLLOW_UP + 1)
+    queue.add("new")
+    queue.done("out")
+    assert [await taken(queue) for _ in range(2)] == ["out", "new"]
 
 
 async def test_an_outbid_entry_does_not_hand_out_a_key_that_is_out() -> None:

@@ -160,7 +160,7 @@ class Plan:
     """All that a decision may cause, carried out in the order of the fields.
 
     The status comes first: a crash after any of the later effects finds a status that already accounts for them,
-    so nothing is counted twice and a terminal state is never lost (K-03, K-17).
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For `fresh` jobs it comes last.
     """
 
     status: JobStatus | None = None

@@ -1,4 +1,4 @@
-"""The shell around the decision: look, decide, write the status, have the effects."""
+"""The shell around the decision: look, decide, write the status, have the effects (new jobs: the other way round)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from training_controllers.engine.announcer import Announcer
+from training_controllers.engine.creator import CREATE
 from training_controllers.engine.decide import decide, managed_here
 from training_controllers.engine.executor import Executor
 from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.fresh import is_fresh
 from training_controllers.engine.injected import judged_by_template
 from training_controllers.engine.loading import Loader
 from training_controllers.engine.lost_nodes import lost_since
@@ -48,6 +50,9 @@ class JobReconciler:
             return Result(wait)
         snapshot = self._snapshot(target)
         plan = decide(snapshot, self._framework)
+        if is_fresh(snapshot, plan) and target.memory.may_try(CREATE, self._world.monotonic()):
+            await self._executor.execute(target, plan)
+            return Result(0.0)  # for the status
         pause = self._pause(target, snapshot, plan)
         if pause > 0 and not _is_rewording(snapshot, plan):
             return Result(pause)  # nothing is done that the stored status does not account for

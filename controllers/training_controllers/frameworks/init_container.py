@@ -28,8 +28,8 @@ BUILT_IN_TEMPLATE = """\
 echo waiting for master; sleep 2; done; exit $err']
 """
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C where PyYAML was built with it: every job has its own text."""
+_ADDRESS = "address-of-the-master-svc"
+"""Stands for the address while a template is parsed, once and not once per job; a name like any other in YAML."""
 _FIELD = re.compile(r"(?:\s*\{\{-\s+|\{\{\s*)\.(\w+)(?:\s+-\}\}\s*|\s*\}\})")
 
 
@@ -42,7 +42,25 @@ def render_init_containers(
     template: str, *, master_address: str, image: str, max_tries: int
 ) -> tuple[Mapping[str, Any], ...]:
     """The containers that `template` describes; the same objects for all workers of a job. Raises `BadTemplate`."""
-    values = {"MasterAddr": master_address, "InitContainerImage": image, "MaxTries": str(max_tries)}
+    return tuple(_addressed(each, master_address) for each in _parse(template, image, max_tries))
+
+
+def _addressed(value: Any, address: str) -> Any:
+    """`value` with the address of a job's master in every text that has the place for it."""
+    match value:
+        case str():
+            return value.replace(_ADDRESS, address)
+        case list():
+            return [_addressed(each, address) for each in value]
+        case dict():
+            return {_addressed(key, address): _addressed(each, address) for key, each in value.items()}
+    return value
+
+
+@lru_cache(maxsize=8)
+def _parse(template: str, image: str, max_tries: int) -> list[Mapping[str, Any]]:
+    """The containers of every job, which differ in the address of the master only."""
+    values = {"MasterAddr": _ADDRESS, "InitContainerImage": image, "MaxTries": str(max_tries)}
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -53,14 +71,14 @@ def render_init_containers(
     if "{{" in text:
         raise BadTemplate(f"init container template: only the fields {_known(values)} can be filled in, no expressions")
     try:
-        containers = yaml.load(text, _LOADER)
+        containers = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BadTemplate(f"init container template: not valid YAML: {_one_line(error)}") from error
     if containers is None:
-        return ()
+        return []
     if not isinstance(containers, list) or not all(isinstance(container, dict) for container in containers):
         raise BadTemplate("init container template: must be a YAML list of containers")
-    return tuple(containers)
+    return containers
 
 
 def _known(values: Mapping[str, str]) -> str:
