@@ -27,9 +27,6 @@ from e2e.harness.errors import HarnessError
 
 T = TypeVar("T")
 
-KEEP_FINISHED_PODS = "--terminated-pod-gc-threshold=0"
-NO_ENDPOINTS = "--controllers=*,-endpoints-controller,-endpointslice-controller"
-
 SIZES = ((1000, 2), (100, 20))
 """Jobs, and pods of each."""
 MEASUREMENTS = ("jobs", "fairness", "finished")
@@ -97,19 +94,14 @@ def main() -> int:
     parser.add_argument("what", nargs="*", metavar="jobs|fairness|finished", help="what to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown (default: 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes, for a quick look (default: 1)")
-    parser.add_argument(
-        "--no-endpoints",
-        action="store_true",
-        help="without the controllers that write endpoints of services: what they do while jobs are placed they do "
-        "after the floor has been taken",
-    )
     given = parser.parse_args()
     if unknown := set(given.what) - set(MEASUREMENTS):
         parser.error(f"cannot measure {', '.join(sorted(unknown))}: choose of {', '.join(MEASUREMENTS)}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{f'{given.rounds} rounds':<58}{'median':>9}    {'least':>9}{'most':>9}   target", flush=True)
     try:
-        with control_plane(KEEP_FINISHED_PODS, *([NO_ENDPOINTS] if given.no_endpoints else [])) as plane:
+        # Finished pods shall stay.
+        with control_plane("--terminated-pod-gc-threshold=0") as plane:
             uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale))
     except HarnessError as error:
         print(f"bench_many: {error}", file=sys.stderr)
