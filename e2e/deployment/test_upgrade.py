@@ -25,6 +25,8 @@ STANDALONE = DEPLOY / "overlays" / "standalone"
 V1 = Path(__file__).parent / "v1_installation.yaml"
 WEBHOOKS = "validator.training-operator.kubeflow.org"
 CERTIFICATES = "training-operator-webhook-cert"
+KINDS = "deployment,service,serviceaccount,clusterrole,clusterrolebinding"
+"""Of the objects that v1 and this operator have by the same name."""
 IN_NAMESPACE = "--namespace=kubeflow"
 CHECKED = [kind for kind in PLURALS if kind != "MPIJob"]
 """The kinds that v1's webhooks look at."""
@@ -39,6 +41,11 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
         pytest.skip("the whole installation is replaced: this is about --provider bare")
     with bare() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def rendered(cluster: Cluster) -> list[Object]:
+    return render(cluster, STANDALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class Upgraded:
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def upgraded(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Upgraded]:
+def upgraded(request: pytest.FixtureRequest, cluster: Cluster) -> Upgraded:
     """v1 with a running job of each kind, replaced as the page says."""
     way = WAYS[request.param]
     install_v1(cluster, way.v1)
@@ -88,8 +95,7 @@ def upgraded(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Upgra
     cluster.run_kubectl("delete", "validatingwebhookconfiguration", WEBHOOKS)
     cluster.run_kubectl("apply", *way.ours, "-k", str(STANDALONE))
     cluster.run_kubectl(IN_NAMESPACE, "delete", "secret", CERTIFICATES)
-    yield Upgraded(cluster, namespace, kept)
-    cluster.run_kubectl("delete", "-k", str(DEPLOY / "removal"))
+    return Upgraded(cluster, namespace, kept)
 
 
 def refused_while_nobody_answers(cluster: Cluster) -> None:
@@ -105,6 +111,8 @@ def refused_while_nobody_answers(cluster: Cluster) -> None:
 
 
 def install_v1(cluster: Cluster, mode: str) -> None:
+    """Apply v1's objects to a cluster without any of that name."""
+    cluster.run_kubectl(IN_NAMESPACE, "delete", KINDS, ACCOUNT, "--ignore-not-found")
     objects = yaml.safe_load(V1.read_text())
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     cluster.run_kubectl("apply", mode, "-f", "-", stdin=manifest)
@@ -157,9 +165,15 @@ def show(cluster: Cluster, *what: str) -> Object:
 
 def uids(cluster: Cluster) -> dict[str, str]:
     """Of the objects with the operator's name, by kind."""
-    kinds = ",".join(("deployment", "service", "serviceaccount", "clusterrole", "clusterrolebinding"))
-    found = show(cluster, kinds, f"--field-selector=metadata.name={ACCOUNT}")["items"]
+    found = show(cluster, KINDS, f"--field-selector=metadata.name={ACCOUNT}")["items"]
     return {each["kind"]: each["metadata"]["uid"] for each in found}
+
+
+def test_a_client_side_apply_in_place_leaves_the_volume_of_v1(cluster: Cluster) -> None:
+    install_v1(cluster, "--server-side")
+    cluster.run_kubectl("apply", "-k", str(STANDALONE))
+    pod = show(cluster, "deployment", ACCOUNT)["spec"]["template"]["spec"]
+    assert [volume["secret"]["secretName"] for volume in pod["volumes"]] == [CERTIFICATES]
 
 
 def test_objects_are_replaced_in_place(upgraded: Upgraded) -> None:
@@ -167,9 +181,8 @@ def test_objects_are_replaced_in_place(upgraded: Upgraded) -> None:
     assert upgraded.kept.items() <= uids(upgraded.cluster).items()
 
 
-def test_nothing_of_v1_is_left_in_them(upgraded: Upgraded) -> None:
+def test_nothing_of_v1_is_left_in_them(upgraded: Upgraded, rendered: list[Object]) -> None:
     cluster = upgraded.cluster
-    rendered = render(cluster, STANDALONE)
     spec = show(cluster, "deployment", ACCOUNT)["spec"]
     assert spec["replicas"] == 2
     pod = spec["template"]["spec"]
@@ -183,14 +196,6 @@ def test_nothing_of_v1_is_left_in_them(upgraded: Upgraded) -> None:
     assert show(cluster, "clusterrole", ACCOUNT)["rules"] == of_kind(rendered, "ClusterRole")[ACCOUNT]["rules"]
     secrets_left = show(cluster, "secrets")["items"]
     assert CERTIFICATES not in {secret["metadata"]["name"] for secret in secrets_left}
-
-
-def test_a_client_side_apply_in_place_leaves_the_volume_of_v1(cluster: Cluster) -> None:
-    install_v1(cluster, "--server-side")
-    cluster.run_kubectl("apply", "-k", str(STANDALONE))
-    pod = show(cluster, "deployment", ACCOUNT)["spec"]["template"]["spec"]
-    cluster.run_kubectl("delete", "-k", str(DEPLOY / "removal"))
-    assert [volume["secret"]["secretName"] for volume in pod["volumes"]] == [CERTIFICATES]
 
 
 async def test_running_jobs_are_taken_over_without_a_pod_touched(upgraded: Upgraded, tmp_path: Path) -> None:
