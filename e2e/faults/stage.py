@@ -187,10 +187,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path, seed: int, size: int, rounds: int) -> AsyncIterator[Stage]:
+async def stage(
+    folder: Path, seed: int, size: int, rounds: int, server_flags: Sequence[str] = ()
+) -> AsyncIterator[Stage]:
     """A stage of one's own, with nobody on it yet."""
     rng = random.Random(seed)
-    with control_plane(WITHOUT_NODES) as plane:
+    with control_plane(WITHOUT_NODES, server_flags=server_flags) as plane:
         link = Link(plane.port, plane.certificates)
         async with connect(plane.cluster.kubeconfig) as api, link.running():
             watcher, node = Watcher(api), Node(api, random.Random(rng.random()))

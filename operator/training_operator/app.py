@@ -112,7 +112,9 @@ class App:
         self._following: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
-        self._client = KubeClient(transport, FairGate(bucket=bucket), self._rng, self.metrics.count_request)
+        self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
+        gate, observe = FairGate(bucket=bucket), self.metrics.count_request
+        self._client = KubeClient(transport, gate, self._rng, observe, fence=self._elector)
         self._events = EventRecorder(self._client, now, self._clock)
         self._expectations = Expectations(self._clock)
         self._triggers = Triggers(self._expectations, self.metrics)
@@ -127,7 +129,6 @@ class App:
         self._nodes = self._follow_nodes()
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
-        self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
 
     @property
     def synced(self) -> bool:
