@@ -315,6 +315,7 @@ class App:
             monotonic=self._clock,
             priorities=self._priorities,
             nodes=self._nodes,
+            pruned=partial(_tell_of_old_definition, resource),
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
@@ -364,3 +365,11 @@ class App:
         # Two caches may be of one resource, with different labels.
         reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
+
+
+def _tell_of_old_definition(resource: Resource[JobRecord]) -> None:
+    structlog.get_logger().warning(
+        "the definition of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
+        "memory only, and begin anew with another leader; apply crds/ to have them in the status",
+        resource=resource.qualified,
+    )

@@ -20,6 +20,7 @@ from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFou
 from training_operator.kube.client import KubeClient
 from training_operator.kube.decoders import LeaseRecord
 from training_operator.kube.resources import LEASES
+from training_operator.kube.rights import missing_right
 from training_operator.kube.transport import AGENT
 
 LEASE_SECONDS: Final = 15
@@ -143,9 +144,10 @@ class LeaderElector:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 taken = await self._take_if_free()
         except (ApiError, OSError) as error:
-            if (complaint := str(error) or repr(error)) != self._complaint:
-                self._complaint = complaint
+            complaint = str(error) or repr(error)
+            if complaint != self._complaint and missing_right(complaint) is None:  # of a right the client tells
                 self._log.warning("lease not reached: trying again", error=complaint)
+            self._complaint = complaint
             return False
         self._complaint = ""
         if taken:

@@ -11,11 +11,13 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
+import structlog
 
 from training_operator.kube.errors import (
     AlreadyExists,
     ApiError,
     Conflict,
+    Forbidden,
     ServerError,
     ServerTimeout,
     TooManyRequests,
@@ -23,6 +25,7 @@ from training_operator.kube.errors import (
 )
 from training_operator.kube.flow import FairGate
 from training_operator.kube.resources import Cacheable, Resource
+from training_operator.kube.rights import MissingRights
 from training_operator.kube.transport import MERGE_PATCH, Request, Response, Transport
 
 R = TypeVar("R", bound=Cacheable)
@@ -122,6 +125,7 @@ class KubeClient:
         self._rng = rng
         self._observe = observe
         self._fence = fence
+        self._rights = MissingRights(structlog.get_logger())
 
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
         """Return the object as the server has it now."""
@@ -324,6 +328,8 @@ class KubeClient:
             limit.overloaded()
         else:
             limit.succeeded()
+        if isinstance(error, Forbidden):
+            self._rights.refused(str(error))
         raise error
 
 
