@@ -124,9 +124,9 @@ async def change(stage: Stage, name: str, leader: Replica, standby: Replica) -> 
 
 
 @asynccontextmanager
-async def load(stage: Stage) -> AsyncIterator[None]:
-    """Create one job after the other while the context lasts, the kinds in turn."""
-    task = asyncio.create_task(_create(stage))
+async def load(stage: Stage, prefix: str = "job") -> AsyncIterator[None]:
+    """Create one job after the other while the context lasts, the kinds in turn; names begin with `prefix`."""
+    task = asyncio.create_task(_create(stage, prefix))
     try:
         yield
     finally:
@@ -136,10 +136,10 @@ async def load(stage: Stage) -> AsyncIterator[None]:
         task.result()
 
 
-async def _create(stage: Stage) -> None:
+async def _create(stage: Stage, prefix: str) -> None:
     kinds, number = list(REPLICAS), 0
     while True:
-        await stage.create([draw(stage.rng, f"job{number}", kinds[number % len(kinds)])])
+        await stage.create([draw(stage.rng, f"{prefix}{number}", kinds[number % len(kinds)])])
         number += 1
         await asyncio.sleep(PAUSE)
 
