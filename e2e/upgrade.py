@@ -60,14 +60,14 @@ def install(revision: str, folder: Path) -> Version:
     """Build the wheel of a revision and install it, without its dependencies: those of this environment serve both."""
     tree, environment = folder / "tree", folder / "environment"
     tree.mkdir(parents=True)
-    archive = subprocess.run(["git", "-C", ROOT, "archive", revision], check=True, capture_output=True).stdout
+    archive = subprocess.run(["git", "-C", str(ROOT), "archive", revision], check=True, capture_output=True).stdout
     subprocess.run(["tar", "-x", "-C", tree], input=archive, check=True)
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=tree, check=True)
     (wheel,) = folder.glob("*.whl")
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel]
-    subprocess.run(pip, check=True)
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-index", wheel], check=True)
     site = next(environment.glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     # -I: whatever PYTHONPATH says, this wheel is meant.
@@ -189,7 +189,7 @@ def main() -> int:
 
 def describe(revision: str) -> str:
     """Hash, date and subject of a revision."""
-    command = ["git", "-C", ROOT, "log", "-1", "--format=%h of %cs, %s", revision]
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h of %cs, %s", revision]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 

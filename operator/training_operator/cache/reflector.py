@@ -15,7 +15,6 @@ from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
 from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.resources import Cacheable, Resource
-from training_operator.kube.rights import MissingRights
 
 R = TypeVar("R", bound=Cacheable)
 OwnerCheck = Callable[[], Awaitable[str]]
@@ -90,7 +89,6 @@ class Reflector(Generic[R]):
         self._cut_short = False
         self._complaint = ""
         self._log = structlog.get_logger().bind(resource=resource.qualified)
-        self._rights = MissingRights(structlog.get_logger())
         self._progress = 0.0
         self.synced = asyncio.Event()
         """Set once everything was there for the first time."""
@@ -288,7 +286,7 @@ class Reflector(Generic[R]):
         complaint = str(error) or type(error).__name__
         if complaint != self._complaint:
             self._complaint = complaint
-            if not self._rights.refused(complaint):
+            if not self._client.rights.refused(complaint):
                 self._log.warning("cannot follow the resource: trying again", error=complaint)
 
     def _recovered(self) -> None:

@@ -125,7 +125,8 @@ class KubeClient:
         self._rng = rng
         self._observe = observe
         self._fence = fence
-        self._rights = MissingRights(structlog.get_logger())
+        self.rights = MissingRights(structlog.get_logger())
+        """Tells of each right once, whoever meets its lack."""
 
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
         """Return the object as the server has it now."""
@@ -329,7 +330,7 @@ class KubeClient:
         else:
             limit.succeeded()
         if isinstance(error, Forbidden):
-            self._rights.refused(str(error))
+            self.rights.refused(str(error))
         raise error
 
 
