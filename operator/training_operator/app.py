@@ -59,7 +59,8 @@ from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDepen
 
 GRACE_SECONDS: Final = 8.0
 """For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
-FLUSH_SECONDS: Final = 1.0
+FLUSH_SECONDS: Final = 0.3
+"""For events at the end: another leader waits meanwhile, and is to work within a second."""
 OUTSIDE: Final = "kubeflow"
 """Namespace of the lease for a process that is in none."""
 SILENCE_SECONDS: Final = 1200.0
