@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import copy
 import json
 import socket
 import subprocess
@@ -21,6 +23,9 @@ from e2e.harness.operator import PROGRAM, WRITES, Operator
 from e2e.harness.ports import free_ports
 
 MEBIBYTE = 1 << 20
+EXTENSIONS = ("observedGeneration", "waiting", "attempt")
+REPLICA_EXTENSIONS = ("restarts", "ready", "completedIndexes", "restartingIndexes")
+"""Status fields that v1 does not have."""
 LEASE = "1ca428e5.training-operator.kubeflow.org"
 
 
@@ -191,6 +196,47 @@ async def test_the_lease_of_the_go_operator_is_waited_for(cluster: Cluster, jobs
 
 def _wire_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def test_definitions_without_our_status_fields_are_told_of_once(
+    cluster: Cluster, jobs: Namespace, start: Start
+) -> None:
+    """As v1 has them, as far as the status is concerned."""
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/xgboostjobs.kubeflow.org"
+    version = (await jobs.api.call("GET", crd))["spec"]["versions"][0]
+    old = copy.deepcopy(version)
+    status = old["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    replica = status["replicaStatuses"]["additionalProperties"]["properties"]
+    for fields, names in ((status, EXTENSIONS), (replica, REPLICA_EXTENSIONS)):
+        for name in names:
+            del fields[name]
+    await jobs.api.patch(crd, {"spec": {"versions": [old]}})
+    try:
+        await eventually(partial(_pruned, jobs), "the server drops the fields")
+        operator = start(cluster.kubeconfig)
+        for name in ("first", "second"):
+            await jobs.run_to_success(job(name, "XGBoostJob", Master=1, Worker=1))
+    finally:
+        await jobs.api.patch(crd, {"spec": {"versions": [version]}})
+    lines = operator.child.output().splitlines()
+    told = [json.loads(line)["resource"] for line in lines if "is older than the operator" in line]
+    assert told == ["xgboostjobs.kubeflow.org"]
+    assert "Traceback" not in operator.child.output()
+
+
+async def _pruned(jobs: Namespace) -> bool:
+    """Whether a status field of ours is dropped from what is stored."""
+    path, name = jobs.jobs("XGBoostJob"), "probe"
+    with contextlib.suppress(ApiError):  # it is there already
+        await jobs.create(suspended(job(name, "XGBoostJob", Master=1)))
+    stored = await jobs.api.patch(f"{path}/{name}/status", {"status": {"observedGeneration": 7}})
+    return "observedGeneration" not in stored["status"]
+
+
+def suspended(body: dict[str, Any]) -> dict[str, Any]:
+    """The job, which does not run."""
+    body["spec"]["runPolicy"] = {"suspend": True}
+    return body
 
 
 async def test_objects_that_are_no_jobs_do_not_disturb_others(cluster: Cluster, jobs: Namespace, start: Start) -> None:
