@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import copy
 import json
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 import yaml
 from e2e.harness.client import Api, ApiError, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job, log_line
-from e2e.harness.operator import PROGRAM, Operator
+from e2e.harness.operator import PROGRAM, WRITES, Operator
 from e2e.harness.ports import free_ports
 
 MEBIBYTE = 1 << 20
-Start = Callable[[Path], Operator]
+EXTENSIONS = ("observedGeneration", "waiting", "attempt")
+REPLICA_EXTENSIONS = ("restarts", "ready", "completedIndexes", "restartingIndexes")
+"""Status fields that v1 does not have."""
+LEASE = "1ca428e5.training-operator.kubeflow.org"
+
+
+class Start(Protocol):
+    """Starts an operator, with further flags."""
+
+    def __call__(self, kubeconfig: Path, *flags: str) -> Operator: ...
 
 
 @pytest.fixture
@@ -32,8 +45,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Start an operator that need not become ready; it is ended after the test."""
     operators: list[Operator] = []
 
-    def start(kubeconfig: Path) -> Operator:
-        operators.append(Operator(kubeconfig, tmp_path / f"operator-{len(operators)}.log"))
+    def start(kubeconfig: Path, *flags: str) -> Operator:
+        operators.append(Operator(kubeconfig, tmp_path / f"operator-{len(operators)}.log", *flags))
         return operators[-1]
 
     yield start
@@ -125,7 +138,9 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     file = kubeconfig(cluster, tmp_path / "kubeconfig", token=request["status"]["token"])
     operator = start(file)
     line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
-    assert "cannot list resource" in line or "cannot watch resource" in line
+    said = json.loads(line)
+    assert (said["verb"], said["resource"], said["group"]) == ("watch", "pytorchjobs", "kubeflow.org")
+    assert said["apply"] == "deploy/base/rights.yaml"
     bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
     await jobs.api.create(
         bindings,
@@ -140,6 +155,88 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     finally:
         await jobs.api.delete(f"{bindings}/{jobs.name}")
     assert "Traceback" not in operator.child.output()
+    lines = [json.loads(line) for line in operator.child.output().splitlines() if "a right is missing" in line]
+    rights = [(line["verb"], line["resource"], line["group"]) for line in lines]
+    assert len(rights) == len(set(rights)) >= 8
+
+
+async def test_the_lease_of_the_go_operator_is_waited_for(cluster: Cluster, jobs: Namespace, start: Start) -> None:
+    """As client-go writes it; its field manager is the name of the Go operator's program."""
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{jobs.name}/leases"
+    spec = {"holderIdentity": "training-operator-6f_1", "leaseDurationSeconds": 8, "leaseTransitions": 0}
+    body = {"metadata": {"name": LEASE}, "spec": {**spec, "renewTime": _wire_time(), "acquireTime": _wire_time()}}
+    await jobs.api.create(f"{leases}?fieldManager=manager", body)
+    renewed = 0
+
+    async def renew() -> None:
+        nonlocal renewed
+        while True:
+            await jobs.api.patch(f"{leases}/{LEASE}?fieldManager=manager", {"spec": {"renewTime": _wire_time()}})
+            renewed += 1
+            await asyncio.sleep(1)
+
+    renewing = asyncio.create_task(renew())
+    operator = start(cluster.kubeconfig, "--leader-elect", f"--operator-namespace={jobs.name}")
+    line = json.loads(await log_line(operator.child.output, "another operator holds the lease"))
+    assert (line["holder"], line["program"]) == ("training-operator-6f_1", "manager")
+    await asyncio.to_thread(operator.wait_ready)
+    await jobs.create(job("waiting", Master=1))
+    goal = renewed + 4
+
+    async def renewed_often() -> bool:
+        return renewed >= goal
+
+    await eventually(renewed_often, "the lease was renewed some more times")
+    assert operator.counted(WRITES) == 0
+    assert await jobs.pods("waiting") == []
+    renewing.cancel()
+    await jobs.pods_reach("waiting", 1)
+    assert operator.child.stop() == 0
+
+
+def _wire_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def test_definitions_without_our_status_fields_are_told_of_once(
+    cluster: Cluster, jobs: Namespace, start: Start
+) -> None:
+    """As v1 has them, as far as the status is concerned."""
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/xgboostjobs.kubeflow.org"
+    version = (await jobs.api.call("GET", crd))["spec"]["versions"][0]
+    old = copy.deepcopy(version)
+    status = old["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    replica = status["replicaStatuses"]["additionalProperties"]["properties"]
+    for fields, names in ((status, EXTENSIONS), (replica, REPLICA_EXTENSIONS)):
+        for name in names:
+            del fields[name]
+    await jobs.api.patch(crd, {"spec": {"versions": [old]}})
+    try:
+        await eventually(partial(_pruned, jobs), "the server drops the fields")
+        operator = start(cluster.kubeconfig)
+        for name in ("first", "second"):
+            await jobs.run_to_success(job(name, "XGBoostJob", Master=1, Worker=1))
+    finally:
+        await jobs.api.patch(crd, {"spec": {"versions": [version]}})
+    lines = operator.child.output().splitlines()
+    told = [json.loads(line)["resource"] for line in lines if "is older than the operator" in line]
+    assert told == ["xgboostjobs.kubeflow.org"]
+    assert "Traceback" not in operator.child.output()
+
+
+async def _pruned(jobs: Namespace) -> bool:
+    """Whether a status field of ours is dropped from what is stored."""
+    path, name = jobs.jobs("XGBoostJob"), "probe"
+    with contextlib.suppress(ApiError):  # it is there already
+        await jobs.create(suspended(job(name, "XGBoostJob", Master=1)))
+    stored = await jobs.api.patch(f"{path}/{name}/status", {"status": {"observedGeneration": 7}})
+    return "observedGeneration" not in stored["status"]
+
+
+def suspended(body: dict[str, Any]) -> dict[str, Any]:
+    """The job, which does not run."""
+    body["spec"]["runPolicy"] = {"suspend": True}
+    return body
 
 
 async def test_objects_that_are_no_jobs_do_not_disturb_others(cluster: Cluster, jobs: Namespace, start: Start) -> None:

@@ -82,6 +82,18 @@ def wanting_cpu(body: Object) -> Object:
     return body
 
 
+async def is_noticed(scene: Scene, evicted: str) -> None:
+    """Wait until the operator says that a pod which still goes is replaced, and not counted."""
+    path = f"/api/v1/namespaces/{scene.jobs.name}/events?fieldSelector=reason=PodDisrupted"
+    wanted = (f"pod {evicted} was disrupted (EvictionByEvictionAPI)", "which does not count as a restart")
+
+    async def told() -> bool:
+        events = (await scene.api.call("GET", path))["items"]
+        return any(all(words in event["message"] for words in wanted) for event in events)
+
+    await eventually(told, f"an event about {evicted}")
+
+
 async def comes_back(scene: Scene, evicted: str) -> set[str]:
     """Play the kubelet until all pods run and the evicted one is another; returns the names of those that are new."""
     before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await scene.jobs.pods(NAME, leaving=True)}
@@ -119,9 +131,10 @@ async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     autoscaler.cpu = "2"
     new = []
     while (evicted := await autoscaler.update(scene)) is not None:
+        await is_noticed(scene, evicted)
         new.append(await comes_back(scene, evicted))
         await scene.jobs.condition(body, "Running")
-    assert new == [requests.keys()] if scope == "job" else [{"train-worker-0"}, {"train-worker-1"}]
+    assert new == ([set(requests)] if scope == "job" else [{"train-worker-0"}, {"train-worker-1"}])
     assert "restarts" not in (await scene.status())["replicaStatuses"]["Worker"]
     pods = await scene.jobs.pods(NAME)
 

@@ -18,6 +18,8 @@ PROGRAMS = {
     "survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
     "fuzz": ["--requests", "4000"],
     "faults": ["--seed", "1"],
+    "failover": ["--rounds", "3"],
+    "upgrade": [],
     "random_applies": ["--runs", "60"],
     "soak": ["--jobs", "20000", "--hours", "2"],
     "flood": ["--pods", "1000"],

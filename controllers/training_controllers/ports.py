@@ -192,3 +192,5 @@ class World:
     """Values of the priority classes by name, as far as they are known; the default one's under the empty name, too."""
     nodes: Nodes | None = None
     """None for an operator that is not told to look at nodes."""
+    pruned: Callable[[], None] = lambda: None
+    """Is told once that the stored definition of the kind drops what v1's status does not have."""

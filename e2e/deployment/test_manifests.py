@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, namespace_of, of_kind, render
 from e2e.harness.cluster import Cluster
+from e2e.harness.errors import HarnessError
 
+REMOVAL = DEPLOY / "removal"
 COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
 
 
@@ -77,28 +82,88 @@ def test_an_operator_of_one_namespace_has_no_right_beyond_it(cluster: Cluster) -
         assert binding["roleRef"]["kind"] == "Role"
 
 
-def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster) -> None:
-    objects = with_component(cluster, "no-mpi")
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, overlay: str) -> None:
+    objects = combined(cluster, overlay, ["mpi-ssh", "no-mpi"])
     resources = {resource for each in objects for rule in each.get("rules") or () for resource in rule["resources"]}
-    assert not resources & {"pods/exec", "roles", "rolebindings", "configmaps", "serviceaccounts"}
+    assert not resources & {"pods/exec", "roles", "rolebindings", "configmaps", "serviceaccounts", "secrets"}
     (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
     assert [arg for arg in container["args"] if arg.startswith("--enable-scheme=")]
     assert "--enable-scheme=mpijob" not in container["args"]
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_components_go_with_an_installation(cluster: Cluster, component: str) -> None:
-    assert len(with_component(cluster, component)) > 0
+def test_the_api_server_takes_every_component(cluster: Cluster, component: str) -> None:
+    plain = render(cluster, DEPLOY / "overlays" / "standalone")
+    changed = [each for each in combined(cluster, "standalone", [component]) if each not in plain]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": changed})
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(plain)}})
+    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
+    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=manifest)
+    assert len(said.splitlines()) == len(changed) > 0
 
 
-def with_component(cluster: Cluster, component: str) -> list[Object]:
-    """The standalone overlay with a component; kustomize takes relative paths only, hence the folder among them."""
-    folder = DEPLOY / "overlays" / f".test-{component}"
-    folder.mkdir(exist_ok=True)
-    content = {"resources": ["../standalone"], "components": [f"../../components/{component}"]}
-    try:
-        (folder / "kustomization.yaml").write_text(json.dumps(content))
-        return render(cluster, folder)
-    finally:
-        (folder / "kustomization.yaml").unlink()
-        folder.rmdir()
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluster, overlay: str) -> None:
+    objects = combined(cluster, overlay, ["network-policy"])
+    policy = of_kind(objects, "NetworkPolicy")[ACCOUNT]
+    deployment = of_kind(objects, "Deployment")[ACCOUNT]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    # Jobs' pods do not have this label, whatever namespace they are in.
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (let_in,) = policy["spec"]["ingress"]
+    assert {port["port"] for port in let_in["ports"]} == {port["containerPort"] for port in container["ports"]}
+
+
+def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> None:
+    definition = of_kind(combined(cluster, "standalone", ["kueue"]), "CustomResourceDefinition")["mpijobs.kubeflow.org"]
+    ours, theirs = definition["spec"]["versions"]
+    assert (ours["name"], ours["storage"], theirs["name"], theirs["storage"]) == ("v1", True, "v2beta1", False)
+    assert ours["schema"] == theirs["schema"]
+
+
+def test_a_removal_takes_everything_but_definitions_and_namespace(cluster: Cluster) -> None:
+    def names(objects: list[Object]) -> set[tuple[str, str]]:
+        return {(each["kind"], each["metadata"]["name"]) for each in objects}
+
+    installed, removed = names(render(cluster, DEPLOY / "overlays" / "standalone")), names(render(cluster, REMOVAL))
+    assert {kind for kind, _ in installed - removed} == {"CustomResourceDefinition", "Namespace"}
+    assert removed < installed
+
+
+def test_keys_of_mpi_jobs_without_mpi_are_refused(cluster: Cluster) -> None:
+    with pytest.raises(HarnessError, match=r"no matches for Id ClusterRole.*training-operator-mpi"):
+        combined(cluster, "standalone", ["no-mpi", "mpi-ssh"])
+
+
+def test_two_overlays_at_once_are_refused(cluster: Cluster) -> None:
+    with pytest.raises(HarnessError, match="already registered id"):
+        combined(cluster, "standalone", [], resources=["../namespaced"])
+
+
+@pytest.mark.parametrize("namespace", ["", "elsewhere"])
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_all_rights_go_to_the_account_where_it_is(cluster: Cluster, overlay: str, namespace: str) -> None:
+    objects = combined(cluster, overlay, [name for name in COMPONENTS if name != "no-mpi"], namespace)
+    bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
+    subjects = [subject for each in bindings for subject in each["subjects"]]
+    assert len(subjects) == 3 + 4
+    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace_of(objects)}
+    assert all(subject == account for subject in subjects), subjects
+    assert namespace in ("", namespace_of(objects))
+
+
+def combined(
+    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", resources: Sequence[str] = ()
+) -> list[Object]:
+    """An overlay with components; kustomize takes relative paths only, hence the folder among them."""
+    content: Object = {
+        "resources": [f"../{overlay}", *resources],
+        "components": [f"../../components/{component}" for component in components],
+    }
+    if namespace:
+        content["namespace"] = namespace
+    with tempfile.TemporaryDirectory(prefix=".test-", dir=DEPLOY / "overlays") as folder:
+        (Path(folder) / "kustomization.yaml").write_text(json.dumps(content))
+        return render(cluster, Path(folder))

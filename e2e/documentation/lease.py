@@ -14,6 +14,6 @@ def lease() -> str:
         ("the leader renews every", f"{leader.RETRY_SECONDS:g} s"),
         ("a leader that could not renew gives up after", f"{leader.RENEW_SECONDS:g} s, before anybody else may lead"),
         ("one attempt to take or renew it lasts at most", f"{leader.ATTEMPT_SECONDS:g} s"),
-        ("others look at it every", f"{leader.RETRY_SECONDS:g} s, plus up to {leader.JITTER:.0%} by chance"),
+        ("others look at it every", f"{leader.LOOK_SECONDS:g} s, plus up to {leader.JITTER:.0%} by chance"),
     )
     return table(("", ""), rows)

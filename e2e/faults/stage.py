@@ -54,6 +54,8 @@ class Stage:
     operators: list[Operator] = field(default_factory=list)
     jobs: list[Scripted] = field(default_factory=list)
     """Jobs that have to end as scripted."""
+    lasting: set[str] = field(default_factory=set)
+    """Names of jobs that never end."""
     complaints: list[str] = field(default_factory=list)
 
     def start_operator(self, *flags: str, program: Sequence[str | Path] = (PROGRAM,)) -> Operator:
@@ -166,7 +168,8 @@ class Stage:
 
     async def _all_clean(self) -> list[str]:
         """Pods that live on although their job has ended and does not keep them."""
-        kept = {job.name for job in self.jobs if job.body["spec"]["runPolicy"]["cleanPodPolicy"] == "None"}
+        policies = {job.name: job.body["spec"]["runPolicy"]["cleanPodPolicy"] for job in self.jobs}
+        kept = self.lasting | {name for name, policy in policies.items() if policy == "None"}
         label = "training.kubeflow.org/job-name"
         live = [pod["metadata"] for pod in await self.pods() if is_live(pod)]
         return [meta["name"] for meta in live if meta["labels"].get(label) not in kept]
@@ -187,10 +190,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path, seed: int, size: int, rounds: int) -> AsyncIterator[Stage]:
+async def stage(
+    folder: Path, seed: int, size: int, rounds: int, server_flags: Sequence[str] = ()
+) -> AsyncIterator[Stage]:
     """A stage of one's own, with nobody on it yet."""
     rng = random.Random(seed)
-    with control_plane(WITHOUT_NODES) as plane:
+    with control_plane(WITHOUT_NODES, server_flags=server_flags) as plane:
         link = Link(plane.port, plane.certificates)
         async with connect(plane.cluster.kubeconfig) as api, link.running():
             watcher, node = Watcher(api), Node(api, random.Random(rng.random()))

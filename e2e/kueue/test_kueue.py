@@ -142,8 +142,8 @@ async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down
         assert counts["worker"] == 2
 
         async def active() -> bool:
-            status: Object = (await queue.get("large"))["status"]
-            return bool(status["replicaStatuses"]["Worker"]["active"] == 2)
+            statuses: Object = (await queue.get("large"))["status"]["replicaStatuses"]
+            return bool(statuses.get("Worker", {}).get("active") == 2)  # absent while it is 0
 
         await eventually(active, "two active workers", LIMIT)
         await queue.succeeds("large")

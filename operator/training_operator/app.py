@@ -59,7 +59,8 @@ from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDepen
 
 GRACE_SECONDS: Final = 8.0
 """For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
-FLUSH_SECONDS: Final = 1.0
+FLUSH_SECONDS: Final = 0.3
+"""For events at the end: another leader waits meanwhile, and is to work within a second."""
 OUTSIDE: Final = "kubeflow"
 """Namespace of the lease for a process that is in none."""
 SILENCE_SECONDS: Final = 1200.0
@@ -112,7 +113,9 @@ class App:
         self._following: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
-        self._client = KubeClient(transport, FairGate(bucket=bucket), self._rng, self.metrics.count_request)
+        self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
+        gate, observe = FairGate(bucket=bucket), self.metrics.count_request
+        self._client = KubeClient(transport, gate, self._rng, observe, fence=self._elector)
         self._events = EventRecorder(self._client, now, self._clock)
         self._expectations = Expectations(self._clock)
         self._triggers = Triggers(self._expectations, self.metrics)
@@ -127,7 +130,6 @@ class App:
         self._nodes = self._follow_nodes()
         self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
         self._connect()
-        self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
 
     @property
     def synced(self) -> bool:
@@ -314,6 +316,7 @@ class App:
             monotonic=self._clock,
             priorities=self._priorities,
             nodes=self._nodes,
+            pruned=partial(_tell_of_old_definition, resource),
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
@@ -363,3 +366,11 @@ class App:
         # Two caches may be of one resource, with different labels.
         reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
+
+
+def _tell_of_old_definition(resource: Resource[JobRecord]) -> None:
+    structlog.get_logger().warning(
+        "the definition of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
+        "memory only, and begin anew with another leader; apply crds/ to have them in the status",
+        resource=resource.qualified,
+    )

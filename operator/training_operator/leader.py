@@ -7,6 +7,7 @@ are written in it are for people, because clocks of two machines differ.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFou
 from training_operator.kube.client import KubeClient
 from training_operator.kube.decoders import LeaseRecord
 from training_operator.kube.resources import LEASES
+from training_operator.kube.rights import missing_right
+from training_operator.kube.transport import AGENT
 
 LEASE_SECONDS: Final = 15
 """A lease that was not renewed for so long may be taken over."""
@@ -27,7 +30,12 @@ RENEW_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2.0
 ATTEMPT_SECONDS: Final = 3.0
 """For one look at the lease and one write, so that a leader has several attempts before it gives up."""
+LOOK_SECONDS: Final = 0.4
+"""Between two looks of one who waits for the lease; a lease that was given back is taken with the next one."""
 JITTER: Final = 0.2
+FENCE_SECONDS: Final = 0.1
+"""Between two looks of a write that waits for certainty."""
+NEVER: Final = -math.inf
 
 
 class LeadershipLost(Exception):
@@ -43,7 +51,7 @@ class LeaseName:
 
 
 class LeaderElector:
-    """Takes the lease when it is free, renews it while leading, gives it back at the end.
+    """Takes the lease when it is free, renews it while leading, gives it back at the end; the fence of all writes.
 
     Its requests take the urgent lane: a renewal never waits behind the requests of jobs (K-21).
     """
@@ -63,7 +71,8 @@ class LeaderElector:
         self._clock, self._now, self._rng, self._observe = clock, now, rng, observe
         self._seen: LeaseRecord | None = None
         self._seen_at = 0.0
-        self._renewed_at = 0.0
+        self._renewed_at = NEVER
+        self._complaint = ""
         self._log = structlog.get_logger().bind(lease=f"{lease.namespace}/{lease.name}", identity=identity)
 
     async def acquire(self) -> None:
@@ -71,27 +80,38 @@ class LeaderElector:
         waiting_for = None
         while not await self._try_to_take():
             holder = self._seen.spec.get("holderIdentity") if self._seen else None
-            if holder and holder != waiting_for:
-                self._log.info("waiting for the lease", holder=holder)
+            if self._seen and holder and holder != waiting_for:
+                self._tell_of(holder, self._seen.taken_by)
             waiting_for = holder
-            await asyncio.sleep(RETRY_SECONDS * (1 + JITTER * self._rng.random()))
+            pause = RETRY_SECONDS if self._complaint else LOOK_SECONDS
+            await asyncio.sleep(pause * (1 + JITTER * self._rng.random()))
         self._observe(True)
         self._log.info("leading")
 
     async def keep(self) -> None:
         """Renew for ever; raises `LeadershipLost` as soon as it is not certain any more that this process leads."""
         try:
-            while (left := self._renewed_at + RENEW_SECONDS - self._clock()) > 0:
+            while (left := self._left()) > 0:
                 await asyncio.sleep(min(RETRY_SECONDS, left))
                 await self._renew()
             raise LeadershipLost(f"the lease was not renewed for {RENEW_SECONDS:g} s")
         finally:
             self._observe(False)
 
+    def certain(self) -> bool:
+        """Whether nobody else can lead yet: the last renewal began so lately that the lease cannot have run out."""
+        return self._left() > 0
+
+    async def opened(self) -> None:
+        """Wait until it is certain that this process leads; one that is not leads no more, as a rule, and ends."""
+        while not self.certain():  # noqa: ASYNC110 - what is waited for is the clock, too
+            await asyncio.sleep(FENCE_SECONDS)
+
     async def release(self) -> None:
         """Give the lease back, so that another process need not wait for it to run out."""
         if self._seen is None or self._seen.spec.get("holderIdentity") != self._identity:
             return
+        self._renewed_at = NEVER
         try:
             async with asyncio.timeout(RETRY_SECONDS):
                 await self._write({**self._seen.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
@@ -102,13 +122,16 @@ class LeaderElector:
         """Renew once; errors other than the loss of the lease are repeated by the next round."""
         assert self._seen is not None
         begun = self._clock()
+        if not self.certain():
+            return  # this process stood still: the lease may be another's
         try:
-            async with asyncio.timeout(min(ATTEMPT_SECONDS, self._renewed_at + RENEW_SECONDS - begun)):
+            async with asyncio.timeout(min(ATTEMPT_SECONDS, self._left())):
                 try:
                     await self._write({**self._seen.spec, "renewTime": self._time()})
                 except (Conflict, NotFound):
                     # Our own write whose answer was lost, or another process.
                     if not await self._take_if_free():
+                        self._renewed_at = NEVER
                         raise LeadershipLost("another process holds the lease") from None
         except (ApiError, OSError) as error:
             self._log.warning("lease not renewed", error=str(error) or repr(error))
@@ -121,10 +144,30 @@ class LeaderElector:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 taken = await self._take_if_free()
         except (ApiError, OSError) as error:
-            self._log.warning("lease not reached", error=str(error) or repr(error))
+            complaint = str(error) or repr(error)
+            if complaint != self._complaint and missing_right(complaint) is None:  # of a right the client tells
+                self._log.warning("lease not reached: trying again", error=complaint)
+            self._complaint = complaint
             return False
-        self._renewed_at = begun
+        self._complaint = ""
+        if taken:
+            self._renewed_at = begun
         return taken
+
+    def _tell_of(self, holder: str, program: str) -> None:
+        """Say whom this process waits for; by the names of programs, the Go operator is `manager`."""
+        if program in ("", AGENT):
+            self._log.info("waiting for the lease", holder=holder)
+            return
+        self._log.warning(
+            "another operator holds the lease: doing nothing while it does; scale it to 0 to let this one act",
+            holder=holder,
+            program=program,
+        )
+
+    def _left(self) -> float:
+        """Seconds for which it is certain that nobody else leads."""
+        return self._renewed_at + RENEW_SECONDS - self._clock()
 
     async def _take_if_free(self) -> bool:
         """Take the lease if it is ours, nobody's, or has run out; return whether it is ours now."""

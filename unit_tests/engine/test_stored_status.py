@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 from unit_tests.simulation.cluster import Cluster, cluster
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, counters, jax, pytorch
@@ -47,10 +48,13 @@ async def test_under_the_crds_of_v1_restarts_are_counted_all_the_same() -> None:
 
 async def test_under_the_crds_of_v1_nothing_is_written_again_and_again() -> None:
     async with cluster(prunes=True) as world:
-        world.operator()
-        for number in range(3):
-            await world.api.create(jax(f"jx{number}"))
-        await run_pods(world)
+        with capture_logs() as logs:
+            world.operator()
+            for number in range(3):
+                await world.api.create(jax(f"jx{number}"))
+            await run_pods(world)
+        told = [line["resource"] for line in logs if line["event"].startswith("the definition of this kind is older")]
+        assert told == ["jaxjobs.kubeflow.org"]
         writes = status_writes(world)
         for number in range(3):
             # Extensions change (ready, restarts), nothing else does.

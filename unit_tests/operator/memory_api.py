@@ -44,6 +44,7 @@ class Network:
     def __init__(self, inner: InMemoryTransport) -> None:
         self.inner = inner
         self.down = False
+        self.leases_lost = False
         self.lost_answers = 0
         self.requests: list[Request] = []
         self.times: list[float] = []
@@ -53,7 +54,7 @@ class Network:
 
     async def request(self, request: Request) -> Response:
         self._note(request)
-        if self.down:
+        if self.down or (self.leases_lost and "/leases/" in request.path):
             await asyncio.sleep(request.timeout)
             raise TimeoutError("the network is down")
         answer = await self.inner.request(request)

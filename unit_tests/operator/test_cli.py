@@ -12,6 +12,15 @@ from training_operator import __version__, cli
 from training_operator.settings import LogFormat, LogLevel, Settings
 
 
+@pytest.mark.parametrize("flag", ["--leader-elct", "-leader-elct"])
+def test_an_unknown_flag_is_refused_with_the_nearest_one(flag: str) -> None:
+    result = invoke(flag)
+    assert result.exit_code == 2
+    (sentence,) = [line for line in result.output.splitlines() if line.startswith("Error:")]
+    assert "'--leader-elct'" in sentence
+    assert "--leader-elect" in sentence.partition("Did you mean")[2]
+
+
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """The settings with which the operator would have been started."""

@@ -68,6 +68,25 @@ def test_a_peer_that_vanishes_is_noticed_by_keep_alive() -> None:
     with open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 5000
+
+
+async def test_a_request_that_is_not_allowed_any_more_when_it_is_connected_is_not_done(tmp_path: Path) -> None:
+    connected_now = False
+
+    def allowed() -> bool:
+        return not connected_now
+
+    async with connected(hello, tmp_path) as (transport, peer):
+        before = Request("POST", "/before", body=b"{}", allowed=allowed)
+        assert (await transport.request(before)).status == 200
+        assert peer.bodies == [b"{}"]
+        connected_now = True
+        with pytest.raises(OSError, match="may not be sent any more"):
+            await transport.request(Request("POST", "/after", body=b"{}", allowed=allowed))
+        connected_now = False
+        assert (await transport.request(before)).status == 200
+        assert peer.bodies == [b"{}", b"{}"]
 
 
 async def test_refusals_are_answers(tmp_path: Path) -> None:

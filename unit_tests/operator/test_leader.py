@@ -1,14 +1,20 @@
 import asyncio
+import contextlib
 import itertools
 import json
 import random
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from unit_tests.operator.memory_api import MemoryApi, Network, now
 
-from training_operator.kube.transport import Request
-from training_operator.leader import LeaderElector, LeadershipLost, LeaseName
+from training_operator.kube.client import KubeClient
+from training_operator.kube.flow import FairGate
+from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
+from training_operator.kube.resources import PODS
+from training_operator.kube.transport import AGENT, Request
+from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, LeaderElector, LeadershipLost, LeaseName
 
 pytestmark = pytest.mark.virtual_time
 PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator"
@@ -20,13 +26,15 @@ class Process:
     def __init__(self, api: MemoryApi, identity: str) -> None:
         self.network: Network = api.network()
         self.states = list[tuple[bool, float]]()
+        self.stood_still = 0.0
+        """For how many seconds this process has not run, while time went on."""
         self._identity = identity
         loop = asyncio.get_running_loop()
         self.elector = LeaderElector(
             self.network.client(),
             LeaseName("default", "operator"),
             identity,
-            clock=loop.time,
+            clock=lambda: loop.time() + self.stood_still,
             now=now,
             rng=random.Random(identity),
             observe=lambda leading: self.states.append((leading, loop.time())),
@@ -48,10 +56,12 @@ class Process:
             await self.elector.release()
 
 
-async def overwrite(api: MemoryApi, **changes: str) -> None:
+async def overwrite(api: MemoryApi, program: str = AGENT, **changes: str) -> None:
+    """Write the lease as another process of a program does."""
     lease = await api.read(PATH)
     lease["spec"] |= changes
-    answer = await api.network().request(Request("PUT", PATH, body=json.dumps(lease).encode()))
+    body = json.dumps(lease).encode()
+    answer = await api.network().request(Request("PUT", PATH, body=body, user_agent=program))
     assert answer.status == 200
 
 
@@ -103,7 +113,7 @@ async def test_a_released_lease_is_taken_at_once() -> None:
     await asyncio.sleep(10)
     await leader.end(release=True)
     assert (await spec(api))["holderIdentity"] == ""
-    await asyncio.sleep(3)
+    await asyncio.sleep(0.5)
     assert other.leads
     await other.end()
 
@@ -198,3 +208,137 @@ async def test_a_release_that_fails_is_no_harm() -> None:
     process.network.down = True
     async with asyncio.timeout(2.5):
         await process.end(release=True)
+
+
+GO = "manager/v0.0.0 (linux/amd64) kubernetes/$Format/leader-election"
+"""How the Go operator's leader election names itself."""
+
+
+async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None:
+    api = MemoryApi()
+    first = Process(api, "gone")
+    await asyncio.sleep(1)
+    await first.end(release=True)
+    await overwrite(api, GO, holderIdentity="training-operator-7d5_1", leaseDurationSeconds=15)
+    with capture_logs() as logs:
+        process = Process(api, "a")
+        for second in range(30):
+            await overwrite(api, GO, renewTime=f"2026-01-01T00:00:{second:02}.000000Z")
+            await asyncio.sleep(2)
+    assert not process.leads
+    assert [request.method for request in process.network.requests if request.method != "GET"] == []
+    (line,) = logs
+    assert (line["log_level"], line["holder"], line["program"]) == ("warning", "training-operator-7d5_1", "manager")
+    assert "scale it to 0" in line["event"]
+    await asyncio.sleep(LEASE_SECONDS + 1)
+    assert process.leads
+    assert (await spec(api))["holderIdentity"] == "a"
+    await process.end()
+
+
+async def test_a_standby_of_the_same_program_is_no_trouble() -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    with capture_logs() as logs:
+        other = Process(api, "b")
+        await asyncio.sleep(60)
+    assert [(line["log_level"], line["event"]) for line in logs] == [("info", "waiting for the lease")]
+    await leader.end()
+    await other.end()
+
+
+async def test_a_lease_that_is_not_reached_is_told_of_once() -> None:
+    api = MemoryApi()
+    process = Process(api, "a")
+    process.network.down = True
+    with capture_logs() as logs:
+        await asyncio.sleep(60)
+    assert [line["event"] for line in logs] == ["lease not reached: trying again"]
+    await process.end()
+
+
+async def writes_of(process: Process) -> None:
+    """Write something whenever it is allowed."""
+    client = KubeClient(process.network, FairGate(), random.Random(1), fence=process.elector)
+    for number in itertools.count():
+        body = {"metadata": {"name": f"pod-{number}"}, "spec": {"containers": [{"name": "main", "image": "main:1"}]}}
+        await client.create(PODS, "default", body)
+        await asyncio.sleep(0.1)
+
+
+def written_at(process: Process) -> list[float]:
+    """When a process has written anything but the lease."""
+    sent = zip(process.network.requests, process.network.times, strict=True)
+    return [time for request, time in sent if request.method == "POST" and request.path.endswith("/pods")]
+
+
+async def test_nothing_is_written_before_leading() -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    other = Process(api, "b")
+    writing = asyncio.create_task(writes_of(other))
+    await asyncio.sleep(60)
+    assert written_at(other) == []
+    await leader.end(release=True)
+    await asyncio.sleep(1)
+    assert written_at(other)
+    writing.cancel()
+    await other.end()
+
+
+@pytest.mark.parametrize("seconds", [RENEW_SECONDS, LEASE_SECONDS, 60.0])
+async def test_a_process_that_stood_still_writes_nothing_when_it_goes_on(seconds: float) -> None:
+    """Whatever it does first: here it writes before it looks at the lease."""
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    writing = asyncio.create_task(writes_of(leader))
+    await asyncio.sleep(5.5)  # between two renewals, so that it does something before it notices
+    leader.stood_still = seconds
+    woken, renewals = asyncio.get_running_loop().time(), (await spec(api))["renewTime"]
+    with pytest.raises(LeadershipLost, match="not renewed"):
+        await leader.task
+    assert woken - 1 < max(written_at(leader)) <= woken
+    assert (await spec(api))["renewTime"] == renewals
+    writing.cancel()
+
+
+async def test_a_process_that_stood_still_for_a_moment_goes_on() -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    writing = asyncio.create_task(writes_of(leader))
+    await asyncio.sleep(5)
+    leader.stood_still = RENEW_SECONDS - 3
+    await asyncio.sleep(30)
+    assert leader.leads
+    assert max(written_at(leader)) > 35
+    writing.cancel()
+    await leader.end()
+
+
+@pytest.mark.parametrize("how", ["released", "stolen", "cut off"])
+async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    writing = asyncio.create_task(writes_of(leader))
+    await asyncio.sleep(5)
+    if how == "released":
+        await leader.end(release=True)
+    elif how == "stolen":
+        await overwrite(api, holderIdentity="thief")
+    else:
+        leader.network.leases_lost = True
+    with contextlib.suppress(LeadershipLost, asyncio.CancelledError):
+        await leader.task
+    over = asyncio.get_running_loop().time()
+    await asyncio.sleep(60)
+    assert over - LEASE_SECONDS < max(written_at(leader)) <= over
+    writing.cancel()
+
+
+def test_what_the_network_holds_is_given_up_before_another_one_leads() -> None:
+    assert RENEW_SECONDS + UNACKNOWLEDGED_SECONDS <= LEASE_SECONDS

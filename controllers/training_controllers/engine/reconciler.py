@@ -34,7 +34,7 @@ class JobReconciler:
         self._expectations = expectations
         self._loader = Loader(framework.info)
         self._announcer = Announcer(world.events)
-        self._statuses = StatusWriter(world.jobs)
+        self._statuses = StatusWriter(world.jobs, world.pruned)
         self._executor = Executor(world, framework, expectations, self._announcer)
         self._memory: dict[JobKey, JobMemory] = {}
 

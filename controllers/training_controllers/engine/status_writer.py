@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -28,9 +28,10 @@ class StatusWriter:
     memory, so that everything works the same until the process ends, and nothing is written for their sake.
     """
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._prunes = False
+    def __init__(self, jobs: Jobs, pruned: Callable[[], None] = lambda: None) -> None:
+        """Call `pruned` once, when it has shown that the CRD prunes."""
+        self._jobs, self._pruned = jobs, pruned
+        self._prunes = self._told = False
 
     def completed(self, target: Target) -> Job:
         """The job with what the CRD has pruned from its status added again from memory."""
@@ -46,7 +47,13 @@ class StatusWriter:
             answer = await self._jobs.patch_status(target.record, merge_patch(stored, encode_status(status)))
             kept = decode_status(target.job.info, msgspec.json.decode(answer.status))
             self._prunes = kept != status and kept == _without_extensions(status)
+            self._tell()
         target.memory.status = status if self._prunes else None
+
+    def _tell(self) -> None:
+        if self._prunes and not self._told:
+            self._told = True
+            self._pruned()
 
 
 def merge_patch(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

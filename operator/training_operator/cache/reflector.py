@@ -286,7 +286,8 @@ class Reflector(Generic[R]):
         complaint = str(error) or type(error).__name__
         if complaint != self._complaint:
             self._complaint = complaint
-            self._log.warning("cannot follow the resource: trying again", error=complaint)
+            if not self._client.rights.refused(complaint):
+                self._log.warning("cannot follow the resource: trying again", error=complaint)
 
     def _recovered(self) -> None:
         if self._complaint:

@@ -6,15 +6,18 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
+import structlog
 
 from training_operator.kube.errors import (
     AlreadyExists,
     ApiError,
     Conflict,
+    Forbidden,
     ServerError,
     ServerTimeout,
     TooManyRequests,
@@ -22,6 +25,7 @@ from training_operator.kube.errors import (
 )
 from training_operator.kube.flow import FairGate
 from training_operator.kube.resources import Cacheable, Resource
+from training_operator.kube.rights import MissingRights
 from training_operator.kube.transport import MERGE_PATCH, Request, Response, Transport
 
 R = TypeVar("R", bound=Cacheable)
@@ -66,6 +70,18 @@ class Observer(Protocol):
         ...
 
 
+class Fence(Protocol):
+    """Says for how long writes may be sent."""
+
+    def certain(self) -> bool:
+        """Whether a write may leave now."""
+        ...
+
+    async def opened(self) -> None:
+        """Wait until a write may leave."""
+        ...
+
+
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
@@ -92,16 +108,25 @@ class KubeClient:
 
     An attempt without an answer (`OSError`, 504) is repeated where the request may be sent twice: reads, deletions (by
     uid), creations (names are deterministic) and status patches (by version). A refusal for overload is repeated
-    after the time that the server asks for, any other one is not.
+    after the time that the server asks for, any other one is not. Behind a `fence` each attempt to write waits until it
+    may leave, and is dropped if it may not any more when there is a connection.
     """
 
     def __init__(
-        self, transport: Transport, gate: FairGate, rng: random.Random, observe: Observer = lambda method, code: None
+        self,
+        transport: Transport,
+        gate: FairGate,
+        rng: random.Random,
+        observe: Observer = lambda method, code: None,
+        fence: Fence | None = None,
     ) -> None:
         self._transport = transport
         self._gate = gate
         self._rng = rng
         self._observe = observe
+        self._fence = fence
+        self.rights = MissingRights(structlog.get_logger())
+        """Tells of each right once, whoever meets its lack."""
 
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
         """Return the object as the server has it now."""
@@ -286,6 +311,9 @@ class KubeClient:
 
     async def _attempt(self, request: Request, what: str) -> Response:
         limit = self._gate.limit
+        if self._fence is not None and request.method != "GET":
+            await self._fence.opened()
+            request = replace(request, allowed=self._fence.certain)
         try:
             answer = await self._transport.request(request)
         except OSError:
@@ -301,6 +329,8 @@ class KubeClient:
             limit.overloaded()
         else:
             limit.succeeded()
+        if isinstance(error, Forbidden):
+            self.rights.refused(str(error))
         raise error
 
 

@@ -149,8 +149,17 @@ class _MetadataOnly(_Wire):
     metadata: _Metadata
 
 
-class _WithSpec(_Wire):
-    metadata: _Metadata
+class _Manager(_Wire):
+    manager: str = ""
+    fields_v1: dict[str, Any] = {}
+
+
+class _LeaseMetadata(_Metadata):
+    managed_fields: list[_Manager] | None = None
+
+
+class _Lease(_Wire):
+    metadata: _LeaseMetadata
     spec: Any = None
 
 
@@ -172,13 +181,15 @@ class LeaseRecord(msgspec.Struct, gc=False, frozen=True):
     uid: str
     version: str
     spec: dict[str, Any]
+    taken_by: str = ""
+    """The program that wrote who holds the lease, as the server knows it; empty if it does not."""
     owner: Owner | None = None
 
 
 _decode_pod = msgspec.json.Decoder(_Pod).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 _decode_metadata = msgspec.json.Decoder(_MetadataOnly).decode
-_decode_with_spec = msgspec.json.Decoder(_WithSpec).decode
+_decode_lease = msgspec.json.Decoder(_Lease).decode
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _decode_phased = msgspec.json.Decoder(_Phased).decode
@@ -299,9 +310,14 @@ def event(raw: bytes) -> EventRecord:
 
 def lease(raw: bytes) -> LeaseRecord:
     """Decode a lease."""
-    wire = _decode_with_spec(raw)
+    wire = _decode_lease(raw)
     meta = wire.metadata
-    return LeaseRecord(meta.namespace, meta.name, meta.uid, meta.resource_version, wire.spec or {})
+    holders = [
+        each.manager for each in meta.managed_fields or () if "f:holderIdentity" in each.fields_v1.get("f:spec", {})
+    ]
+    return LeaseRecord(
+        meta.namespace, meta.name, meta.uid, meta.resource_version, wire.spec or {}, taken_by="".join(holders[:1])
+    )
 
 
 def _controller(meta: _Metadata) -> Owner | None:

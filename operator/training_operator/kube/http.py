@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Mapping
+import struct
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import AddrInfoType
 from yarl import URL
 
@@ -17,7 +19,14 @@ from training_operator.kube.transport import AGENT, Request, Response, Stream
 CONNECTIONS: Final = 96
 """64 for requests, the rest for watches and urgent requests; a TLS connection of asyncio takes 256 KiB."""
 CONNECT_SECONDS: Final = 10.0
-KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+UNACKNOWLEDGED_SECONDS: Final = 5
+"""What no peer has received for so long is given up: a write of a leader must not arrive when another one leads."""
+SOCKET_OPTIONS: Final = {
+    "TCP_KEEPIDLE": 30,
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 1000 * UNACKNOWLEDGED_SECONDS,
+}
 """A peer that vanished without a word is noticed within a minute, not at the end of the watch."""
 
 
@@ -86,7 +95,7 @@ class HttpTransport:
             async with self._session.request(
                 request.method,
                 url,
-                data=request.body,
+                data=_body(request),
                 headers=headers,
                 timeout=patience,
                 allow_redirects=False,
@@ -99,12 +108,37 @@ class HttpTransport:
             raise ConnectionError(f"{self._server}: {error or type(error).__name__}") from error
 
 
+class _Guarded(aiohttp.BytesPayload):
+    """A body that asks, as it is written, whether it still may be."""
+
+    def __init__(self, body: bytes, allowed: Callable[[], bool]) -> None:
+        super().__init__(body)
+        self._allowed = allowed
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        if not self._allowed():
+            raise NotAllowed("the request may not be sent any more")
+        await super().write_with_length(writer, content_length)
+
+
+class NotAllowed(Exception):
+    """The time in which a request was allowed is over; aiohttp makes a broken connection of it."""
+
+
+def _body(request: Request) -> bytes | _Guarded | None:
+    if request.body is None or request.allowed is None:
+        return request.body
+    return _Guarded(request.body, request.allowed)
+
+
 def open_socket(address: AddrInfoType) -> socket.socket:
     """Return a socket that asks a silent peer whether it is still there."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEP_ALIVE.items():
+    # Closing drops what is not yet sent: of a process that has ended, nothing may arrive.
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    for name, value in SOCKET_OPTIONS.items():
         if hasattr(socket, name):  # Linux has all of them
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,6 +27,8 @@ class Request:
     """Who sends it, for an embedded server; over HTTP the transport says it once for all requests."""
     timeout: float = 30.0
     """Seconds until the whole answer must be there; for a stream, the longest silence between two lines."""
+    allowed: Callable[[], bool] | None = field(default=None, repr=False)
+    """Asked as the body leaves, however long it took to get a connection; a no raises `OSError`, nothing is done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""What the API server has noted of the replicas' writes: who, what, from when to when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+ACCOUNTS = "system:serviceaccounts:replicas"
+"""The group of all replicas: each one has an account in this namespace."""
+WRITES = ["create", "update", "patch", "delete"]
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Request", "resources": [{"group": "coordination.k8s.io"}], "userGroups": [ACCOUNTS]},
+        {"level": "Metadata", "verbs": WRITES, "userGroups": [ACCOUNTS]},
+        {"level": "None"},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write that the server has carried out."""
+
+    replica: str
+    what: str
+    received: datetime
+    answered: datetime
+    takes: bool
+    """Whether it writes the lease for its replica; one that gives it back does not."""
+
+
+def server_flags(folder: Path) -> tuple[str, ...]:
+    """Flags of an API server that notes the replicas' writes in a folder, each before it is answered."""
+    policy = folder / "policy.json"
+    policy.write_text(json.dumps(POLICY))
+    return f"--audit-policy-file={policy}", f"--audit-log-path={log_in(folder)}", "--audit-log-mode=blocking"
+
+
+def log_in(folder: Path) -> Path:
+    """The audit log."""
+    return folder / "audit.log"
+
+
+def writes(folder: Path) -> list[Write]:
+    """All writes so far, in the order of their arrival."""
+    return sorted(_writes(folder), key=lambda write: write.received)
+
+
+def _writes(folder: Path) -> Iterator[Write]:
+    for line in log_in(folder).read_text().splitlines(keepends=True):
+        if not line.endswith("\n"):
+            return
+        entry = json.loads(line)
+        if entry["verb"] not in WRITES or entry.get("responseStatus", {}).get("code", 500) >= 300:
+            continue
+        where = entry["objectRef"]
+        names = (where["resource"], where.get("name", ""), where.get("subresource", ""))
+        holder = entry.get("requestObject", {}).get("spec", {}).get("holderIdentity", "")
+        yield Write(
+            entry["user"]["username"].rpartition(":")[2],
+            " ".join([entry["verb"], "/".join(filter(None, names))]),
+            datetime.fromisoformat(entry["requestReceivedTimestamp"]),
+            datetime.fromisoformat(entry["stageTimestamp"]),
+            bool(holder),
+        )
+
+
+def first_write(noted: list[Write], replica: str) -> Write | None:
+    """The first write of a replica for jobs."""
+    return next((each for each in noted if each.replica == replica and "leases" not in each.what), None)
+
+
+def taken(noted: list[Write], replica: str) -> Write | None:
+    """The write by which a replica took the lease."""
+    return next((each for each in noted if each.replica == replica and each.takes), None)
+
+
+def late(noted: list[Write], old: str, new: str) -> list[Write]:
+    """Writes of the old leader that came after the new one had taken the lease; there must be none."""
+    change = taken(noted, new)
+    return [each for each in noted if change and each.replica == old and each.received > change.answered]
+
+
+def crossing(noted: list[Write], old: str, new: str) -> list[Write]:
+    """Writes of the old leader that the server had before the lease was taken and answered afterwards."""
+    change = taken(noted, new)
+    on_the_way = (each for each in noted if change and each.received <= change.answered < each.answered)
+    return [each for each in on_the_way if each.replica == old]

@@ -1,0 +1,89 @@
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import yaml
+from structlog.testing import capture_logs
+from unit_tests.operator.scripted_api import ScriptedApi, refusal
+
+from training_operator.kube.client import KubeClient
+from training_operator.kube.errors import Forbidden
+from training_operator.kube.flow import FairGate
+from training_operator.kube.resources import PODS
+from training_operator.kube.rights import MissingRights, Right, missing_right
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+PODS_REFUSED = (
+    'pods is forbidden: User "system:serviceaccount:kubeflow:training-operator" cannot create resource "pods" in API '
+    'group "" in the namespace "team"'
+)
+GRANT_REFUSED = (
+    'roles.rbac.authorization.k8s.io "m-launcher" is forbidden: user "x" (groups=["system:authenticated"]) is '
+    'attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["pods/exec"], '
+    'Verbs:["create"]}'
+)
+
+
+def manifests() -> dict[Path, list[dict[str, Any]]]:
+    """The rules of every manifest of the operator's own roles."""
+    files = [*(DEPLOY / "base").glob("rights*.yaml"), *(DEPLOY / "components").glob("*/rbac.yaml")]
+    return {
+        file: [rule for each in yaml.safe_load_all(file.read_text()) for rule in each.get("rules") or ()]
+        for file in files
+    }
+
+
+@pytest.mark.parametrize(("file", "rules"), manifests().items(), ids=lambda each: getattr(each, "name", ""))
+def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str, Any]]) -> None:
+    assert rules
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                named = Right(rule["verbs"][0], resource, group).manifest
+                path = file.relative_to(DEPLOY.parent)
+                assert any(part in (str(path), str(path.parent)) for part in named.split(" or ")), (resource, named)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "right"),
+    [
+        (PODS_REFUSED, Right("create", "pods", "")),
+        (
+            'jaxjobs.kubeflow.org "a" is forbidden: User "x" cannot patch resource "jaxjobs/status" in API group '
+            '"kubeflow.org" in the namespace "team"',
+            Right("patch", "jaxjobs/status", "kubeflow.org"),
+        ),
+        (GRANT_REFUSED, Right("create", "pods/exec", "")),
+        ('pods "a-worker-0" is forbidden: exceeded quota: pods, requested: count/pods=1', None),
+        ('pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false', None),
+    ],
+)
+def test_which_right_is_missing(refusal: str, right: Right | None) -> None:
+    assert missing_right(refusal) == right
+
+
+def test_each_right_is_told_of_once() -> None:
+    with capture_logs() as logs:
+        rights = MissingRights(structlog.get_logger())
+        assert [rights.refused(text) for text in (PODS_REFUSED, GRANT_REFUSED, PODS_REFUSED, "quota")] == [
+            True,
+            True,
+            True,
+            False,
+        ]
+    assert [(line["verb"], line["resource"], line["apply"]) for line in logs] == [
+        ("create", "pods", "deploy/base/rights.yaml"),
+        ("create", "pods/exec", "deploy/base/rights-mpi.yaml"),
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_a_refused_request_tells_what_to_apply_and_goes_on_being_refused() -> None:
+    client = KubeClient(ScriptedApi([refusal(403, "Forbidden", PODS_REFUSED)] * 3, ()), FairGate(), random.Random(1))
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(Forbidden):
+                await client.create(PODS, "team", {"metadata": {"name": "a"}})
+    assert [line["event"] for line in logs] == ["a right is missing: trying again until it is granted"]
