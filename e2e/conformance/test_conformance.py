@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from e2e.conformance.activity import watching
 from e2e.conformance.case import PLURALS, Case, case_names
 from e2e.conformance.compare import Deviations, Record, Snapshot, differences, differences_of_step
+from e2e.deployment.installation import account_kubeconfig, asked, grant
 from e2e.harness.client import ApiError, connect
 from e2e.harness.cluster import Cluster
-from e2e.harness.operator import Operator
+from e2e.harness.operator import Operator, running_operator
 
 HERE = Path(__file__).parent
 DEVIATIONS = HERE / "deviations.yaml"
 CASES = case_names(["*"])
 
 Outcome = Record | Exception
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """One operator for all cases, where it can be with the rights of an installation and no others."""
+    folder = tmp_path_factory.mktemp("operator")
+    kubeconfig = cluster.kubeconfig
+    if cluster.provider == "bare":
+        grant(cluster)
+        kubeconfig = account_kubeconfig(cluster, "kubeflow", folder)
+    with running_operator(kubeconfig, folder / "operator.log") as operator:
+        yield operator
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +97,11 @@ def test_every_deviation_is_seen(outcomes: dict[str, Outcome], deviations: Devia
     for case in CASES:
         _differences(case, outcomes, deviations)
     assert deviations.unused() == []
+
+
+def test_no_case_needs_a_right_that_an_installation_lacks(cluster: Cluster, outcomes: dict[str, Outcome]) -> None:
+    if cluster.provider != "bare":
+        pytest.skip("the API server's audit log is needed: this is about --provider bare")
+    requests = list(asked(cluster))
+    assert requests, "the operator has not run as its account"
+    assert not sorted({right for right, allowed in requests if not allowed})

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e.harness.bare import AUDIT_LOG
 from e2e.harness.cluster import Cluster, write_kubeconfig
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 OVERLAYS = ("kubeflow", "namespaced", "standalone")
 ACCOUNT = "training-operator"
+GRANTING = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+"""Kinds of the objects that give an account its rights."""
 
 Object = dict[str, Any]
 Right = tuple[str, str, str]
@@ -57,12 +60,21 @@ def granted(objects: list[Object], *kinds: str) -> set[Right]:
     }
 
 
-def asked(audit_log: Path) -> Iterator[tuple[Right, int]]:
-    """What was asked for according to an API server's audit log, and the status of the answer."""
-    for line in audit_log.read_text().splitlines():
+def grant(cluster: Cluster) -> None:
+    """Make the account of the standalone overlay, its namespace and its rights, without anything that runs."""
+    objects = render(cluster, DEPLOY / "overlays" / "standalone")
+    manifest = {"apiVersion": "v1", "kind": "List", "items": [each for each in objects if each["kind"] in GRANTING]}
+    cluster.run_kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+
+
+def asked(cluster: Cluster) -> Iterator[tuple[Right, bool]]:
+    """What the operator's account of a bare cluster has asked for, and whether it had the right to."""
+    for line in cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines():
         entry = json.loads(line)
         where = entry.get("objectRef")
         if where is None or "resource" not in where:
             continue  # discovery, which everybody may read
         resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))
-        yield (where.get("apiGroup", ""), resource, entry["verb"]), entry["responseStatus"]["code"]
+        # Not by the status: creating in a namespace that goes is forbidden as well.
+        allowed = entry["annotations"]["authorization.k8s.io/decision"] == "allow"
+        yield (where.get("apiGroup", ""), resource, entry["verb"]), allowed

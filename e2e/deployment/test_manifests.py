@@ -13,6 +13,7 @@ from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, names
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 
+REMOVAL = DEPLOY / "removal"
 COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
 
 
@@ -89,6 +90,46 @@ def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, over
     (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
     assert [arg for arg in container["args"] if arg.startswith("--enable-scheme=")]
     assert "--enable-scheme=mpijob" not in container["args"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_the_api_server_takes_every_component(cluster: Cluster, component: str) -> None:
+    plain = render(cluster, DEPLOY / "overlays" / "standalone")
+    changed = [each for each in combined(cluster, "standalone", [component]) if each not in plain]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": changed})
+    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(plain)}})
+    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
+    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=manifest)
+    assert len(said.splitlines()) == len(changed) > 0
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluster, overlay: str) -> None:
+    objects = combined(cluster, overlay, ["network-policy"])
+    policy = of_kind(objects, "NetworkPolicy")[ACCOUNT]
+    deployment = of_kind(objects, "Deployment")[ACCOUNT]
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    # Jobs' pods do not have this label, whatever namespace they are in.
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (let_in,) = policy["spec"]["ingress"]
+    assert {port["port"] for port in let_in["ports"]} == {port["containerPort"] for port in container["ports"]}
+
+
+def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> None:
+    definition = of_kind(combined(cluster, "standalone", ["kueue"]), "CustomResourceDefinition")["mpijobs.kubeflow.org"]
+    ours, theirs = definition["spec"]["versions"]
+    assert (ours["name"], ours["storage"], theirs["name"], theirs["storage"]) == ("v1", True, "v2beta1", False)
+    assert ours["schema"] == theirs["schema"]
+
+
+def test_a_removal_takes_everything_but_definitions_and_namespace(cluster: Cluster) -> None:
+    def names(objects: list[Object]) -> set[tuple[str, str]]:
+        return {(each["kind"], each["metadata"]["name"]) for each in objects}
+
+    installed, removed = names(render(cluster, DEPLOY / "overlays" / "standalone")), names(render(cluster, REMOVAL))
+    assert {kind for kind, _ in installed - removed} == {"CustomResourceDefinition", "Namespace"}
+    assert removed < installed
 
 
 def test_keys_of_mpi_jobs_without_mpi_are_refused(cluster: Cluster) -> None:

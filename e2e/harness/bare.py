@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import signal
 import tempfile
@@ -16,6 +17,16 @@ from e2e.harness.processes import Child
 from e2e.harness.startup import answers, private_file, service_account_keys, wait_until
 
 ETCD, API_SERVER, MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
+AUDITED = "system:serviceaccount:kubeflow:training-operator"
+"""The operator's account in an installation."""
+AUDIT_LOG = "audit.log"
+"""File beside the kubeconfig: what that account has asked for, and what it was answered."""
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [AUDITED]}, {"level": "None"}],
+}
 
 
 class ControlPlane:
@@ -41,6 +52,7 @@ class ControlPlane:
             f"{manager},system:kube-controller-manager,system:kube-controller-manager\n",
         )
         private_key, public_key = service_account_keys(folder)
+        audit_policy = private_file(folder / "audit-policy.json", json.dumps(AUDIT_POLICY))
         self.cluster = Cluster("bare", self._kubeconfig("kubeconfig", self._admin), str(binaries["kubectl"]))
         peers = f"http://127.0.0.1:{peer_port}"
         self._commands: dict[str, list[str | Path]] = {
@@ -72,6 +84,9 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc",
                 f"--service-account-key-file={public_key}",
                 f"--service-account-signing-key-file={private_key}",
+                f"--audit-policy-file={audit_policy}",
+                f"--audit-log-path={folder / AUDIT_LOG}",
+                "--audit-log-mode=blocking",
                 *server_flags,
             ],
             MANAGER: [

@@ -14,15 +14,20 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 
 
-@contextmanager
-def kind() -> Iterator[Cluster]:
-    """Create a cluster of one node and delete it at the end."""
+def require_kind() -> None:
+    """Raise `HarnessError` if no cluster of kind can be made here."""
     for tool in ("docker", "kind", "kubectl"):
         if shutil.which(tool) is None:
             raise HarnessError(f"the provider `kind` needs {tool} in PATH; PROVIDER=bare needs none of docker and kind")
     engine = subprocess.run(["docker", "info"], capture_output=True, text=True, check=False)
     if engine.returncode != 0:
         raise HarnessError(f"the provider `kind` needs a running Docker engine: {_last_line(engine.stderr)}")
+
+
+@contextmanager
+def kind() -> Iterator[Cluster]:
+    """Create a cluster of one node and delete it at the end."""
+    require_kind()
     name = f"training-e2e-{secrets.token_hex(3)}"
     with tempfile.TemporaryDirectory(prefix="training-e2e-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"

@@ -55,7 +55,7 @@ class Box:
 
     def entering(self, *command: str | Path) -> list[str | Path]:
         """The command that runs `command` in the box."""
-        return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", "--", *command]
+        return entering(self.pid, *command)
 
     def run(self, *command: str | Path) -> None:
         """Run a program in the box to its end; raises `HarnessError` with its message if it fails."""
@@ -112,6 +112,11 @@ def _connect(box: Box) -> None:
     execute("ip", "address", "add", f"{place.host_address}/24", "dev", place.name)
     execute("ip", "link", "set", place.name, "up")
     execute("ip", "route", "replace", place.services, "via", place.address, "dev", place.name)
+
+
+def entering(pid: int | str, *command: str | Path) -> list[str | Path]:
+    """The command that runs `command` in the namespaces of a process."""
+    return ["nsenter", f"--target={pid}", "--net", "--mount", "--pid", "--", *command]
 
 
 def execute(*command: str | Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from e2e.harness.cluster import Cluster
-from e2e.harness.operator import Operator, running_operator
-from e2e.node.images import KUBECTL, WAITING
+from e2e.node.installed import IN_NAMESPACE, SELECTOR, story, wait_until_leading, write_overlay
+from e2e.node.operator_image import operator_image
+from e2e.node.worker import load
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -17,9 +20,18 @@ def node_only(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def node_operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    """One operator for all tests, with the images that exist here."""
-    log = tmp_path_factory.mktemp("operator") / "operator.log"
-    images = (f"--pytorch-init-container-image={WAITING}", f"--mpi-kubectl-delivery-image={KUBECTL}")
-    with running_operator(cluster.kubeconfig, log, *images) as operator:
-        yield operator
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The standalone overlay with the images that exist on the node."""
+    return write_overlay(tmp_path_factory.mktemp("overlay"))
+
+
+@pytest.fixture(scope="session")
+def node_operator(cluster: Cluster, overlay: Path) -> Iterator[None]:
+    """One operator for all tests, installed as administrators do, and at work."""
+    load(operator_image(), cluster.kubeconfig.parent)
+    cluster.run_kubectl("apply", "-k", str(overlay))
+    wait_until_leading(cluster)
+    yield
+    pods = json.loads(cluster.run_kubectl("get", "pods", IN_NAMESPACE, f"--selector={SELECTOR}", "--output=json"))
+    ends = [status["restartCount"] for pod in pods["items"] for status in pod["status"]["containerStatuses"]]
+    assert ends == [0, 0], story(cluster)

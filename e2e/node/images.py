@@ -41,6 +41,10 @@ class Image:
     files: Mapping[str, bytes] = field(default_factory=dict)
     programs: Mapping[str, Path] = field(default_factory=dict)
     """Executable on this machine by path."""
+    scripts: Mapping[str, bytes] = field(default_factory=dict)
+    """Executable text by path."""
+    copies: Mapping[str, Path] = field(default_factory=dict)
+    """File of this machine by path; it keeps its time, by which Python knows whether byte code is current."""
 
 
 def images(binaries: Mapping[str, Path]) -> list[Image]:
@@ -95,13 +99,18 @@ def _fill(content: tarfile.TarFile, image: Image) -> None:
         content.addfile(entry)
     for path, data in image.files.items():
         _add(content, path, io.BytesIO(data))
+    for path, script in image.scripts.items():
+        _add(content, path, io.BytesIO(script), mode=0o755)
     for path, program in image.programs.items():
         with program.open("rb") as file:
             _add(content, path, file, mode=0o755)
+    for path, copied in image.copies.items():
+        with copied.open("rb") as file:
+            _add(content, path, file, time=int(copied.stat().st_mtime))
 
 
-def _add(archive: tarfile.TarFile, path: str, file: IO[bytes], mode: int = 0o644) -> None:
+def _add(archive: tarfile.TarFile, path: str, file: IO[bytes], mode: int = 0o644, time: int = 0) -> None:
     entry = tarfile.TarInfo(path)
-    entry.size, entry.mode = file.seek(0, io.SEEK_END), mode
+    entry.size, entry.mode, entry.mtime = file.seek(0, io.SEEK_END), mode, time
     file.seek(0)
     archive.addfile(entry, file)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from e2e.harness.client import Api, ApiError, Object, connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.operator import Operator
 from e2e.node.jobs import KINDS, Kind, programs, trying_twice
 
 LIMIT = 60.0
@@ -167,7 +166,7 @@ async def job(
 
 
 @pytest.fixture(scope="module")
-def endings(cluster: Cluster, node_operator: Operator) -> dict[str, BaseException | None]:
+def endings(cluster: Cluster, node_operator: None) -> dict[str, BaseException | None]:
     """What came of all scenarios, played at the same time."""
 
     async def play() -> dict[str, BaseException | None]:

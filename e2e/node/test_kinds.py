@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from e2e.harness.client import Api, Object, connect
 from e2e.harness.cluster import Cluster
-from e2e.harness.operator import Operator
 from e2e.node.jobs import KINDS, Kind, giving_up, meeting, programs, trying_twice
 
 NAMESPACE = "kinds"
@@ -53,7 +52,7 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def outcomes(cluster: Cluster, node_operator: Operator) -> dict[str, Outcome]:
+def outcomes(cluster: Cluster, node_operator: None) -> dict[str, Outcome]:
     """All jobs, run at the same time, by name."""
     return asyncio.run(_run_all(cluster))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.errors import HarnessError
-from e2e.harness.operator import Operator
 from e2e.node.box import NODE
 from e2e.node.images import WAITING
 from e2e.node.jobs import KINDS, meeting, programs
@@ -19,7 +18,7 @@ NAME = "pytorchjob-meet"
 
 
 async def test_workers_wait_for_the_name_of_their_master(
-    api: Api, namespace: str, kubectl: Callable[..., str], node_operator: Operator
+    api: Api, namespace: str, kubectl: Callable[..., str], node_operator: None
 ) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
     await create(api, namespace, {"nodeSelector": {LABEL: "yes"}})
@@ -42,7 +41,7 @@ async def test_workers_wait_for_the_name_of_their_master(
 
 
 async def test_workers_start_after_the_init_containers_of_their_master(
-    api: Api, namespace: str, node_operator: Operator
+    api: Api, namespace: str, node_operator: None
 ) -> None:
     download = {"name": "download", "image": WAITING, "command": ["sleep", "3"]}
     await create(api, namespace, {"initContainers": [download]})

@@ -10,9 +10,9 @@ from typing import Any, Final
 import yaml
 from e2e.harness.cluster import Cluster
 from e2e.harness.startup import wait_until
-from e2e.node.box import BRIDGE, NODE, Box
+from e2e.node.box import BRIDGE, NODE, Box, entering, execute
 from e2e.node.control_plane import ControlPlane
-from e2e.node.images import PAUSE, images, write_archive
+from e2e.node.images import PAUSE, Image, images, write_archive
 
 SOCKET: Final = Path("/run/containerd/containerd.sock")
 DOMAIN: Final = "cluster.local"
@@ -55,6 +55,17 @@ COREFILE: Final = """\
 """
 
 
+def load(image: Image, folder: Path) -> None:
+    """Give an image to the containerd of the running node whose files are in `folder`."""
+    archive = folder / "image.tar"
+    try:
+        write_archive(image, archive)
+        pid = (folder / "pid").read_text()
+        execute(*entering(pid, "/usr/bin/ctr", "--namespace=k8s.io", "images", "import", archive))
+    finally:
+        archive.unlink(missing_ok=True)
+
+
 class Worker:
     """Starts the node's programs in the box."""
 
@@ -77,10 +88,7 @@ class Worker:
         seen = Path(f"/proc/{self._box.pid}/root{SOCKET}")
         wait_until(seen.exists, "containerd", [containerd])
         for image in images(self._binaries):
-            archive = self._folder / "image.tar"
-            write_archive(image, archive)
-            self._box.run("/usr/bin/ctr", "--namespace=k8s.io", "images", "import", archive)
-            archive.unlink()
+            load(image, self._folder)
 
     def start_node(self) -> None:
         """Start kubelet, kube-proxy and DNS."""
