@@ -114,9 +114,17 @@ class LeaderElector:
         self._renewed_at = NEVER
         try:
             async with asyncio.timeout(RETRY_SECONDS):
-                await self._write({**self._seen.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
+                try:
+                    await self._give_back(self._seen)
+                except Conflict:  # a renewal whose answer was not waited for, or another process
+                    lease = await self._read()
+                    if lease is not None and lease.spec.get("holderIdentity") == self._identity:
+                        await self._give_back(lease)
         except (ApiError, OSError) as error:
             self._log.warning("lease not released", error=str(error) or repr(error))
+
+    async def _give_back(self, lease: LeaseRecord) -> None:
+        await self._write({**lease.spec, "holderIdentity": "", "leaseDurationSeconds": 1})
 
     async def _renew(self) -> None:
         """Renew once; errors other than the loss of the lease are repeated by the next round."""

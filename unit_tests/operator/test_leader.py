@@ -118,6 +118,24 @@ async def test_a_released_lease_is_taken_at_once() -> None:
     await other.end()
 
 
+async def test_a_lease_is_given_back_after_a_renewal_whose_answer_was_not_waited_for() -> None:
+    api = MemoryApi()
+    process = Process(api, "a")
+    await asyncio.sleep(1)
+    await overwrite(api, renewTime="2026-01-01T00:00:03.000000Z")
+    await process.end(release=True)
+    assert (await spec(api))["holderIdentity"] == ""
+
+
+async def test_a_lease_that_another_one_has_taken_is_not_given_back() -> None:
+    api = MemoryApi()
+    process = Process(api, "a")
+    await asyncio.sleep(1)
+    await overwrite(api, holderIdentity="thief")
+    await process.end(release=True)
+    assert (await spec(api))["holderIdentity"] == "thief"
+
+
 async def test_clocks_of_other_machines_do_not_matter() -> None:
     api = MemoryApi()
     leader = Process(api, "a")
