@@ -47,13 +47,21 @@ def log_in(folder: Path) -> Path:
     return folder / "audit.log"
 
 
-def writes(folder: Path) -> list[Write]:
-    """All writes so far, in the order of their arrival."""
-    return sorted(_writes(folder), key=lambda write: write.received)
+def noted_so_far(folder: Path) -> int:
+    """How much there is in the log, in bytes: what comes later can be read without the rest."""
+    return log_in(folder).stat().st_size
 
 
-def _writes(folder: Path) -> Iterator[Write]:
-    for line in log_in(folder).read_text().splitlines(keepends=True):
+def writes(folder: Path, since: int = 0) -> list[Write]:
+    """All writes that are noted after so many bytes, in the order of their arrival."""
+    return sorted(_writes(folder, since), key=lambda write: write.received)
+
+
+def _writes(folder: Path, since: int) -> Iterator[Write]:
+    with log_in(folder).open("rb") as log:
+        log.seek(since)
+        noted = log.read().decode(errors="replace")  # the last line may be cut anywhere
+    for line in noted.splitlines(keepends=True):
         if not line.endswith("\n"):
             return
         entry = json.loads(line)

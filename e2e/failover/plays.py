@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from e2e.failover.audit import crossing, first_write, late, taken, writes
+from e2e.failover.audit import crossing, first_write, late, noted_so_far, taken, writes
 from e2e.failover.replicas import Replica, Replicas
 from e2e.faults.load import draw
 from e2e.faults.stage import Stage
@@ -97,11 +97,11 @@ PLAYS = {
 
 async def change(stage: Stage, name: str, leader: Replica, standby: Replica) -> Seen:
     """Let the leader go, wait until the other one works, and see what the server has noted."""
-    play, begun = PLAYS[name], datetime.now(UTC)
+    play, since, begun = PLAYS[name], noted_so_far(stage.folder), datetime.now(UTC)
     await play.goes(stage, leader)
 
     async def works() -> bool:
-        noted = await asyncio.to_thread(writes, stage.folder)
+        noted = await asyncio.to_thread(writes, stage.folder, since)
         return first_write(noted, standby.name) is not None
 
     await eventually(works, f"the first write of {standby.name}", PATIENCE)
@@ -109,7 +109,7 @@ async def change(stage: Stage, name: str, leader: Replica, standby: Replica) -> 
     await stage.progress()
     if (status := await asyncio.to_thread(leader.operator.child.process.wait, 30)) != play.status:
         stage.complaints.append(f"{name}: {leader.name} ended with status {status}, not {play.status}")
-    noted = writes(stage.folder)
+    noted = writes(stage.folder, since)
     first, lease = first_write(noted, standby.name), taken(noted, standby.name)
     assert first is not None
     assert lease is not None

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from itertools import pairwise
 
-from e2e.failover.audit import writes
+from e2e.failover.audit import noted_so_far, writes
 from e2e.failover.replicas import Replicas
 from e2e.faults.load import draw
 from e2e.faults.stage import Stage
@@ -42,7 +42,7 @@ async def saturated(stage: Stage, makes: Replicas, count: int = JOBS) -> Renewal
     jobs = [draw(stage.rng, f"crowd{number}", kinds[number % len(kinds)]) for number in range(count)]
     wanted = stage.watcher.created + sum(len(job.slots) for job in jobs)
     stage.lasting.update(job.name for job in jobs)
-    begun = len(writes(stage.folder))
+    since = noted_so_far(stage.folder)
     async with asyncio.TaskGroup() as tasks:
         for job in jobs:
             tasks.create_task(stage.patient_create(stage.path(job.kind), job.body))
@@ -51,7 +51,7 @@ async def saturated(stage: Stage, makes: Replicas, count: int = JOBS) -> Renewal
         return stage.watcher.created >= wanted
 
     await eventually(all_there, f"{wanted} pods", PATIENCE)
-    noted = [each for each in writes(stage.folder)[begun:] if each.replica == replica.name]
+    noted = [each for each in writes(stage.folder, since) if each.replica == replica.name]
     lease = [each for each in noted if each.takes]
     if len(lease) < 2:
         stage.complaints.append(f"{len(lease)} renewals only: nothing was tried")
