@@ -20,13 +20,13 @@ FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
 ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(wildcard examples/*/requirements.txt))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := api controllers operator local unit_tests e2e
+SOURCES := api controllers operator local unit_tests e2e deploy
 
 DECISIONS := controllers/training_controllers/engine/*,controllers/training_controllers/frameworks/*
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
   print(f"branches of engine and frameworks covered: {p:.1f} % (at least 95)"); sys.exit(p < 95)
 
-.PHONY: help demo train weekly test lint format types e2e e2e-node bench crds pages docs constraints clean
+.PHONY: help demo train weekly test lint format types e2e e2e-node image bench crds pages docs constraints clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,7 @@ format: $(INSTALLED) ## let ruff mend what it can
 types: $(INSTALLED) ## mypy --strict
 	@$(BIN)/mypy
 	@$(BIN)/mypy -p e2e
+	@$(BIN)/mypy deploy/image
 
 e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER
 	@$(if $(filter bare,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)
@@ -77,6 +78,10 @@ e2e-node: $(INSTALLED) ## jobs whose pods run on a real node of this machine, as
 	@$(BIN)/python -m e2e.node check
 	@$(BIN)/python -m e2e.node build
 	@$(BIN)/pytest e2e/node --provider node $(ARGS)
+
+image: $(INSTALLED) ## build the operator's image, without a registry, and run it; as root on Debian
+	@$(BIN)/python -m e2e.harness build >/dev/null
+	@$(BIN)/python -m e2e.image
 
 bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor; BENCH=bench_many: many jobs
 	@$(BIN)/python -m e2e.harness build >/dev/null
@@ -103,6 +108,10 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	    --output-file examples/$$framework/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra speed pyproject.toml --constraint constraints.txt \
+	  --output-file constraints-image.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group package --constraint constraints.txt \
+	  --output-file constraints-package.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command 'make constraints'
 

@@ -136,7 +136,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     await jobs.api.create(account, {"metadata": {"name": "operator"}})
     request = await jobs.api.create(f"{account}/operator/token", {"spec": {}})
     file = kubeconfig(cluster, tmp_path / "kubeconfig", token=request["status"]["token"])
-    operator = start(file)
+    operator = start(file, "--leader-elect", f"--operator-namespace={jobs.name}")
     line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
     said = json.loads(line)
     assert (said["verb"], said["resource"], said["group"]) == ("watch", "pytorchjobs", "kubeflow.org")
@@ -158,6 +158,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     lines = [json.loads(line) for line in operator.child.output().splitlines() if "a right is missing" in line]
     rights = [(line["verb"], line["resource"], line["group"]) for line in lines]
     assert len(rights) == len(set(rights)) >= 8
+    assert ("get", "leases", "coordination.k8s.io") in rights
 
 
 async def test_the_lease_of_the_go_operator_is_waited_for(cluster: Cluster, jobs: Namespace, start: Start) -> None:

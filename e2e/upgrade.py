@@ -41,6 +41,7 @@ class Version:
     """An installed version: its program, and the definitions that belong to it."""
 
     revision: str
+    """Hash, date and subject."""
     program: tuple[str | Path, ...]
     definitions: Path
 
@@ -60,7 +61,8 @@ def install(revision: str, folder: Path) -> Version:
     """Build the wheel of a revision and install it, without its dependencies: those of this environment serve both."""
     tree, environment = folder / "tree", folder / "environment"
     tree.mkdir(parents=True)
-    archive = subprocess.run(["git", "-C", str(ROOT), "archive", revision], check=True, capture_output=True).stdout
+    described = git("log", "-1", "--format=%h of %cs, %s", revision).decode().strip()
+    archive = git("archive", described.split()[0])
     subprocess.run(["tar", "-x", "-C", tree], input=archive, check=True)
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=tree, check=True)
     (wheel,) = folder.glob("*.whl")
@@ -71,7 +73,7 @@ def install(revision: str, folder: Path) -> Version:
     site = next(environment.glob("lib/python*/site-packages"))
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     # -I: whatever PYTHONPATH says, this wheel is meant.
-    return Version(revision, (python, "-I", environment / "bin" / "training-operator"), tree / "crds")
+    return Version(described, (python, "-I", environment / "bin" / "training-operator"), tree / "crds")
 
 
 def start(on: Stage, version: Version) -> Operator:
@@ -176,7 +178,7 @@ def main() -> int:
     table = Table("STEP", "PODS THAT RAN ON", "JOBS MEANWHILE")
     for each in steps:
         table.add_row(each.title, str(each.pods), str(each.jobs))
-    console.print(f"from {describe(given.before)}\nto {describe('HEAD')}", highlight=False, markup=False)
+    console.print(f"from {old.revision}\nto {new.revision}", highlight=False, markup=False)
     console.print(table)
     for complaint in complaints:
         console.print(complaint, highlight=False, markup=False)
@@ -187,10 +189,9 @@ def main() -> int:
     return 0
 
 
-def describe(revision: str) -> str:
-    """Hash, date and subject of a revision."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h of %cs, %s", revision]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+def git(*arguments: str) -> bytes:
+    """What git says of this repository."""
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True).stdout
 
 
 if __name__ == "__main__":

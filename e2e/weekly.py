@@ -24,6 +24,8 @@ PROGRAMS = {
     "soak": ["--jobs", "20000", "--hours", "2"],
     "flood": ["--pods", "1000"],
     "kueue.multikueue": [],
+    "package": [],
+    "image": [],
     # What a pod costs can only be measured where nothing else runs.
     "sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }

@@ -65,7 +65,7 @@ def _declared() -> dict[str, set[str]]:
     """Names of required packages by what requires them: the runtime and each extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = {"runtime": project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
-    groups["docs"] = project["dependency-groups"]["docs"]
+    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package")}
     names = {group: {re.split(r"[^\w.-]", text)[0].lower() for text in texts} for group, texts in groups.items()}
     return {group: found - {"training-operator"} for group, found in names.items()}
 
@@ -84,6 +84,8 @@ def _pins(file: str) -> dict[str, set[str]]:
         ("constraints.txt", ("runtime", "local", "speed", "dev")),
         ("constraints-demo.txt", ("runtime", "local", "demo")),
         ("constraints-docs.txt", ("docs",)),
+        ("constraints-image.txt", ("runtime", "speed")),
+        ("constraints-package.txt", ("package",)),
     ],
 )
 def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
@@ -96,6 +98,8 @@ PINNED = [
     "constraints.txt",
     "constraints-demo.txt",
     "constraints-docs.txt",
+    "constraints-image.txt",
+    "constraints-package.txt",
     *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
 ]
 
@@ -107,10 +111,15 @@ def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
     assert "://" not in "".join(blocks), "where packages come from is the business of pip's configuration"
 
 
-def test_both_constraint_files_agree() -> None:
-    first, second = _pins("constraints.txt"), _pins("constraints-demo.txt")
+@pytest.mark.parametrize("file", ["constraints-demo.txt", "constraints-image.txt", "constraints-package.txt"])
+def test_constraint_files_agree(file: str) -> None:
+    first, second = _versions("constraints.txt"), _versions(file)
     common = first.keys() & second.keys()
     assert {name: first[name] for name in common} == {name: second[name] for name in common}
+
+
+def _versions(file: str) -> dict[str, set[str]]:
+    return {name: {pin.partition(" ")[0] for pin in pins} for name, pins in _pins(file).items()}
 
 
 def test_every_dependency_has_a_documented_reason() -> None:

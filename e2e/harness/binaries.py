@@ -105,6 +105,10 @@ PROMETHEUS = Module(
     {name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
 )
 """What checks and runs deploy/monitoring."""
+KUBE_SCORE = Module(
+    "kube-score", "github.com/zegl/kube-score", {"kube-score": "github.com/zegl/kube-score/cmd/kube-score"}
+)
+"""What judges the manifests of deploy/ by good practice."""
 
 KUEUE = Module(
     "kueue",

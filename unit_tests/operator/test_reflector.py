@@ -266,13 +266,16 @@ async def test_who_asks_is_told_when_a_resource_appears_and_vanishes() -> None:
 
 
 async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() -> None:
-    hidden = refusal(403, "Forbidden", "not for you")
+    reason = 'nodes is forbidden: User "x" cannot watch resource "nodes" in API group "" at the cluster scope'
+    hidden = refusal(403, "Forbidden", reason)
     world = World([hidden] * 3 + [[*initial(pod("a", "1")), FOREVER]], optional=True)
-    async with world.running(1):
-        assert world.reflector.settled.is_set()
-        assert (world.reflector.absent, world.reflector.complaint) == (False, "not for you")
-        await asyncio.sleep(60)
-        assert world.known == {"a": "1"}
+    with capture_logs() as logs:
+        async with world.running(1):
+            assert world.reflector.settled.is_set()
+            assert (world.reflector.absent, world.reflector.complaint) == (False, reason)
+            await asyncio.sleep(60)
+            assert world.known == {"a": "1"}
+    assert [line.get("apply") for line in logs] == ["deploy/components/lost-nodes", None]
     strict = World([hidden] * 30)
     async with strict.running(60):
         assert not strict.reflector.settled.is_set()

@@ -15,6 +15,7 @@ from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
 from training_operator.kube.errors import Forbidden, Gone, Invalid
 from training_operator.kube.resources import Cacheable, Resource
+from training_operator.kube.rights import missing_right
 
 R = TypeVar("R", bound=Cacheable)
 OwnerCheck = Callable[[], Awaitable[str]]
@@ -142,7 +143,8 @@ class Reflector(Generic[R]):
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
-                    await self._stand_back("this resource may not be seen: going on without it", str(error))
+                    notice, right = "this resource may not be seen: going on without it", missing_right(str(error))
+                    await self._stand_back(notice, str(error), apply=right.manifest if right else "")
                     continue
                 self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
@@ -265,12 +267,12 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _stand_back(self, notice: str, reason: str) -> None:
+    async def _stand_back(self, notice: str, reason: str, **fields: str) -> None:
         """Have nothing to follow, for a while; say so once. What was known is gone, unless one look was a mistake."""
         self._resume = False
         if reason != self._complaint:
             self._complaint = reason
-            self._log.warning(notice, reason=reason)
+            self._log.warning(notice, reason=reason, **fields)
         else:
             self._store.replace((), "")
         self.settled.set()
