@@ -1,7 +1,9 @@
 import base64
 import json
+import os
 import ssl
 import stat
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -184,6 +186,16 @@ async def test_what_is_wrong_is_said_in_one_sentence(
     assert message.startswith(f"kubeconfig {path} cannot be used: ")
     assert sentence in message
     assert "\n" not in message
+
+
+def test_the_reader_of_files_has_nothing_to_say_when_nobody_listens_any_more(tmp_path: Path) -> None:
+    """As when the operator is killed while it starts."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "training_operator.kube.kubeconfig", str(tmp_path / "none")]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 async def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,5 +83,14 @@ def _main(paths: str) -> Access:
         return Access(error=" ".join(str(error).split()) or type(error).__name__)
 
 
+def _tell(access: Access) -> None:
+    answer = msgspec.json.encode(access)
+    try:
+        while answer:
+            answer = answer[os.write(sys.stdout.fileno(), answer) :]
+    except BrokenPipeError:
+        pass  # who asked has ended meanwhile
+
+
 if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.json.encode(_main(sys.argv[1])))
+    _tell(_main(sys.argv[1]))
