@@ -23,8 +23,8 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 _NEXT = re.compile(r", (?=\d{3} )")
-PATIENCE = 20.0
-"""Seconds until something that must happen is given up."""
+PATIENCE = 60.0
+"""Seconds until something that must happen is given up; a real garbage collector looks for new kinds every 30 s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,20 @@ from e2e.fidelity.widgets import widget
 async def _family(api: Player, *, blocks: bool = False) -> dict[str, Any]:
     owner = await api.quietly("POST", "widgets", widget("owner"))
     await api.quietly("POST", "configmaps", config_map("child", **owned_by(owner.body, blocks=blocks)))
+    await _until_collector_knows(api)
     body: dict[str, Any] = owner.body
     return body
+
+
+async def _until_collector_knows(api: Player) -> None:
+    """Wait until the garbage collector has seen the config maps so far: it sees them in order, so one after them goes.
+
+    Before that, what becomes of a child depends on which of its two watches is faster: an owner that goes without it
+    leaves it to be collected, even where it was to be orphaned.
+    """
+    nobody = {"apiVersion": "fidelity.example.com/v1", "kind": "Widget", "metadata": {"name": "nobody", "uid": "-"}}
+    await api.quietly("POST", "configmaps", config_map("probe", **owned_by(nobody)))
+    await api.until_gone("configmaps/probe")
 
 
 async def background(api: Player) -> None:
@@ -40,6 +52,7 @@ async def foreground_waits_for_blocking_dependents(api: Player) -> None:
     owner = await api.quietly("POST", "widgets", widget("owner"))
     meta = {**owned_by(owner.body, blocks=True), "finalizers": ["example.com/hold"]}
     await api.quietly("POST", "configmaps", config_map("child", **meta))
+    await _until_collector_knows(api)
     await api.delete("widgets/owner", {"propagationPolicy": "Foreground"})
     await api.until("configmaps/child", lambda answer: "deletionTimestamp" in answer.body["metadata"])
     await api.get("widgets/owner")
@@ -106,6 +119,7 @@ async def three_generations(api: Player) -> None:
     parent["metadata"].update(owned_by(grand.body, blocks=True))
     parent = (await api.quietly("POST", "widgets", parent)).body
     await api.quietly("POST", "configmaps", config_map("child", **owned_by(parent, blocks=True)))
+    await _until_collector_knows(api)
     await api.delete("widgets/grand", {"propagationPolicy": "Foreground"})
     await api.until_gone("widgets/grand")
     await api.get("widgets/parent")
