@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 CONTAINERS = (dict, list, set, deque, asyncio.Queue)
-OURS = ("training_operator.", "training_controllers.", "prometheus_client.")
+OURS = ("training_operator.", "training_controllers.", "training_api.", "prometheus_client.")
 
 
 def sizes(root: object, name: str) -> dict[str, int]:
@@ -26,6 +27,14 @@ def sizes(root: object, name: str) -> dict[str, int]:
             found[way] = found.get(way, 0) + (value.qsize() if isinstance(value, asyncio.Queue) else len(value))
         waiting += _below(way, value)
     return found
+
+
+def unlimited_caches() -> dict[str, int]:
+    """How many results the functions of our modules remember for which no limit is set, by the function's name."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(OURS)]
+    functions = {id(each): each for module in modules for each in vars(module).values() if hasattr(each, "cache_info")}
+    counted = [(each, each.cache_info()) for each in functions.values()]
+    return {f"{each.__module__}.{each.__name__}": info.currsize for each, info in counted if info.maxsize is None}
 
 
 def _below(way: str, value: object) -> Iterator[tuple[str, object]]:

@@ -327,10 +327,10 @@ def _controller(meta: _Metadata) -> Owner | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _owner(kind: str, name: str, uid: str, group: str) -> Owner:
-    """Share one owner among all objects of a job."""
-    return Owner(intern(kind), intern(name), intern(uid), intern(group))
+    """Share one owner among all objects of a job; names are not interned: Python 3.12 keeps such strings for ever."""
+    return Owner(intern(kind), name, uid, intern(group))
 
 
 def _natural(text: str, default: int) -> int:
