@@ -18,6 +18,7 @@ COPY api api
 COPY controllers controllers
 COPY operator operator
 COPY local local
+COPY migration migration
 COPY examples examples
 ARG SOURCE_DATE_EPOCH
 RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels

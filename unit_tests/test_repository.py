@@ -18,6 +18,7 @@ PACKAGES = {
     "training_controllers": ROOT / "controllers",
     "training_operator": ROOT / "operator",
     "training_local": ROOT / "local",
+    "training_migration": ROOT / "migration",
 }
 """Source root of each package, in the order in which they may import: each one those before it."""
 

@@ -1,0 +1,1 @@
+"""From a v1 job to a runtime and a TrainJob."""

@@ -1,0 +1,81 @@
+"""What a conversion is given, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from training_migration.findings import Finding, Verdict, verdict
+from training_migration.targets import Target
+from training_migration.v1_job import V1Job
+
+Json = dict[str, Any]
+
+
+class CompatEnv(StrEnum):
+    """When v1's variables are written out."""
+
+    AUTO = "auto"
+    """Unless the command is known to set its own."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Ttl(StrEnum):
+    """What becomes of `ttlSecondsAfterFinished`."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class Asymmetric(StrEnum):
+    """What becomes of a master whose template is not that of the workers."""
+
+    MERGE_MAX = "merge-max"
+    """The larger of both, where only resources, volumes or variables differ."""
+    SPLIT = "split"
+    """Two replicated jobs with literal variables."""
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to convert; the same options and job give the same bytes."""
+
+    target: Target
+    kubernetes: str = ""
+    """Version of the cluster, for example `1.31`; empty: the oldest that the target supports."""
+    compat_env: CompatEnv = CompatEnv.AUTO
+    ttl: Ttl = Ttl.DROP
+    asymmetric: Asymmetric = Asymmetric.MERGE_MAX
+    native_sidecars: bool = False
+    stock: bool = False
+    """Refer to a ClusterTrainingRuntime that v2 ships where nothing is lost by it."""
+    name: str = ""
+    """Of the TrainJob; empty: the job's."""
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One converted job."""
+
+    job: V1Job
+    options: Options
+    runtime: Json | None
+    """The TrainingRuntime; None where a stock one is referred to."""
+    train_job: Json
+    others: tuple[Json, ...]
+    """What must be there before the TrainJob beside the runtime."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def objects(self) -> tuple[Json, ...]:
+        """In the order in which they are to be applied."""
+        return (*self.others, *([] if self.runtime is None else [self.runtime]), self.train_job)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What becomes of the job."""
+        return verdict(self.findings)

@@ -1,0 +1,54 @@
+"""A job of v1 as v1 would run it: what has been typed, checked and with its defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from training_api.decode import DecodeError, decode_job
+from training_api.defaults import with_defaults
+from training_api.kinds import Job
+from training_api.problems import Problem
+from training_api.registry import KINDS
+from training_api.validation import problems_of
+from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.registry import frameworks
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class V1Job:
+    """A job of one of the six kinds that v1 would accept."""
+
+    job: Job
+    framework: Framework
+    object: Json
+    """As it was given."""
+    source: str = ""
+    line: int = 0
+
+
+class Refused(ValueError):
+    """An object that v1 would refuse; the text is one sentence for each reason."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+def is_v1_job(obj: Json) -> bool:
+    """Whether this is one of the six kinds of v1."""
+    return obj.get("apiVersion") == "kubeflow.org/v1" and obj.get("kind") in KINDS
+
+
+def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
+    """Read a job as v1's operator does; raises Refused for one that its webhook would not let in."""
+    info = KINDS[obj["kind"]]
+    try:
+        job = with_defaults(decode_job(info, obj))
+    except DecodeError as error:
+        raise Refused([error.problem]) from error
+    if problems := problems_of(job):
+        raise Refused(problems)
+    return V1Job(job, frameworks()[info.kind], obj, source, line)
