@@ -97,7 +97,7 @@ def changed(**fields: object) -> bytes:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"!", "run.json: not JSON: JSON is malformed: invalid character (byte 1)"),
+        (b"{]", "run.json: not JSON: JSON is malformed: object keys must be strings (byte 1)"),
         (b"[]", "run.json: not the record of a run: Expected `object`, got `array`"),
         (b"{}", "run.json: the schema is '', and this version reads 'migrate.run/1'"),
         (
