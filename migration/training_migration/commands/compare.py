@@ -37,7 +37,7 @@ _CODES: Final = {
 @click.option(
     "--slower",
     type=click.FloatRange(min=1.0),
-    default=Tolerance.slower,
+    default=Tolerance().slower,
     show_default=True,
     help="Factor between the durations from which on there is a remark.",
 )
@@ -46,6 +46,7 @@ _CODES: Final = {
 @click.pass_context
 def compare(
     context: click.Context,
+    *,
     v1_run: Path,
     v2_run: Path,
     tolerance: float | None,
