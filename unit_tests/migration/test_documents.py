@@ -24,7 +24,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
     max_leaves=5,
 )
-OBJECTS = st.lists(st.builds(lambda extra: {**extra, **JOB}, st.dictionaries(st.text(max_size=9), VALUES, max_size=3)), max_size=3)
+OBJECTS = st.lists(
+    st.builds(lambda extra: {**extra, **JOB}, st.dictionaries(st.text(max_size=9), VALUES, max_size=3)), max_size=3
+)
 
 
 def from_text(text: str) -> list[Document]:
