@@ -102,4 +102,21 @@ RULES: Final = (
         "",
         converted=True,
     ),
+    Rule(
+        "MIG312",
+        Severity.INFO,
+        "a scheduling policy, but nobody says for which gang scheduler",
+        "v1 learns it from a flag of the operator, v2 from every runtime.",
+        "Name it with `--gang-scheduler`.",
+        "Trainer API, podGroupPolicy",
+        converted=True,
+    ),
+    Rule(
+        "MIG313",
+        Severity.WARNING,
+        "an annotation that asks this operator for more than v1 has",
+        "Restarts as a whole, the fate of disrupted pods and the like are the operator's own; v2 has other means.",
+        "See what the annotation asks for, and whether JobSet's failure policy does it.",
+        "JobSet API, failurePolicy",
+    ),
 )

@@ -64,4 +64,14 @@ RULES: Final = (
         "",
         "",
     ),
+    Rule(
+        "MIG008",
+        Severity.INFO,
+        "a runtime that v2 ships would lose a part of the job",
+        "A ClusterTrainingRuntime of v2 has its own restart limit and no success policy, and a TrainJob cannot change"
+        " most of what a pod template says.",
+        "Use the runtime of the job's own that the conversion writes, or give up the named part.",
+        "Trainer documentation, runtime patches",
+        converted=True,
+    ),
 )

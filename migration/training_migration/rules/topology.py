@@ -186,4 +186,13 @@ RULES: Final = (
         "",
         converted=True,
     ),
+    Rule(
+        "MIG222",
+        Severity.ERROR,
+        "a job of which v1 makes no pods",
+        "v1 accepts a job without replicas, or whose port has no number, and then runs nothing of it; a TrainJob has at"
+        " least one node.",
+        "Mend the job first, or leave it behind.",
+        "Trainer API, numNodes",
+    ),
 )
