@@ -43,7 +43,7 @@ class Features:
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
     kubernetes: str
-    """The oldest Kubernetes that the release supports."""
+    """The oldest Kubernetes that its installation guide asks for."""
 
 
 _FIRST: Final = frozenset({"torch", "mpi"})
@@ -63,7 +63,7 @@ def _features(policies: frozenset[str], overrides: str, *, second: bool, third: 
         merges_resources=third,
         refuses_mpi_env=third,
         ttl_runs_again=not mended,
-        kubernetes="1.31" if second else "1.29",
+        kubernetes="1.31",
     )
 
 
