@@ -177,7 +177,7 @@ def with_native_sidecars(context: Context, replica_type: str, template: Json, ma
     if not context.options.native_sidecars:
         context.notes.add(
             "MIG221",
-            f"the pod ends only when {names} ends too, as in v1; --native-sidecars lets it end with the training.",
+            f"the pod ends only when {names} ends too, as in v1; --sidecars native lets it end with the training.",
             path,
             severity=Severity.INFO,
         )

@@ -178,13 +178,4 @@ RULES: Final = (
         "kubeflow/trainer#3277, kubeflow/trainer#2443, kubeflow/trainer#2699",
         converted=True,
     ),
-    Rule(
-        "MIG117",
-        Severity.ERROR,
-        "variables of v1 under which the program finds its peers are not set any more",
-        "v2 gives the same values under other names (JAX_*, DMLC_*), or none at all (TF_CONFIG, PADDLE_MASTER).",
-        "Convert with the compatibility variables (`--compat-env auto`), or let the program read the new names.",
-        "Trainer documentation, JAX and XGBoost guides",
-        converted=True,
-    ),
 )

@@ -115,18 +115,19 @@ RULES: Final = (
     Rule(
         "MIG312",
         Severity.INFO,
-        "a scheduling policy, but nobody says for which gang scheduler",
-        "v1 learns it from a flag of the operator, v2 from every runtime.",
-        "Name it with `--gang-scheduler`.",
-        "Trainer API, podGroupPolicy",
+        "A gang, and nobody says whose",
+        "v1 learns from a flag of the operator which scheduler places gangs. In v2 every runtime says it itself.",
+        "Tell `convert` with `--gang-scheduler` what the operator of v1 was told.",
+        "kubeflow/trainer, podGroupPolicy of a runtime",
         converted=True,
     ),
     Rule(
         "MIG313",
         Severity.WARNING,
-        "an annotation that asks this operator for more than v1 has",
-        "Restarts as a whole, the fate of disrupted pods and the like are the operator's own; v2 has other means.",
-        "See what the annotation asks for, and whether JobSet's failure policy does it.",
-        "JobSet API, failurePolicy",
+        "A wish that goes beyond v1",
+        "Annotations below `extension.training.kubeflow.org` ask this operator for what v1 does not have: restarts of "
+        "the whole job, the fate of disrupted pods, MPI over SSH. v2 does not read them.",
+        "See whether a failure policy of the JobSet or of its Jobs does the same.",
+        "kubernetes-sigs/jobset, failure policy of a JobSet",
     ),
 )

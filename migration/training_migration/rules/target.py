@@ -79,11 +79,11 @@ RULES: Final = (
     Rule(
         "MIG008",
         Severity.INFO,
-        "a runtime that v2 ships would lose a part of the job",
-        "A ClusterTrainingRuntime of v2 has its own restart limit and no success policy, and a TrainJob cannot change"
-        " most of what a pod template says.",
-        "Use the runtime of the job's own that the conversion writes, or give up the named part.",
-        "Trainer documentation, runtime patches",
+        "A shipped runtime would lose a part of the job",
+        "A ClusterTrainingRuntime that v2 ships has its own limit of restarts and no success policy, and a TrainJob "
+        "can change only some fields of its pods.",
+        "Use the job's own runtime, which `convert` writes instead, or give up the part that is named.",
+        "kubeflow/trainer, runtime patches of a TrainJob",
         converted=True,
     ),
 )

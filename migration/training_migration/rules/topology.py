@@ -209,10 +209,10 @@ RULES: Final = (
     Rule(
         "MIG222",
         Severity.ERROR,
-        "a job of which v1 makes no pods",
-        "v1 accepts a job without replicas, or whose port has no number, and then runs nothing of it; a TrainJob has at"
-        " least one node.",
+        "A job of which v1 makes no pods",
+        "v1 accepts a job without replicas, or without the port that others need to know, and then runs nothing of it. "
+        "A TrainJob has at least one node.",
         "Mend the job first, or leave it behind.",
-        "Trainer API, numNodes",
+        "kubeflow/trainer, TrainJob API",
     ),
 )
