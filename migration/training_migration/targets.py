@@ -28,6 +28,8 @@ class Features:
     """The field of a TrainJob that changes the runtime's pods for one run."""
     deadline: bool
     """Whether a TrainJob has `activeDeadlineSeconds`; else the template of its Job has."""
+    volcano: bool
+    """Whether there are pod groups of Volcano."""
     torch_env_injection: bool
     """Whether the torch policy can give its variables to further containers."""
     multikueue: bool
@@ -40,8 +42,6 @@ class Features:
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
-    volcano: bool
-    """Whether groups of pods can be Volcano's; coscheduling's always can."""
     counts_template: bool
     """Whether processes are counted by the template's resources where the TrainJob states none."""
     nodes_get_trainer: bool
