@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from training_api.kinds import KindInfo
 from training_api.registry import KINDS
 from training_migration.documents import Document, items
 from training_migration.exits import Exit, Failure
+from training_migration.masking import LAST_APPLIED
 from training_operator.kube.config import ConfigError, load
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request, Transport
@@ -26,7 +27,6 @@ QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 _KUEUE: Final = "/apis/kueue.x-k8s.io"
 _PAGE: Final = 500
 _USERS_METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations")
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _QUEUES_MARKS: Final = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/workload", "kueue.x-k8s.io/pod-index-offset")
 _QUEUES_GATES: Final = ("kueue.x-k8s.io/topology", "kueue.x-k8s.io/elastic-job")
 
@@ -113,7 +113,7 @@ def _reason(body: bytes, status: int) -> str:
 
 def is_queued(obj: Json) -> bool:
     """Whether Kueue decides when this job runs."""
-    return QUEUE_LABEL in ((obj.get("metadata") or {}).get("labels") or {})
+    return QUEUE_LABEL in _part(_part(obj, "metadata"), "labels")
 
 
 def clean(obj: Json, workload: Json | None = None) -> Json:
@@ -123,23 +123,24 @@ def clean(obj: Json, workload: Json | None = None) -> Json:
     tell a node selector of a flavor from one of the user.
     """
     cleaned = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
-    metadata = {key: value for key, value in (cleaned.get("metadata") or {}).items() if key in _USERS_METADATA}
-    annotations = {key: text for key, text in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
-    cleaned["metadata"] = {**metadata, "annotations": annotations} if annotations else _without(metadata, "annotations")
-    if is_queued(obj):
-        _release(cleaned, workload)
+    if isinstance(metadata := cleaned.get("metadata"), dict):
+        cleaned["metadata"] = {key: value for key, value in metadata.items() if key in _USERS_METADATA}
+        if _part(metadata, "annotations").pop(LAST_APPLIED, None) and not metadata["annotations"]:
+            del cleaned["metadata"]["annotations"]
+    if is_queued(cleaned):
+        _release(cleaned, workload or {})
     return cleaned
 
 
-def _release(job: Json, workload: Json | None) -> None:
+def _release(job: Json, workload: Json) -> None:
     """Undo what Kueue does to a job: it holds it, and admits it with places for its pods."""
-    spec = job.get("spec") or {}
-    (spec.get("runPolicy") or {}).pop("suspend", None)
+    spec = _part(job, "spec")
+    _part(spec, "runPolicy").pop("suspend", None)
+    kept = {each["name"]: each["template"] for each in _part(workload, "spec").get("podSets") or ()}
     info = KINDS.get(str(job.get("kind")))
-    replicas = (spec.get(info.replica_field) or {}) if info else {}
-    kept = {each["name"]: each["template"] for each in ((workload or {}).get("spec") or {}).get("podSets") or ()}
-    for name, replica in replicas.items():
-        template = replica.get("template") or {}
+    replicas = _part(spec, info.replica_field) if info else {}
+    for name in replicas:
+        template = _part(_part(replicas, name), "template")
         if name.lower() in kept:
             _restore(template, kept[name.lower()])
         else:
@@ -147,28 +148,31 @@ def _release(job: Json, workload: Json | None) -> None:
 
 
 def _restore(template: Json, before: Json) -> None:
+    """Give back the fields that Kueue changes, as it does itself when it takes an admission back."""
     for part, fields in (
         ("metadata", ("labels", "annotations")),
         ("spec", ("nodeSelector", "tolerations", "schedulingGates")),
     ):
-        known: Mapping[str, Any] = before.get(part) or {}
-        now = {key: value for key, value in (template.get(part) or {}).items() if key not in fields}
-        restored = {**now, **{key: known[key] for key in fields if known.get(key)}}
-        if restored or part in template:
+        now, known = _part(template, part), _part(before, part)
+        restored = {key: value for key, value in now.items() if key not in fields}
+        restored |= {key: known[key] for key in fields if known.get(key)}
+        if restored or now:
             template[part] = restored
 
 
 def _strip(template: Json) -> None:
-    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     for field in ("labels", "annotations"):
         for mark in _QUEUES_MARKS:
-            (metadata.get(field) or {}).pop(mark, None)
-    gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") not in _QUEUES_GATES]
-    if gates:
-        spec["schedulingGates"] = gates
-    else:
-        spec.pop("schedulingGates", None)
+            _part(_part(template, "metadata"), field).pop(mark, None)
+    spec = _part(template, "spec")
+    if isinstance(gates := spec.get("schedulingGates"), list):
+        users = [gate for gate in gates if not isinstance(gate, dict) or gate.get("name") not in _QUEUES_GATES]
+        spec["schedulingGates"] = users
+        if not users:
+            del spec["schedulingGates"]
 
 
-def _without(mapping: Json, key: str) -> Json:
-    return {name: value for name, value in mapping.items() if name != key}
+def _part(mapping: Json, key: str) -> Json:
+    """The object at a key; an empty one that belongs to nobody where there is none."""
+    value = mapping.get(key)
+    return value if isinstance(value, dict) else {}
