@@ -85,7 +85,7 @@ def with_client(template: Json, keys: str, hosts: str) -> Json:
 
 def _copy_of_key(main: Json, keys: str, mount: Json) -> Json:
     """The init container that copies the key; it runs as who the launcher runs as, who thus owns the copy."""
-    inherited = {name: main[name] for name in ("image", "imagePullPolicy", "securityContext") if name in main}
+    inherited: Json = {name: main[name] for name in ("image", "imagePullPolicy", "securityContext") if name in main}
     return {
         "name": KEY_VOLUME,
         **inherited,
