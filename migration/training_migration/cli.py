@@ -8,6 +8,7 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.convert import convert
 from training_migration.commands.probe import probe
 from training_migration.commands.run import run
 from training_migration.exits import Exit, Failure
@@ -34,5 +35,6 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(convert)
 migrate.add_command(probe)
 migrate.add_command(run)
