@@ -10,6 +10,7 @@ import cloup
 from training_migration.commands.compare import compare
 from training_migration.commands.probe import probe
 from training_migration.commands.run import run
+from training_migration.commands.survey import survey
 from training_migration.exits import Exit, Failure
 
 
@@ -36,3 +37,4 @@ def migrate() -> None:
 migrate.add_command(compare)
 migrate.add_command(probe)
 migrate.add_command(run)
+migrate.add_command(survey)

@@ -86,7 +86,9 @@ def headline(content: Json) -> str:
     """How many of each verdict, and what was left out."""
     found = [f"{count} {verdict}" for verdict, count in content["summary"].items() if count]
     number = len(content["jobs"])
-    lines = [f"{number} {'job' if number == 1 else 'jobs'} for {content['target']}: {', '.join(found) or 'nothing'}."]
+    lines = [
+        f"{number} {'job' if number == 1 else 'jobs'} for Trainer {content['target']}: {', '.join(found) or 'nothing'}."
+    ]
     if ignored := content["ignored"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in ignored.items())
         lines.append(f"Ignored: {kinds}.")
