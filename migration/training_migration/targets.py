@@ -40,6 +40,8 @@ class Features:
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
+    nodes_first: bool
+    """Whether the shipped MPI runtimes list nodes before the launcher, so that rank 0 is a node."""
     kubernetes: str
     """The oldest Kubernetes that its installation guide asks for."""
 
@@ -60,6 +62,7 @@ def _features(policies: frozenset[str], overrides: str, *, second: bool, third: 
         merges_resources=third,
         refuses_mpi_env=third,
         ttl_runs_again=not mended,
+        nodes_first=third,
         kubernetes="1.31",
     )
 
