@@ -7,6 +7,7 @@ from typing import Any
 import click
 import cloup
 
+from training_migration.commands.compare import compare
 from training_migration.exits import Exit, Failure
 
 
@@ -28,3 +29,6 @@ class Verbs(cloup.Group):
 @click.group(cls=Verbs)
 def migrate() -> None:
     """Move training jobs from v1 to Trainer v2, and know that the same training happens."""
+
+
+migrate.add_command(compare)

@@ -16,7 +16,6 @@ from training_migration.findings import Severity
 from training_migration.targets import Target
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Decorator = Callable[[_Command], _Command]
 
 _NEVER: Final = "never"
 _VERSION: Final = re.compile(r"v?(1\.\d+)(\..*)?")
@@ -75,7 +74,7 @@ def output(command: _Command) -> _Command:
     )(command)
 
 
-def formats(first: str, *others: str) -> _Decorator[_Command]:
+def formats(first: str, *others: str) -> Callable[[_Command], _Command]:
     """`--format` as `style: str`, one of these; the first is the default."""
     return cloup.option(
         "--format",

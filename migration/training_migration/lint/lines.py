@@ -23,7 +23,7 @@ class Lines:
                 self._objects += [root, *_items(root)]
 
     def of(self, begin: int, path: str) -> int:
-        """The line of a field of the object that begins at this line; of the nearest field around it if it is absent."""
+        """The line of a field of the object that begins here, or of the nearest field around an absent one."""
         later = [each for each in self._objects if each.start_mark.line + 1 >= begin]
         if not later:
             return begin

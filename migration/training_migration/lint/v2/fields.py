@@ -49,6 +49,8 @@ def missing_policy(runtime: Runtime) -> Iterator[Spot]:
         yield Spot(f"Trainer {runtime.target} has no policy {runtime.policy}.", f"spec.mlPolicy.{runtime.policy}")
     if "envInjection" in runtime.settings and not runtime.features.torch_env_injection:
         yield Spot(f"Trainer {runtime.target} has no envInjection.", "spec.mlPolicy.torch.envInjection")
+    if "volcano" in (runtime.spec.get("podGroupPolicy") or {}) and not runtime.features.volcano:
+        yield Spot(f"Trainer {runtime.target} knows no pod groups of Volcano.", "spec.podGroupPolicy.volcano")
 
 
 @TRAIN_JOBS.rule("MIG003")
@@ -88,7 +90,9 @@ def own_labels(runtime: Runtime) -> Iterator[Spot]:
 @TRAIN_JOBS.rule("MIG502")
 def lost_resources(job: TrainJob) -> Iterator[Spot]:
     """Resources that have no effect."""
-    if job.runtime is not None and job.runtime.ml_policy is None and job.trainer.get("resourcesPerNode"):
+    if not job.features.resources_need_policy or job.runtime is None:
+        return
+    if job.runtime.ml_policy is None and job.trainer.get("resourcesPerNode"):
         yield Spot("the runtime has no mlPolicy: resources are ignored.", "spec.trainer.resourcesPerNode")
 
 
