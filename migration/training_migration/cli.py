@@ -8,6 +8,7 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.lint import lint_command
 from training_migration.exits import Exit, Failure
 
 
@@ -32,3 +33,4 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(lint_command)

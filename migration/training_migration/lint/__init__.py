@@ -23,6 +23,7 @@ LINTED: Final = frozenset().union(
 """Ids of the rules that files can tell."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
+    "MIG008": "only a conversion that may use a runtime of v2 loses anything by it",
     "MIG006": "which version of Kueue a cluster has, only the cluster can tell",
 }
 """Ids of the others -> why."""

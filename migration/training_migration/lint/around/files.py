@@ -109,7 +109,9 @@ def makes_jobs(file: File) -> Iterator[Spot]:
 
 
 def _shown(text: str) -> str:
-    """What was found, short enough for a sentence."""
+    """What was found, short enough for a sentence; of a command nothing that may be a credential."""
+    if text.startswith("kubectl"):
+        return "this kubectl command"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

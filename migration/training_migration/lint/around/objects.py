@@ -46,6 +46,14 @@ def role_of_v1_only(obj: Json) -> Iterator[Spot]:
         yield Spot("it allows to make jobs of v1, but no TrainJobs.", "rules")
 
 
+@OBJECTS.rule("MIG203")
+def autoscaler(obj: Json) -> Iterator[Spot]:
+    """An autoscaler of a job of v1."""
+    target = (obj.get("spec") or {}).get("scaleTargetRef") or {}
+    if obj.get("kind") == "HorizontalPodAutoscaler" and target.get("apiVersion") == API_VERSION:
+        yield Spot(f"it changes the number of workers of a {target.get('kind')}.", "spec.scaleTargetRef")
+
+
 @OBJECTS.rule("MIG402")
 def selects_pods(obj: Json) -> Iterator[Spot]:
     """A selector of v1's labels."""
@@ -77,7 +85,7 @@ def holds_jobs(obj: Json) -> Iterator[Spot]:
 
 def _jobs(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
-        if path and value.get("apiVersion") == API_VERSION and value.get("kind") in KINDS:
+        if path and value.get("apiVersion") == API_VERSION and value.get("kind") in KINDS and "spec" in value:
             yield path, str(value["kind"])
             return
         for key, each in value.items():

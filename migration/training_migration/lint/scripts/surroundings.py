@@ -46,7 +46,8 @@ def kubectl_in_mpi(script: Script) -> Iterator[Spot]:
         return
     for line in script.lines:
         if found := _KUBECTL.search(line.text):
-            yield Spot(f"{found[0]!r} came from v1's operator; v2 has SSH and a fixed host file.", line=line.number)
+            what = "kubectl exec" if found[0].startswith("kubectl") else found[0]
+            yield Spot(f"{what!r} came from v1's operator; v2 has SSH and a fixed host file.", line=line.number)
 
 
 @SCRIPTS.rule("MIG303")

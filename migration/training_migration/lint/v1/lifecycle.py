@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from training_api.constants import EXTENSION_PREFIX, GANG_SCHEDULING_ANNOTATION
 from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_migration.convert.conversion import Ttl
 from training_migration.findings import Severity
@@ -122,6 +123,23 @@ def priority(subject: Subject) -> Iterator[Spot]:
     if policy is not None and policy.priority_class:
         message = f"priority class {policy.priority_class} becomes that of the pods."
         yield Spot(message, f"{_RUN}.schedulingPolicy.priorityClass")
+
+
+@V1.rule("MIG312")
+def unnamed_scheduler(subject: Subject) -> Iterator[Spot]:
+    """A gang whose scheduler nobody names."""
+    named = any(role.pod.get("schedulerName") for role in subject.roles)
+    if subject.policy.scheduling_policy is not None and not named and not subject.options.gang_scheduler:
+        message = "v1's operator knows the scheduler of gangs by a flag; a runtime of v2 names it."
+        yield Spot(message, f"{_RUN}.schedulingPolicy")
+
+
+@V1.rule("MIG313")
+def extensions(subject: Subject) -> Iterator[Spot]:
+    """Annotations that ask this operator for more than v1 has."""
+    for name in sorted(subject.job.metadata.annotations):
+        if name.startswith(EXTENSION_PREFIX) and name != GANG_SCHEDULING_ANNOTATION:
+            yield Spot(f"v2 does nothing for annotation {name}.", f"metadata.annotations[{name}]")
 
 
 @V1.rule("MIG311")

@@ -216,3 +216,10 @@ def lasting_sidecar(subject: Subject) -> Iterator[Spot]:
     for role in subject.roles:
         for path, each in role.sidecars:
             yield Spot(f"the pod has not finished before container {each.get('name')} has ended.", path)
+
+
+@V1.rule("MIG222")
+def no_replicas(subject: Subject) -> Iterator[Spot]:
+    """A job that runs nothing."""
+    if not subject.roles:
+        yield Spot("it has no replicas; a TrainJob has one node at least.", f"spec.{subject.info.replica_field}")

@@ -43,12 +43,12 @@ def lint_v2(
     `scripts` are path and text of those that they may run, `entry` is what their image starts.
     """
     given = [each for each in documents if each.object is not None and is_v2(each.object)]
-    runtimes = {_key(each.object): each.object for each in given if each.object and each.object["kind"] != TRAIN_JOB}
+    jobs = iter(train_jobs(given, target, scripts=scripts, entry=entry))
     found: list[Finding] = []
     for document in given:
         obj = document.object or {}
         if obj["kind"] == TRAIN_JOB:
-            job = TrainJob(obj, target, _runtime(obj, runtimes, target), scripts, entry)
+            job = next(jobs)
             of_one = [*TRAIN_JOBS(job), *_inside_job(job)]
         else:
             runtime = Runtime(obj, target)
@@ -58,10 +58,24 @@ def lint_v2(
     return found
 
 
-def _key(obj: Mapping[str, Any] | None) -> Key:
+def train_jobs(
+    documents: Iterable[Document],
+    target: Target,
+    *,
+    scripts: Sequence[tuple[str, str]] = (),
+    entry: EntryPoint = NOTHING,
+) -> list[TrainJob]:
+    """The TrainJobs among these documents, each with its runtime: a given one, else one that v2 ships."""
+    given = [each.object for each in documents if each.object is not None and is_v2(each.object)]
+    runtimes = {_key(each): each for each in given if each["kind"] != TRAIN_JOB}
+    jobs = [each for each in given if each["kind"] == TRAIN_JOB]
+    return [TrainJob(each, target, _runtime(each, runtimes, target), scripts, entry) for each in jobs]
+
+
+def _key(obj: Mapping[str, Any]) -> Key:
     """Kind, namespace and name."""
-    metadata = (obj or {}).get("metadata") or {}
-    kind = str((obj or {}).get("kind"))
+    metadata = obj.get("metadata") or {}
+    kind = str(obj.get("kind"))
     return kind, "" if kind == CLUSTER_RUNTIME else _namespace(metadata), str(metadata.get("name", ""))
 
 
@@ -70,7 +84,7 @@ def _namespace(metadata: Mapping[str, Any]) -> str:
 
 
 def _runtime(obj: Mapping[str, Any], runtimes: Mapping[Key, Mapping[str, Any]], target: Target) -> Runtime | None:
-    """The runtime that a TrainJob refers to: a given one, else one that v2 ships."""
+    """The runtime that a TrainJob refers to."""
     reference = (obj.get("spec") or {}).get("runtimeRef") or {}
     kind, name = str(reference.get("kind") or CLUSTER_RUNTIME), str(reference.get("name", ""))
     namespace = "" if kind == CLUSTER_RUNTIME else _namespace(obj.get("metadata") or {})
