@@ -9,6 +9,8 @@ import cloup
 
 from training_migration.commands.compare import compare
 from training_migration.commands.lint import lint_command
+from training_migration.commands.probe import probe
+from training_migration.commands.run import run
 from training_migration.exits import Exit, Failure
 
 
@@ -34,3 +36,5 @@ def migrate() -> None:
 
 migrate.add_command(compare)
 migrate.add_command(lint_command)
+migrate.add_command(probe)
+migrate.add_command(run)
