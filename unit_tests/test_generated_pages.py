@@ -10,6 +10,7 @@ import yaml
 from e2e.documentation.__main__ import main
 from e2e.documentation.environment import SAMPLES, variables
 from e2e.documentation.meanings import MEANINGS
+from e2e.documentation.rules import FOLDER, linked
 from e2e.documentation.sections import GENERATED, SECTIONS, UnknownSection, rendered
 
 from training_api import constants
@@ -41,12 +42,31 @@ def test_everything_that_can_be_generated_is_on_a_page() -> None:
 def test_check_names_what_is_not_current(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- generated: flags -->\nold\n<!-- end of generated -->\nafter\n")
-    assert main(["--check"], tmp_path) == 1
+    assert main(["--check"], tmp_path, {}) == 1
     assert capsys.readouterr().err == f"{page} is not current; run `make pages`\n"
-    assert main([], tmp_path) == 0
-    assert main(["--check"], tmp_path) == 0
+    assert main([], tmp_path, {}) == 0
+    assert main(["--check"], tmp_path, {}) == 0
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "--gang-scheduler-name" in text
+
+
+def test_whole_pages_are_written_renewed_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / FOLDER
+    folder.mkdir(parents=True)
+    (folder / "MIG001.md").write_text("old")
+    (folder / "MIG002.md").write_text("of a rule that is gone")
+    whole = {f"{FOLDER}/MIG001.md": "new", f"{FOLDER}/MIG003.md": "first"}
+    assert main(["--check"], tmp_path, whole) == 1
+    assert capsys.readouterr().err.count("is not current") == 3
+    assert main([], tmp_path, whole) == 0
+    assert {page.name: page.read_text() for page in folder.iterdir()} == {"MIG001.md": "new", "MIG003.md": "first"}
+
+
+def test_issues_and_addresses_of_references_become_links() -> None:
+    assert linked("a/b#1, c/d#2; Pod: https://example.com/x#y; https://example.com; a/b, plugin") == (
+        "[a/b#1](https://github.com/a/b/issues/1), [c/d#2](https://github.com/c/d/issues/2); "
+        "[Pod](https://example.com/x#y); [https://example.com](https://example.com); a/b, plugin"
+    )
 
 
 def test_an_unknown_section_is_refused() -> None:

@@ -12,6 +12,7 @@ from e2e.documentation.environment import environment_table
 from e2e.documentation.flags import flags
 from e2e.documentation.lease import lease
 from e2e.documentation.rights import rights
+from e2e.documentation.rules import rules
 
 from training_api.registry import KINDS
 
@@ -24,6 +25,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     "flags": flags,
     "lease": lease,
     "rights": rights,
+    "rules": rules,
 }
 """What can be generated, by the name that stands in the comment."""
 

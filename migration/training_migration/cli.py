@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import click
 import cloup
 
+from training_migration.commands.compare import compare
+from training_migration.commands.lint import lint_command
+from training_migration.commands.probe import probe
+from training_migration.commands.run import run
+from training_migration.commands.survey import survey
+from training_migration.exits import Exit, Failure
 
-@cloup.group()
+
+class Verbs(cloup.Group):
+    """Ends with the code and the sentence of a failure, and after Ctrl-C with 130."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except Failure as failure:
+            click.echo(f"Error: {failure}", err=True)
+            ctx.exit(failure.code)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(Exit.INTERRUPTED)
+
+
+@click.group(cls=Verbs)
 def migrate() -> None:
     """Move training jobs from v1 to Trainer v2, and know that the same training happens."""
+
+
+migrate.add_command(compare)
+migrate.add_command(lint_command)
+migrate.add_command(probe)
+migrate.add_command(run)
+migrate.add_command(survey)

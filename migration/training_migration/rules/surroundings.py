@@ -5,54 +5,66 @@ from __future__ import annotations
 from typing import Final
 
 from training_migration.findings import Rule, Severity
+from training_migration.rules.references import POD
+
+_LABELS: Final = "kubernetes-sigs/jobset, labels of pods; Kubernetes, well-known labels: " + (
+    "https://kubernetes.io/docs/reference/labels-annotations-taints/#batchkubernetesiojob-completion-index"
+)
 
 RULES: Final = (
     Rule(
         "MIG401",
         Severity.ERROR,
-        "downward API or scripts reading training.kubeflow.org/* labels",
-        "",
-        "",
-        "",
+        "A pod that reads v1's labels of itself",
+        "v1 labelled pods with `training.kubeflow.org/replica-index` and others. v2's pods have none of them, so that "
+        "the value is empty and the process starts with it.",
+        "Read the annotation `batch.kubernetes.io/job-completion-index`.",
+        f"{_LABELS}; {POD}",
     ),
     Rule(
         "MIG402",
         Severity.WARNING,
-        "NetworkPolicy, PodMonitor, PodDisruptionBudget, log queries selecting those labels, pod or container names",
-        "",
-        "",
-        "",
+        "Something selects v1's pods by label or by name",
+        "Network policies, monitors, disruption budgets and log queries that select `training.kubeflow.org/*` labels, "
+        "names like `JOB-worker-0` or the container `pytorch` match no pod of v2.",
+        "Select `jobset.sigs.k8s.io/jobset-name`, `batch.kubernetes.io/job-completion-index` and the container `node`.",
+        _LABELS,
     ),
     Rule(
         "MIG403",
         Severity.ERROR,
-        "kubectl wait --for=condition=Succeeded (or Running, Created); jq or SDK code on those words; replicaStatuses",
-        "",
-        "",
-        "",
+        "Something waits for a condition that v2 does not have",
+        "v1's jobs are Created, Running, Restarting, Succeeded or Failed. A TrainJob is Complete, Failed or "
+        "Suspended, and has no condition at all while it runs; `replicaStatuses` became `jobsStatus`, which counts "
+        "Jobs.",
+        "Wait for `Complete` or `Failed`; to see that it runs, look at `jobsStatus` or at pods.",
+        "kubeflow/trainer#2621, kubeflow/trainer#2713, kubeflow/trainer#3019",
     ),
     Rule(
         "MIG404",
         Severity.WARNING,
-        "training_operator_jobs_* metrics in dashboards or alerts",
-        "",
-        "",
-        "",
+        "Metrics of v1's operator",
+        "`training_operator_jobs_*` come from v1's operator. v2's controller has none of them: panels are empty, and "
+        "alerts never fire.",
+        "Count TrainJobs by `kube-state-metrics`, or use JobSet's metrics.",
+        "JobSet, metrics: https://jobset.sigs.k8s.io/docs/reference/metrics/",
     ),
     Rule(
         "MIG405",
         Severity.INFO,
-        "events expected on the job object",
-        "",
-        "",
-        "",
+        "Events of v1's operator",
+        "v1's operator tells of pods, exit codes and restarts in events on the job. v2's controllers tell of them on "
+        "JobSets and Jobs, with other reasons.",
+        "Read events of the JobSet and of the Jobs that have the label `jobset.sigs.k8s.io/jobset-name`.",
+        "kubernetes-sigs/jobset, events",
     ),
     Rule(
         "MIG406",
         Severity.WARNING,
-        "Katib, pipelines, Argo, Flyte templates that embed v1 jobs or success conditions",
-        "",
-        "",
-        "",
+        "A template of another system that makes jobs of v1",
+        "Katib's experiments, Argo's workflows, Flyte's tasks and pipelines hold jobs of v1 inside of other objects, "
+        "often with conditions of success that v2 does not meet.",
+        "Change the template with its conditions: those of v1's jobs read `Succeeded`, those of TrainJobs `Complete`.",
+        "kubeflow/katib#2616, flyteorg/flyte#6846",
     ),
 )

@@ -5,63 +5,85 @@ from __future__ import annotations
 from typing import Final
 
 from training_migration.findings import Rule, Severity
+from training_migration.rules.references import GUIDE, NAMES, RBAC, RUNTIMES
 
 RULES: Final = (
     Rule(
         "MIG001",
         Severity.ERROR,
-        "not one of the six v1 kinds; MPIJob v2beta1 given",
-        "",
-        "",
-        "",
+        "An object of a kind that is not converted",
+        "Jobs of v1 are the six kinds of `kubeflow.org/v1`. An MPIJob of `kubeflow.org/v2beta1` belongs to the MPI "
+        "operator, which is another controller with other fields and defaults.",
+        "Leave such objects to their own controller. The official guide has a section on MPIJobs of v2beta1.",
+        GUIDE,
     ),
     Rule(
         "MIG002",
         Severity.ERROR,
-        "a feature that the target does not have",
-        "",
-        "",
-        "",
+        "A feature that the target release does not have",
+        "Each release of v2 so far added fields and policies: deadlines, patches of the runtime, and the policies for "
+        "JAX and XGBoost came with 2.2, MultiKueue and variables for sidecars with 2.3. An older release refuses or "
+        "drops them.",
+        "Choose a newer target, or let `convert` write what the release has: a deadline on the Job's template, a plain "
+        "runtime with variables written out.",
+        RUNTIMES,
         converted=True,
     ),
     Rule(
         "MIG003",
         Severity.ERROR,
-        "name too long for v2, with the arithmetic (48, 47, 44, 35, 33:  a.6.1)",
-        "",
-        "",
-        "",
+        "A name that is too long for v2",
+        "v2's pods are called after the TrainJob, the replicated job, two numbers and five random characters, and all "
+        "of that must fit into 63 characters. A TrainJob with a longer name is accepted and then never gets a pod; "
+        "only an event tells why.",
+        "Give the TrainJob a shorter name, with `--name` of `convert`.",
+        f"kubernetes-sigs/jobset, admission of JobSets; {NAMES}",
     ),
     Rule(
         "MIG004",
         Severity.ERROR,
-        "a Service with the job's name exists (cluster or same folder): names would not resolve",
-        "",
-        "",
-        "",
+        "A Service that has the name of the TrainJob",
+        "JobSet makes a headless Service of the TrainJob's name, through which the pods find each other. Where one of "
+        "this name is already there, it makes none, and the names of the pods lead nowhere.",
+        "Rename the Service or the TrainJob.",
+        "kubernetes-sigs/jobset, network of a JobSet",
     ),
     Rule(
         "MIG005",
         Severity.WARNING,
-        "v1 and v2 job of one name and namespace under gang scheduling: they fight for one PodGroup",
-        "",
-        "",
-        "",
+        "A job of v1 and a TrainJob of one name that are both placed as a gang",
+        "Both controllers make a PodGroup that is called like the job. In one namespace there can be only one, and "
+        "each controller writes its own numbers into it.",
+        "Run the two in different namespaces, or under different names.",
+        "kubernetes-sigs/scheduler-plugins and volcano-sh/volcano, PodGroup",
     ),
     Rule(
         "MIG006",
         Severity.WARNING,
-        "Kueue version does not know this v2 version",
-        "",
-        "",
-        "",
+        "A version of Kueue that does not know the target release",
+        "Kueue reads TrainJobs through the fields of one release of v2. With another release it may place pods "
+        "wrongly or leave jobs suspended for ever.",
+        "Check the release notes of Kueue for the version of Trainer that it supports, and move both together.",
+        "kubernetes-sigs/kueue#14886",
     ),
     Rule(
         "MIG007",
         Severity.WARNING,
-        "users need new RBAC: TrainJob, runtimes, JobSet",
-        "",
-        "",
-        "",
+        "A role that allows jobs of v1 and says nothing of v2",
+        "TrainJobs and runtimes are kinds of another API group. Whoever may make PyTorchJobs may not make TrainJobs "
+        "because of that.",
+        "Add `trainjobs` and `trainingruntimes` of `trainer.kubeflow.org` to the role, and reading "
+        "`clustertrainingruntimes` and `jobsets` of `jobset.x-k8s.io`.",
+        RBAC,
+    ),
+    Rule(
+        "MIG008",
+        Severity.INFO,
+        "A shipped runtime would lose a part of the job",
+        "A ClusterTrainingRuntime that v2 ships has its own limit of restarts and no success policy, and a TrainJob "
+        "can change only some fields of its pods.",
+        "Use the job's own runtime, which `convert` writes instead, or give up the part that is named.",
+        "kubeflow/trainer, runtime patches of a TrainJob",
+        converted=True,
     ),
 )

@@ -1,0 +1,92 @@
+"""`training-operator migrate compare`: whether two recorded runs were the same training."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+import cloup
+
+from training_api.registry import KINDS
+from training_migration.commands import flags
+from training_migration.compare import Comparison, Outcome, Tolerance
+from training_migration.compare import compare as compare_runs
+from training_migration.exits import Exit, Failure
+from training_migration.report.compare import as_html, as_json, as_markdown, as_text
+from training_migration.report.svg import STYLE
+from training_migration.runs.record import BadRecord, RunRecord, Side, read_record
+
+CODES: Final = {
+    Outcome.EQUAL: Exit.DONE,
+    Outcome.DIFFERENT: Exit.DIFFERENT,
+    Outcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
+}
+
+
+@cloup.command()
+@click.argument("v1_run", type=click.Path(path_type=Path))
+@click.argument("v2_run", type=click.Path(path_type=Path))
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0),
+    help="Relative difference up to which metrics count as equal, for example 0.01. Default: they are not compared.",
+)
+@click.option(
+    "--slower",
+    type=click.FloatRange(min=1.0),
+    default=Tolerance().slower,
+    show_default=True,
+    help="Factor between the durations from which on there is a remark.",
+)
+@flags.formats("text", "json", "markdown", "html")
+@flags.output
+@click.pass_context
+def compare(
+    context: click.Context,
+    *,
+    v1_run: Path,
+    v2_run: Path,
+    tolerance: float | None,
+    slower: float,
+    style: str,
+    output: Path | None,
+) -> None:
+    """Compare the recorded runs V1_RUN and V2_RUN, two JSON files that `migrate run` has written.
+
+    The exit status is 0 if the same training happened on both sides, 6 if not, and 7 if evidence is missing.
+    """
+    records = [_read(path, side) for path, side in ((v1_run, Side.V1), (v2_run, Side.V2))]
+    comparison = compare_runs(*records, tolerance=Tolerance(tolerance, slower))
+    terminal = output is None and sys.stdout.isatty()
+    flags.write(shown(comparison, style, terminal=terminal), output)
+    context.exit(CODES[comparison.outcome])
+
+
+def _read(path: Path, side: Side) -> RunRecord:
+    try:
+        record = read_record(path)
+    except BadRecord as error:
+        raise Failure(f"{error}.", Exit.USAGE) from None
+    if record.side is not side:
+        raise Failure(f"{path}: is a run of {record.side}; the run of v1 comes first, that of v2 second.", Exit.USAGE)
+    if side is Side.V1 and record.ref.kind not in KINDS:
+        raise Failure(f"{path}: ref.kind {record.ref.kind!r} is none of v1's: {', '.join(KINDS)}.", Exit.USAGE)
+    return record
+
+
+def shown(comparison: Comparison, style: str, *, terminal: bool) -> str:
+    """The comparison in a format; `terminal` allows colours."""
+    match style:
+        case "json":
+            return json.dumps(as_json(comparison), indent=2)
+        case "markdown":
+            return as_markdown(comparison)
+        case "html":
+            return f'<!doctype html><meta charset="utf-8"><style>{_PAGE}{STYLE}</style>{as_html(comparison)}'
+    return as_text(comparison, terminal=terminal)
+
+
+_PAGE: Final = ":root{color-scheme:light dark}body{font:15px system-ui,sans-serif;margin:2em}"

@@ -1,0 +1,115 @@
+"""Options that several verbs have, so that they are spelled, explained and checked alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import cloup
+
+from training_migration.exits import Exit, Failure
+from training_migration.findings import Severity
+from training_migration.targets import Target
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_NEVER: Final = "never"
+_VERSION: Final = re.compile(r"v?(1\.\d+)(\..*)?")
+
+
+def _member(kind: type[StrEnum]) -> Callable[[click.Context, click.Parameter, str | None], StrEnum | None]:
+    return lambda context, parameter, value: None if value is None else kind(value)
+
+
+def _version(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    match = _VERSION.fullmatch(value)
+    if value and match is None:
+        raise click.BadParameter(f"{value!r} is no version of Kubernetes; an example is 1.31.")
+    return match[1] if match else ""
+
+
+def _severity(context: click.Context, parameter: click.Parameter, value: str) -> Severity | None:
+    return None if value == _NEVER else Severity(value)
+
+
+def inputs(command: _Command) -> _Command:
+    """`PATHS...` as `paths: tuple[str, ...]`: files, folders, `-` for standard input; at least one."""
+    return click.argument("paths", nargs=-1, required=True, metavar="PATH...")(command)
+
+
+def target(command: _Command) -> _Command:
+    """`--target` as `target: Target`: required, because a default would age silently."""
+    return cloup.option(
+        "--target",
+        required=True,
+        type=click.Choice([each.value for each in Target]),
+        callback=_member(Target),
+        help="Release of Trainer v2 to move to.",
+    )(command)
+
+
+def kubernetes(command: _Command) -> _Command:
+    """`--kubernetes` as `kubernetes: str`: major and minor version, empty if it is not given."""
+    return cloup.option(
+        "--kubernetes",
+        default="",
+        metavar="VERSION",
+        show_default=False,
+        callback=_version,
+        help="Version of the cluster to move to, for example 1.31. Default: the oldest that the target supports.",
+    )(command)
+
+
+def output(command: _Command) -> _Command:
+    """`-o` as `output: Path | None`: None is standard output."""
+    return cloup.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        help="Where to write. Default: standard output.",
+    )(command)
+
+
+def formats(first: str, *others: str) -> Callable[[_Command], _Command]:
+    """`--format` as `style: str`, one of these; the first is the default."""
+    return cloup.option(
+        "--format",
+        "style",
+        type=click.Choice([first, *others]),
+        default=first,
+        help="What to write.",
+    )
+
+
+def fail_on(command: _Command) -> _Command:
+    """`--fail-on` as `fail_on: Severity | None`: None for `never`."""
+    return cloup.option(
+        "--fail-on",
+        type=click.Choice([*(each.value for each in Severity), _NEVER]),
+        default=Severity.ERROR.value,
+        callback=_severity,
+        help="Exit with 1 for findings as bad as this.",
+    )(command)
+
+
+def strict(command: _Command) -> _Command:
+    """`--strict` as `strict: bool`."""
+    return cloup.option("--strict", is_flag=True, help="Exit with 3 if a part of a job has no counterpart in v2.")(
+        command
+    )
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write a verb's result to a file or to standard output, ending in a new line; raises Failure if it cannot be."""
+    ended = text if text.endswith("\n") else f"{text}\n"
+    if output is None:
+        click.echo(ended, nl=False)
+        return
+    try:
+        output.write_text(ended, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"{output}: cannot be written: {error.strerror}.", Exit.USAGE) from None

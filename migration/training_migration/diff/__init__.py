@@ -1,0 +1,1 @@
+"""Two renderings of one job compared by meaning, pod by pod."""

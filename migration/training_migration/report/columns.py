@@ -1,0 +1,61 @@
+"""Tables for a terminal, for a file, and for Markdown."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_GAP: Final = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under titles; in each row the first cells may be empty where they repeat what is above."""
+
+    titles: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    def plain(self) -> str:
+        """Aligned columns without any colour; the last one is as wide as it needs to be."""
+        lines = [self.titles, *self.rows]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.titles))]
+        return "\n".join(
+            _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def markdown(self) -> str:
+        """A table as code hosts show it."""
+        marks = ["---"] * len(self.titles)
+        lines = [self.titles, marks, *self.rows]
+        return "\n".join(f"| {' | '.join(map(_in_markdown, line))} |" for line in lines)
+
+    def terminal(self, colours: Mapping[str, str]) -> str:
+        """For a terminal: cells that are a key of `colours` in that colour; without the package rich, plain."""
+        if importlib.util.find_spec("rich") is None:
+            return self.plain()
+        return _rich(self, colours)
+
+
+def _in_markdown(cell: str) -> str:
+    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", "<br>")
+
+
+def _rich(table: Table, colours: Mapping[str, str]) -> str:
+    # Only here: rich comes with an extra.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=shutil.get_terminal_size((120, 24)).columns)
+    drawn = RichTable(box=None, pad_edge=False, header_style="bold")
+    for title in table.titles:
+        drawn.add_column(title, overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(cell, style=colours.get(cell, "")) for cell in row))
+    with console.capture() as shown:
+        console.print(drawn)
+    return shown.get().rstrip("\n")

@@ -1,0 +1,1 @@
+"""Jobs that are run on one side or both, and what was seen of them."""

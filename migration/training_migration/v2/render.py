@@ -1,0 +1,41 @@
+"""All that v2's controllers make of a TrainJob."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from training_migration.rendering import RenderedPod, Rendering
+from training_migration.targets import Target
+from training_migration.v2 import admission, blocks
+from training_migration.v2.jobs import jobs, service
+from training_migration.v2.jobset import admitted, submitted
+from training_migration.v2.pods import pods
+from training_migration.v2.policies import POLICIES
+from training_migration.v2.snapshot import snapshot
+from training_migration.v2.template import draft
+from training_migration.v2.trainer import set_blocks
+
+Json = dict[str, Any]
+
+
+def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool = True) -> Rendering:
+    """Predict the objects and pods of a TrainJob, as if it were not suspended and all its Jobs had been let begin.
+
+    `runtime` is the one that it refers to. With `fixed_keys` the keys of MPI are always the same for the same name:
+    good for comparing, never for running where others could log in. Raises Refusal for what admission would refuse.
+    """
+    admission.check(train_job, runtime, target)
+    work = draft(train_job, runtime, target, fixed_keys=fixed_keys)
+    blocks.check(work)
+    policies = [each for each in POLICIES if each.applies(work)]
+    for policy in policies:
+        policy.check(work)
+    for policy in policies:
+        policy.enforce(work)
+    set_blocks(work)
+    beside = [each for policy in policies for each in policy.objects(work)]
+    jobset = admitted(submitted(work))
+    made = list(jobs(jobset, work.features))
+    objects = [snapshot(work), *beside, jobset, service(jobset), *(job for _, _, job in made)]
+    rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
+    return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))
