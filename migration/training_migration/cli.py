@@ -8,6 +8,7 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.convert import convert
 from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
 from training_migration.commands.render import render
@@ -37,6 +38,7 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(convert)
 migrate.add_command(lint_command)
 migrate.add_command(probe)
 migrate.add_command(render)
