@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from training_controllers.pod_spec import CannotBuild
-from training_migration.convert import assemble, jax, pytorch, run_policy
+from training_migration.convert import assemble, jax, mpi, paddle, pytorch, run_policy, tensorflow, xgboost
 from training_migration.convert.context import Context
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.names import check_name
 from training_migration.convert.notes import Notes
 from training_migration.convert.plan import Plan
+from training_migration.convert.stock import on_stock
 from training_migration.v1_job import V1Job
 
 PLANS: Final[Mapping[str, Callable[[Context], Plan]]] = {
     "PyTorchJob": pytorch.plan,
+    "TFJob": tensorflow.plan,
+    "XGBoostJob": xgboost.plan,
+    "MPIJob": mpi.plan,
+    "PaddleJob": paddle.plan,
     "JAXJob": jax.plan,
 }
 """Kind of v1 -> what makes a plan for its jobs."""
@@ -31,9 +36,6 @@ def convert(job: V1Job, options: Options) -> Conversion:
     if not any(context.count(name) for name in job.job.replicas):
         context.notes.refuse("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
         return _conversion(context, None, {})
-    if job.job.info.kind not in PLANS:
-        context.notes.refuse("MIG001", f"{job.job.info.kind} is not converted yet.", "kind")
-        return _conversion(context, None, {})
     try:
         plan = PLANS[job.job.info.kind](context)
     except CannotBuild as error:
@@ -41,8 +43,9 @@ def convert(job: V1Job, options: Options) -> Conversion:
         return _conversion(context, None, {})
     run_policy.tell_of_extensions(context)
     check_name(context, plan.groups)
-    runtime = assemble.runtime(context, plan)
-    return _conversion(context, runtime, assemble.train_job(context, plan))
+    runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)
+    stock_job = on_stock(context, plan, runtime, train_job) if options.stock else None
+    return _conversion(context, runtime, train_job) if stock_job is None else _conversion(context, None, stock_job)
 
 
 def _conversion(context: Context, runtime: dict[str, object] | None, train_job: dict[str, object]) -> Conversion:

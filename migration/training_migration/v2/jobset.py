@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.v2.claims import complete_claims
 from training_migration.v2.draft import Draft, put_ports
 from training_migration.v2.names import JOBSET_API
 from training_migration.v2.quantities import containers_of
@@ -59,6 +60,7 @@ def admitted(jobset: Json) -> Json:
         rule["name"] = rule.get("name") or f"failurePolicyRule{position}"
     for refusal in _refusals(jobset):
         raise refusal
+    complete_claims(jobset)
     return jobset
 
 
