@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from training_migration.yaml_text import dump, parts
+
 MASK: Final = "********"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Holds the whole object once more."""
@@ -72,10 +74,10 @@ def is_credential(name: str) -> bool:
 
 _USER_INFO: Final = re.compile(r"(?<=://)([^\s/:@]*):([^\s/@]+)(?=@)")
 _BEARER: Final = re.compile(r"\b(bearer|basic) [\w.~+/=-]{8,}", re.IGNORECASE)
-_SETTING: Final = re.compile(
-    r"""(?P<before>--?(?P<flag>[A-Za-z][\w-]*)(?:=|[ \t]+)|\b(?P<name>[A-Za-z_][\w.-]*)(?:=|["']?[ \t]*:[ \t]*))"""
-    r"""(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"""
+_ASSIGNED: Final = re.compile(
+    r"""--?(?P<flag>[A-Za-z][\w-]*)(?:=|[ \t]+)|\b(?P<name>[A-Za-z_][\w.-]*)(?:=|["']?[ \t]*:[ \t]*)"""
 )
+_VALUE: Final = re.compile(r"""\\?"[^"]*"|\\?'[^']*'|[^\s"'\\]+""")
 _REFERENCE: Final = re.compile(r"""["']?\$(\w+|\(\w+\)|\{\w+\})["']?""")
 
 
@@ -86,13 +88,15 @@ def mask_text(text: str) -> str:
     """
     shown = _USER_INFO.sub(rf"\1:{MASK}", text)
     shown = _BEARER.sub(rf"\1 {MASK}", shown)
-    return _SETTING.sub(_without_value, shown)
-
-
-def _without_value(found: re.Match[str]) -> str:
-    if not is_credential(found["flag"] or found["name"]) or _REFERENCE.fullmatch(found["value"]):
-        return found[0]
-    return f"{found['before']}{MASK}"
+    parts, at = [], 0
+    for assigned in _ASSIGNED.finditer(shown):
+        value = _VALUE.match(shown, assigned.end())
+        if value is None or assigned.start() < at or not is_credential(assigned["flag"] or assigned["name"]):
+            continue
+        if not _REFERENCE.fullmatch(value[0]):
+            parts += [shown[at : assigned.end()], MASK]
+            at = value.end()
+    return "".join([*parts, shown[at:]])
 
 
 def masked(value: Any) -> Any:
@@ -103,13 +107,33 @@ def masked(value: Any) -> Any:
         return _masked_list(value)
     if not isinstance(value, Mapping):
         return value
-    content = ("data", "stringData") if value.get("kind") == "Secret" else ()
-    return {
-        key: dict.fromkeys(each, MASK)
-        if key in content and isinstance(each, Mapping)
-        else _masked_field(value, key, each)
-        for key, each in value.items()
-    }
+    match value.get("kind"):
+        case "Secret":
+            inside = {key: dict.fromkeys(value[key], MASK) for key in _CONTENT if isinstance(value.get(key), Mapping)}
+        case "ConfigMap":
+            content = value.get("data")
+            inside = (
+                {"data": {key: _masked_file(key, each) for key, each in content.items()}}
+                if isinstance(content, Mapping)
+                else {}
+            )
+        case _:
+            inside = {}
+    return {key: inside[key] if key in inside else _masked_field(value, key, each) for key, each in value.items()}
+
+
+_CONTENT: Final = ("data", "stringData")
+
+
+def _masked_file(name: str, text: Any) -> Any:
+    """A file of a ConfigMap; one that holds objects, as a snapshot of a runtime does, is masked as they are."""
+    if not isinstance(text, str) or "\n" not in text or is_credential(name):
+        return _masked_field({}, name, text)
+    found = list(parts(text))
+    shown = [masked(each.value) for each in found]
+    if any(not isinstance(each.value, dict) for each in found) or shown == [each.value for each in found]:
+        return mask_text(text)
+    return dump(shown)
 
 
 def _masked_field(owner: Mapping[str, Any], key: str, value: Any) -> Any:
