@@ -194,6 +194,8 @@ class ClusterSide:
                 await api.delete(each)
             except (Refused, OSError) as error:
                 self._tell(f"{self.seen.side}: {each['kind']} {each['metadata']['name']} is left behind: {error}")
+        if not any(each["kind"] == self.seen.ref.kind for each in self._made):
+            return  # pods that have the job's name are somebody else's
         with suppress(TimeoutError, Refused, OSError):
             async with asyncio.timeout(CLEAN_UP_SECONDS):
                 # There is nothing to wait for but another look.
