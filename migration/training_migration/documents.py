@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from training_migration.yaml_text import Part, parts
 
 Json = dict[str, Any]
+
+STANDARD_INPUT: Final = "-"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +29,60 @@ class Document:
     object: Json | None
     error: str = ""
     """One sentence where there is no object."""
+
+
+def files(paths: Iterable[str]) -> Iterator[str]:
+    """The files that are to be read, in a fixed order: of folders all YAML and JSON below, but for hidden ones."""
+    for path in paths:
+        if path == STANDARD_INPUT or not Path(path).is_dir():
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            for name in sorted(names):
+                if name.endswith(_SUFFIXES) and not name.startswith("."):
+                    yield str(Path(folder, name))
+
+
+def read(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
+    """All objects of files and folders and, for `-`, of `stdin`; lists of objects are taken apart.
+
+    What cannot be read is one document with the reason; what follows it is read all the same.
+    """
+    for path in files(paths):
+        try:
+            text = stdin.read() if path == STANDARD_INPUT else Path(path).read_text(encoding="utf-8-sig")
+        except OSError as error:
+            yield Document(path, 0, None, f"It cannot be read: {error.strerror}.")
+        except UnicodeDecodeError:
+            yield Document(path, 0, None, "It is not text in UTF-8.")
+        else:
+            for part in parts(text):
+                yield from _objects(path, part)
+
+
+def _objects(source: str, part: Part) -> Iterator[Document]:
+    """The object, or those of a list."""
+    value = part.value
+    if part.error:
+        yield Document(source, part.line, None, part.error)
+    elif not isinstance(value, dict):
+        said = "a list" if isinstance(value, list) else f"{json.dumps(value):.40}"
+        yield Document(source, part.line, None, f"It is {said}, not an object with apiVersion and kind.")
+    elif is_list(value):
+        for line, item in zip(part.items or repeat(part.line), items(value), strict=False):
+            yield from _objects(source, Part(line, item))
+    else:
+        yield Document(source, part.line, value)
+
+
+def is_list(obj: Json) -> bool:
+    """Whether this is a list of objects: `List` as kubectl writes it, or one of a kind, as the API server does."""
+    return str(obj.get("kind", "")).endswith("List") and isinstance(obj.get("items"), list)
+
+
+def items(listed: Json) -> list[Any]:
+    """The objects of a list; those of an API server's list of one kind get version and kind, which only it has."""
+    kind = listed["kind"].removesuffix("List")
+    missing = {"apiVersion": listed.get("apiVersion"), "kind": kind} if kind else {}
+    return [{**missing, **each} if isinstance(each, dict) else each for each in listed["items"]]

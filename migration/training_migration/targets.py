@@ -28,6 +28,8 @@ class Features:
     """The field of a TrainJob that changes the runtime's pods for one run."""
     deadline: bool
     """Whether a TrainJob has `activeDeadlineSeconds`; else the template of its Job has."""
+    volcano: bool
+    """Whether there are pod groups of Volcano."""
     torch_env_injection: bool
     """Whether the torch policy can give its variables to further containers."""
     multikueue: bool
@@ -54,6 +56,7 @@ def _features(policies: frozenset[str], overrides: str, *, second: bool, third: 
         policies=policies,
         overrides=overrides,
         deadline=second,
+        volcano=overrides != "podSpecOverrides",
         torch_env_injection=third,
         multikueue=third,
         snapshot=third,

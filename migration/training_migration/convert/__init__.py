@@ -1,1 +1,58 @@
 """From a v1 job to a runtime and a TrainJob."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from training_controllers.pod_spec import CannotBuild
+from training_migration.convert import assemble, jax, pytorch, run_policy
+from training_migration.convert.context import Context
+from training_migration.convert.conversion import Conversion, Options
+from training_migration.convert.names import check_name
+from training_migration.convert.notes import Notes
+from training_migration.convert.plan import Plan
+from training_migration.v1_job import V1Job
+
+PLANS: Final[Mapping[str, Callable[[Context], Plan]]] = {
+    "PyTorchJob": pytorch.plan,
+    "JAXJob": jax.plan,
+}
+"""Kind of v1 -> what makes a plan for its jobs."""
+
+
+def convert(job: V1Job, options: Options) -> Conversion:
+    """The objects of v2 that do what the job does, and what is different all the same.
+
+    Never raises for a job that v1 accepts. Where `refused` says something the objects are the nearest that there is,
+    but must not be applied.
+    """
+    context = Context(job, options, Notes(job.source, job.line))
+    if not any(context.count(name) for name in job.job.replicas):
+        context.notes.refuse("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
+        return _conversion(context, None, {})
+    if job.job.info.kind not in PLANS:
+        context.notes.refuse("MIG001", f"{job.job.info.kind} is not converted yet.", "kind")
+        return _conversion(context, None, {})
+    try:
+        plan = PLANS[job.job.info.kind](context)
+    except CannotBuild as error:
+        context.notes.refuse("MIG222", f"v1 makes no pods of this job: {error}.", "spec")
+        return _conversion(context, None, {})
+    run_policy.tell_of_extensions(context)
+    check_name(context, plan.groups)
+    runtime = assemble.runtime(context, plan)
+    return _conversion(context, runtime, assemble.train_job(context, plan))
+
+
+def _conversion(context: Context, runtime: dict[str, object] | None, train_job: dict[str, object]) -> Conversion:
+    findings = context.notes.findings
+    return Conversion(
+        job=context.job,
+        options=context.options,
+        runtime=runtime,
+        train_job=assemble.with_losses(train_job, findings) if train_job else train_job,
+        others=(),
+        findings=findings,
+        refused=" ".join(context.notes.refusals),
+    )

@@ -52,6 +52,8 @@ class Options:
     native_sidecars: bool = False
     stock: bool = False
     """Refer to a ClusterTrainingRuntime that v2 ships where nothing is lost by it."""
+    gang_scheduler: str = ""
+    """What the operator of v1 was told by `--gang-scheduler-name`; empty: as the job looks."""
     name: str = ""
     """Of the TrainJob; empty: the job's."""
     namespace: str = ""
@@ -69,6 +71,8 @@ class Conversion:
     others: tuple[Json, ...]
     """What must be there before the TrainJob beside the runtime."""
     findings: tuple[Finding, ...]
+    refused: str = ""
+    """Why the objects must not be applied, in sentences; empty: they may be."""
 
     @property
     def objects(self) -> tuple[Json, ...]:

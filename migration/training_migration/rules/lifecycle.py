@@ -112,4 +112,22 @@ RULES: Final = (
         "kubeflow/trainer, TrainJob API",
         converted=True,
     ),
+    Rule(
+        "MIG312",
+        Severity.INFO,
+        "A gang, and nobody says whose",
+        "v1 learns from a flag of the operator which scheduler places gangs. In v2 every runtime says it itself.",
+        "Tell `convert` with `--gang-scheduler` what the operator of v1 was told.",
+        "kubeflow/trainer, podGroupPolicy of a runtime",
+        converted=True,
+    ),
+    Rule(
+        "MIG313",
+        Severity.WARNING,
+        "A wish that goes beyond v1",
+        "Annotations below `extension.training.kubeflow.org` ask this operator for what v1 does not have: restarts of "
+        "the whole job, the fate of disrupted pods, MPI over SSH. v2 does not read them.",
+        "See whether a failure policy of the JobSet or of its Jobs does the same.",
+        "kubernetes-sigs/jobset, failure policy of a JobSet",
+    ),
 )

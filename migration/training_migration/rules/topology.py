@@ -206,4 +206,13 @@ RULES: Final = (
         f"kubeflow/katib#2616; {SIDECARS}",
         converted=True,
     ),
+    Rule(
+        "MIG222",
+        Severity.ERROR,
+        "A job of which v1 makes no pods",
+        "v1 accepts a job without replicas, or without the port that others need to know, and then runs nothing of it. "
+        "A TrainJob has at least one node.",
+        "Mend the job first, or leave it behind.",
+        "kubeflow/trainer, TrainJob API",
+    ),
 )

@@ -1,0 +1,95 @@
+"""Restarts and success: what v1 decides by replica, as limits and policies of a Job."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from training_api.models.common import RestartPolicy
+from training_migration.convert.context import NODE, Context, Json
+
+UNLIMITED: Final = 2**31 - 1
+"""The largest `backoffLimit`."""
+PERMANENT_CODES: Final = range(1, 128)
+"""Exit codes that fail a job of v1 under restart policy ExitCode."""
+SUCCESS_POLICY_SINCE: Final = (1, 31)
+"""The first Kubernetes whose Jobs have a success policy without a feature gate."""
+
+
+class Decides(Enum):
+    """Which pods of a group end its Job."""
+
+    ALL = "all"
+    FIRST = "first"
+    ANY = "any"
+
+
+def pod_restart_policy(policy: RestartPolicy | None) -> str:
+    """The restart policy of the pods of a Job."""
+    return "OnFailure" if policy in (RestartPolicy.ON_FAILURE, RestartPolicy.ALWAYS, None) else "Never"
+
+
+def job_limits(context: Context, replica_type: str, *, main: str = NODE, decides: Decides = Decides.ALL) -> Json:
+    """Fields of the Job of a replica type: how often it may restart, and when it has succeeded."""
+    fields: Json = {"backoffLimit": _backoff_limit(context, replica_type)}
+    if decides is not Decides.ALL and (success := _success_policy(context, replica_type, decides)):
+        fields["successPolicy"] = success
+    if context.replica(replica_type).restart_policy is RestartPolicy.EXIT_CODE:
+        fields["podFailurePolicy"] = _failure_policy(context, replica_type, main)
+    if context.replica(replica_type).restart_policy is RestartPolicy.ALWAYS:
+        context.notes.add(
+            "MIG304",
+            "Always became OnFailure: a replica that ends well is not started again.",
+            context.path(replica_type, "restartPolicy"),
+        )
+    return fields
+
+
+def with_restart_policy(template: Json, policy: RestartPolicy | None) -> Json:
+    """The template with the restart policy of its pods."""
+    return {**template, "spec": {**template["spec"], "restartPolicy": pod_restart_policy(policy)}}
+
+
+def _backoff_limit(context: Context, replica_type: str) -> int:
+    if context.replica(replica_type).restart_policy is RestartPolicy.NEVER:
+        return 0
+    limit = context.job.job.spec.run_policy.backoff_limit
+    path = "spec.runPolicy.backoffLimit"
+    if limit is None:
+        context.notes.add(
+            "MIG301",
+            f"v1 restarts without limit, so the limit of 6 that a Job has is raised to {UNLIMITED}.",
+            path,
+            fixed=True,
+        )
+        return UNLIMITED
+    context.notes.add(
+        "MIG302", f"the limit of {limit} counts the restarts of each group of pods on its own, not of all.", path
+    )
+    return max(limit, 0)
+
+
+def _success_policy(context: Context, replica_type: str, decides: Decides) -> Json | None:
+    who = "the first pod" if decides is Decides.FIRST else "any pod"
+    path = context.path(replica_type)
+    if context.kubernetes < SUCCESS_POLICY_SINCE:
+        version = ".".join(map(str, context.kubernetes))
+        context.notes.add(
+            "MIG308",
+            f"v1's job succeeds with {who}, but Jobs of Kubernetes {version} have no success policy:"
+            " it succeeds when all pods have.",
+            path,
+        )
+        return None
+    context.notes.add("MIG308", f"a success policy lets the job succeed with {who}, as in v1.", path, fixed=True)
+    return {"rules": [{"succeededIndexes": "0"} if decides is Decides.FIRST else {"succeededCount": 1}]}
+
+
+def _failure_policy(context: Context, replica_type: str, main: str) -> Json:
+    context.notes.add(
+        "MIG303",
+        "ExitCode became a failure policy: codes 1 to 127 fail the job, others start a new pod after a growing delay.",
+        context.path(replica_type, "restartPolicy"),
+    )
+    codes = {"containerName": main, "operator": "In", "values": list(PERMANENT_CODES)}
+    return {"rules": [{"action": "FailJob", "onExitCodes": codes}]}

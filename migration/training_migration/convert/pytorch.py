@@ -1,0 +1,232 @@
+"""PyTorchJob: the policy `torch`; v1's variables for programs without a launcher; rendezvous settings; fixed size."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
+from training_controllers.frameworks.pytorch import MASTER, WORKER, environment
+from training_controllers.pod_spec import env
+from training_migration.convert.asymmetric import one_template
+from training_migration.convert.compat import (
+    drop_overridden,
+    give_sidecars,
+    main_mentions,
+    slots_of,
+    translated,
+    unbuffered,
+    v1_variables,
+)
+from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars, without_env
+from training_migration.convert.context import NODE, PORT, Context, Json
+from training_migration.convert.conversion import CompatEnv
+from training_migration.convert.devices import cpus, gpus, other_accelerators
+from training_migration.convert.launchers import Launcher, launcher_of
+from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
+from training_migration.convert.plan import Group, Plan
+from training_migration.convert.split import split
+
+RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
+"""What the policy sets itself, and lets nobody else set."""
+COMPAT: Final = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+PORTS: Final = ("MASTER_PORT", "PET_MASTER_PORT")
+AUTO: Final = "auto"
+
+
+def plan(context: Context) -> Plan:
+    """Master and workers are the nodes, in this order; where their templates differ they stay two groups."""
+    types = [name for name in (MASTER, WORKER) if context.count(name)]
+    templates = {name: checked_template(context, name) for name in types}
+    _tell_of_elasticity(context)
+    template: Json | None = templates[types[0]]
+    if len(types) == 2:
+        template = one_template(context, MASTER, WORKER, templates)
+    if template is None:
+        return split(context, MASTER, WORKER, environment, "torch")
+    return _nodes(context, for_node(context, types[0], template), types)
+
+
+def _nodes(context: Context, template: Json, types: list[str]) -> Plan:
+    """One group for the policy `torch`."""
+    slots = slots_of(context, *types)
+    path = context.path(types[0], "template.spec.containers")
+    hosts = {slot: context.host(NODE, index) for index, slot in enumerate(slots)}
+    variables = v1_variables(context, environment, hosts, ports=PORTS)
+    launcher = launcher_of(main_of(template).get("command"), main_of(template).get("args"))
+    mentions = main_mentions(template, [each for each in variables if each["name"] in COMPAT])
+    drop_overridden(context, template, variables, path)
+    _drop_reserved(context, template, path)
+    given = [each for each in variables if each["name"] not in ("PET_NNODES", "PET_RDZV_ENDPOINT")]
+    give_sidecars(context, template, [*given, env("PET_NNODES", len(slots))], path)
+    template = with_native_sidecars(context, types[0], template, NODE)
+    processes = _processes(context, template, launcher)
+    trainer: Json = {
+        "numNodes": len(slots),
+        **({} if processes is None else {"numProcPerNode": processes}),
+        "env": [
+            *unbuffered(context, variables),
+            *_compat(context, variables, launcher, mentions),
+            *_rendezvous(context, hosts_by_v1(context, types)),
+        ],
+    }
+    if len(slots) > 1 and MASTER in types:
+        context.notes.add("MIG202", "worker i is node i + 1; the master is node 0.", path)
+    last = types[-1]
+    return Plan(
+        framework="torch",
+        groups=[
+            Group(
+                NODE,
+                with_restart_policy(template, context.replica(last).restart_policy),
+                job_limits(context, last, decides=_decides(context, len(slots))),
+                len(slots),
+                trains=True,
+            )
+        ],
+        policy={"numNodes": len(slots), "torch": {}},
+        trainer={key: value for key, value in trainer.items() if value != []},
+        stock="torch-distributed",
+    )
+
+
+def hosts_by_v1(context: Context, types: list[str]) -> dict[str, str]:
+    """v1's host names -> v2's."""
+    slots = slots_of(context, *types)
+    return {
+        context.v1_host(slot.replica_type, slot.index): context.host(NODE, index) for index, slot in enumerate(slots)
+    }
+
+
+def _decides(context: Context, nodes: int) -> Decides:
+    """The master; without one any worker of an elastic job, else all."""
+    if nodes == 1:
+        return Decides.ALL
+    if context.count(MASTER):
+        return Decides.FIRST
+    return Decides.ALL if _spec(context).elastic_policy is None else Decides.ANY
+
+
+def _compat(context: Context, variables: list[Json], launcher: Launcher, mentions: list[str]) -> list[Json]:
+    """The variables that a program without a launcher reads, where they are needed."""
+    master = bool(context.count(MASTER))
+    path = context.path(MASTER if master else WORKER, "template.spec.containers")
+    if launcher.needs_check:
+        context.notes.add("MIG115", f"{launcher} has its own rules: check where it finds its peers.", path)
+    if not master:
+        text = "v1 gave workers without a master no ranks and no address; v2 gives every node five variables PET_*."
+        context.notes.add("MIG108", text, path)
+        return []
+    chosen = [each for each in variables if each["name"] in COMPAT]
+    wish = context.options.compat_env
+    needed = wish is CompatEnv.ALWAYS or (wish is CompatEnv.AUTO and (not launcher.sets_ranks or bool(mentions)))
+    single = sum(context.count(name) for name in (MASTER, WORKER)) == 1
+    if mentions:
+        text = f"{', '.join(mentions)} in the command line or in variables of the template"
+        context.notes.add(
+            "MIG103",
+            f"{text} keep their meaning by v1's variables." if needed else f"{text} have no value in v2.",
+            path,
+            fixed=needed,
+        )
+    if launcher is Launcher.ABSENT:
+        text = "without a command nobody can see whether the image starts torchrun"
+        end = "; v1's variables are set, which do it no harm." if needed else "; without it every node trains alone."
+        context.notes.add("MIG112", text + end, path, fixed=needed)
+    elif launcher is Launcher.PYTHON or (launcher is Launcher.UNKNOWN and needed):
+        end = "; v1's variables are set." if needed else "; every node would train alone."
+        context.notes.add(
+            "MIG101", "the command starts no launcher that knows ranks" + end, path, fixed=needed or single
+        )
+    return chosen if needed else []
+
+
+def _drop_reserved(context: Context, template: Json, path: str) -> None:
+    for container in template["spec"]["containers"]:
+        if container.get("name") != NODE:
+            continue
+        for name in sorted(without_env(container, RESERVED)):
+            context.notes.add("MIG104", f"{name} of the template is dropped: the policy sets it itself.", path)
+
+
+def _processes(context: Context, template: Json, launcher: Launcher) -> int | None:
+    """`numProcPerNode`; None leaves it to v2, which takes the number of GPUs."""
+    spec, main = _spec(context), main_of(template)
+    elastic = spec.elastic_policy
+    nproc = spec.nproc_per_node or str(elastic.n_proc_per_node if elastic and elastic.n_proc_per_node else AUTO)
+    if re.fullmatch(r"[+]?[0-9]{1,9}", nproc):
+        if int(nproc) > 1 and launcher is Launcher.PYTHON:
+            text = f"python starts one process, not {nproc}, and waits for {nproc} times as many as there are."
+            context.notes.add("MIG111", text, "spec.nprocPerNode")
+        return int(nproc)
+    if nproc in ("cpu", "gpu") and launcher is Launcher.TORCHRUN and _insert_flag(main, nproc):
+        context.notes.add("MIG109", f"--nproc-per-node={nproc} is in the command now.", "spec.nprocPerNode", fixed=True)
+        return None
+    if gpus(main):
+        return None
+    if others := other_accelerators(main):
+        count = sum(others.values())
+        text = f"v2 takes {', '.join(others)} for no GPU and would count CPUs; numProcPerNode is {count}, their number."
+        context.notes.add("MIG110", text, "spec.nprocPerNode", fixed=True)
+        return count
+    count = cpus(main)
+    if launcher.sets_ranks or launcher in (Launcher.UNKNOWN, Launcher.ABSENT):
+        text = f"torchrun of v1 starts a process for every CPU of the machine; {count} is what the CPU request gives."
+        context.notes.add("MIG109", text, "spec.nprocPerNode", fixed=not launcher.sets_ranks)
+        return count
+    return 1
+
+
+def _insert_flag(main: Json, value: str) -> bool:
+    """Put the flag behind torchrun, where it wins over the variable; False where torchrun is not a word of its own."""
+    for field in ("command", "args"):
+        words = main.get(field) or []
+        for position, word in enumerate(words):
+            if word in ("torch.distributed.run", "torch.distributed.launch") or word.rsplit("/", 1)[-1] == "torchrun":
+                main[field] = [*words[: position + 1], f"--nproc-per-node={value}", *words[position + 1 :]]
+                return True
+    return False
+
+
+def _rendezvous(context: Context, hosts: dict[str, str]) -> list[Json]:
+    """The settings of an elastic job, which torchrun reads from the same variables as in v1."""
+    elastic = _spec(context).elastic_policy
+    if elastic is None:
+        return []
+    moved = [
+        each
+        for each in environment(context.job.job, slots_of(context, WORKER, MASTER)[0])
+        if each["name"].startswith("PET_") and each["name"] not in RESERVED
+    ]
+    context.notes.add(
+        "MIG204", "the settings of the rendezvous are variables of the trainer now.", "spec.elasticPolicy", fixed=True
+    )
+    return [_moved(elastic, dict(variable), hosts) for variable in moved]
+
+
+def _moved(elastic: PyTorchElasticPolicy, variable: Json, hosts: dict[str, str]) -> Json:
+    if variable["name"] != "PET_RDZV_ENDPOINT":
+        return variable if "value" in variable else {**variable, "value": ""}
+    host, port = str(variable["value"]).rsplit(":", 1)
+    return env("PET_RDZV_ENDPOINT", f"{translated(host, hosts)}:{port if elastic.rdzv_port is not None else PORT}")
+
+
+def _tell_of_elasticity(context: Context) -> None:
+    elastic = _spec(context).elastic_policy
+    if elastic is None:
+        return
+    count = context.count(WORKER)
+    if elastic.metrics or not elastic.min_replicas == elastic.max_replicas == count:
+        scaled = ", scaled by metrics," if elastic.metrics else ""
+        context.notes.add(
+            "MIG203",
+            f"between {elastic.min_replicas} and {elastic.max_replicas} workers{scaled} became {count} for good:"
+            " v2 knows no elastic jobs.",
+            "spec.elasticPolicy",
+        )
+
+
+def _spec(context: Context) -> PyTorchJobSpec:
+    spec = context.job.job.spec
+    assert isinstance(spec, PyTorchJobSpec)
+    return spec

@@ -1,0 +1,22 @@
+"""A shell around a container's command, for values that only exist once the container runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from training_migration.convert.context import Json
+
+
+def wrapped(container: Json, lines: Sequence[str], name: str) -> None:
+    """Let a shell run these lines and then the container's command, which stays as it is in the arguments."""
+    command = list(container["command"])
+    script = "\n".join([*lines, 'exec "$@"']) + "\n"
+    container["args"] = [*command, *(container.get("args") or ())]
+    container["command"] = ["sh", "-c", script, name]
+
+
+def references_expanded(container: Json, names: Sequence[str]) -> list[str]:
+    """Those of the variables that Kubernetes would have to fill in before the command starts."""
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    words += [str(variable.get("value", "")) for variable in container.get("env") or ()]
+    return [name for name in names if any(f"$({name})" in word for word in words)]

@@ -1,0 +1,1 @@
+"""Programs that run inside of pods: standard library only, Python 3.7 and newer."""

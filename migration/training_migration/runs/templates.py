@@ -1,0 +1,59 @@
+"""The pod templates inside the objects that a user submits, so that both sides can be changed alike."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from training_migration.v1_job import is_v1_job
+
+Json = dict[str, Any]
+
+RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
+V2_GROUP: Final = "trainer.kubeflow.org/"
+
+
+def is_runtime(obj: Json) -> bool:
+    """Whether this is a runtime of Trainer v2, of either scope."""
+    return obj.get("kind") in RUNTIMES and str(obj.get("apiVersion", "")).startswith(V2_GROUP)
+
+
+def is_train_job(obj: Json) -> bool:
+    """Whether this is a TrainJob."""
+    return obj.get("kind") == "TrainJob" and str(obj.get("apiVersion", "")).startswith(V2_GROUP)
+
+
+def templates(obj: Json) -> Iterator[tuple[str, Json]]:
+    """Each pod template of a v1 job or a runtime, by role: the replica type in small letters, or the replicated job."""
+    if is_v1_job(obj):
+        for field, replicas in obj["spec"].items():
+            if field.endswith("ReplicaSpecs"):
+                yield from ((role.lower(), spec["template"]) for role, spec in replicas.items())
+    elif is_runtime(obj):
+        for job in obj["spec"]["template"]["spec"].get("replicatedJobs") or ():
+            yield job["name"], job["template"]["spec"]["template"]
+
+
+def changed(objects: Sequence[Json], change: Callable[[str, Json], None]) -> list[Json]:
+    """Copies of the objects, each pod template of them changed in place by `change(role, template)`."""
+    copies = copy.deepcopy(list(objects))
+    for each in copies:
+        for role, template in templates(each):
+            change(role, template)
+    return copies
+
+
+def set_variable(container: Json, name: str, value: str) -> None:
+    """Give a container a variable, instead of the one of that name."""
+    kept = [each for each in container.get("env") or () if each["name"] != name]
+    container["env"] = [*kept, {"name": name, "value": value}]
+
+
+def mount(template: Json, config_map: str, folder: str) -> None:
+    """Show the files of a config map to every container, below `folder`."""
+    spec = template["spec"]
+    spec["volumes"] = [*(spec.get("volumes") or ()), {"name": config_map, "configMap": {"name": config_map}}]
+    for container in spec["containers"]:
+        shown = {"name": config_map, "mountPath": folder, "readOnly": True}
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), shown]

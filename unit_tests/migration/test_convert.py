@@ -1,0 +1,380 @@
+"""Conversions: what all kinds share, and PyTorchJob and JAXJob."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from training_migration.convert import convert
+from training_migration.convert.assemble import LOSSES
+from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.findings import Severity, Verdict
+from training_migration.targets import Target
+from training_migration.v1_job import v1_job
+
+Json = dict[str, Any]
+INDEX = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+
+
+def template(container: str, **fields: Any) -> Json:
+    return {"spec": {"containers": [{"name": container, "image": "example.com/train:1", **fields}]}}
+
+
+def pytorch(workers: int = 1, *, master: bool = True, policy: Json | None = None, **fields: Any) -> Json:
+    """A PyTorchJob of a plain program, or of what `fields` of the container say."""
+    pod = template("pytorch", **{"command": ["python", "train.py"], **fields})
+    replicas: Json = {"Worker": {"replicas": workers, "restartPolicy": "OnFailure", "template": pod}} if workers else {}
+    if master:
+        replicas["Master"] = {"replicas": 1, "restartPolicy": "OnFailure", "template": copy.deepcopy(pod)}
+    spec: Json = {"pytorchReplicaSpecs": replicas}
+    if policy is not None:
+        spec["runPolicy"] = policy
+    metadata = {"name": "job", "namespace": "team"}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": spec}
+
+
+def jax(workers: int = 2, **fields: Any) -> Json:
+    pod = template("jax", **{"command": ["python", "train.py"], **fields})
+    spec = {"jaxReplicaSpecs": {"Worker": {"replicas": workers, "template": pod}}}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "job"}, "spec": spec}
+
+
+def converted(obj: Json, target: Target = Target.V2_3, **options: Any) -> Conversion:
+    return convert(v1_job(obj), Options(target, **options))
+
+
+def replicated_job(conversion: Conversion, name: str = "node") -> Json:
+    assert conversion.runtime is not None
+    jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    found: Json = next(each for each in jobs if each["name"] == name)
+    return found
+
+
+def pod(conversion: Conversion, name: str = "node") -> Json:
+    spec: Json = replicated_job(conversion, name)["template"]["spec"]["template"]["spec"]
+    return spec
+
+
+def trainer_env(conversion: Conversion) -> Json:
+    env = conversion.train_job["spec"]["trainer"].get("env", [])
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in env}
+
+
+def rules(conversion: Conversion) -> dict[str, bool]:
+    """Id of each rule that was found -> whether the conversion mends it."""
+    return {each.rule.id: each.fixed for each in conversion.findings}
+
+
+class TestPyTorch:
+    def test_master_and_workers_are_nodes_with_the_variables_of_v1(self) -> None:
+        conversion = converted(pytorch(3))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 4, "torch": {}}
+        assert conversion.train_job["spec"]["trainer"]["numNodes"] == 4
+        assert trainer_env(conversion) == {
+            "PYTHONUNBUFFERED": "1",
+            "MASTER_ADDR": "job-node-0-0.job",
+            "MASTER_PORT": "29500",
+            "WORLD_SIZE": "4",
+            "RANK": INDEX,
+        }
+        assert replicated_job(conversion)["template"]["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+        assert rules(conversion)["MIG101"]
+        assert not conversion.refused
+
+    def test_without_the_variables_of_v1_every_node_would_train_alone(self) -> None:
+        conversion = converted(pytorch(3), compat_env=CompatEnv.NEVER)
+        assert trainer_env(conversion) == {}
+        assert rules(conversion)["MIG101"] is False
+        assert conversion.verdict is Verdict.NEEDS_WORK
+
+    @pytest.mark.parametrize("command", [["torchrun", "train.py"], ["python", "-m", "torch.distributed.run", "t.py"]])
+    def test_torchrun_needs_no_variables(self, command: list[str]) -> None:
+        assert trainer_env(converted(pytorch(command=command))) == {"PYTHONUNBUFFERED": "1"}
+
+    def test_torchrun_with_flags_from_variables_of_v1_keeps_them(self) -> None:
+        command = ["sh", "-c", "torchrun --nnodes=$WORLD_SIZE --node_rank=$RANK train.py"]
+        conversion = converted(pytorch(command=command))
+        assert {"WORLD_SIZE", "RANK", "MASTER_ADDR"} <= trainer_env(conversion).keys()
+        assert rules(conversion)["MIG103"]
+
+    def test_what_v1_overrides_is_dropped(self) -> None:
+        conversion = converted(pytorch(env=[{"name": "RANK", "value": "7"}, {"name": "A", "value": "b"}]))
+        assert pod(conversion)["containers"][0]["env"] == [{"name": "A", "value": "b"}]
+        assert rules(conversion)["MIG105"]
+
+    @pytest.mark.parametrize(
+        ("resources", "processes"),
+        [
+            ({"limits": {"nvidia.com/gpu": 4}}, None),
+            ({"requests": {"cpu": "3500m"}}, 4),
+            ({"limits": {"nvidia.com/mig-1g.5gb": 2, "cpu": 8}}, 2),
+            ({}, 1),
+        ],
+    )
+    def test_processes_of_torchrun(self, resources: Json, processes: int | None) -> None:
+        conversion = converted(pytorch(command=["torchrun", "t.py"], resources=resources))
+        assert conversion.train_job["spec"]["trainer"].get("numProcPerNode") == processes
+
+    def test_slices_of_a_gpu_are_counted_where_v2_would_count_cpus(self) -> None:
+        assert rules(converted(pytorch(command=["torchrun"], resources={"limits": {"nvidia.com/mig-1g.5gb": 1}})))[
+            "MIG110"
+        ]
+
+    def test_a_word_for_the_number_of_processes_becomes_a_flag(self) -> None:
+        obj = pytorch(command=["python", "-m", "torch.distributed.run", "t.py"])
+        obj["spec"]["nprocPerNode"] = "cpu"
+        command = pod(converted(obj))["containers"][0]["command"]
+        assert command == ["python", "-m", "torch.distributed.run", "--nproc-per-node=cpu", "t.py"]
+
+    def test_elastic_job_gets_a_fixed_size_and_its_rendezvous(self) -> None:
+        obj = pytorch(3, master=False, command=["torchrun", "t.py"])
+        obj["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 5, "rdzvBackend": "c10d", "maxRestarts": 9}
+        conversion = converted(obj)
+        assert conversion.verdict is Verdict.IMPOSSIBLE
+        assert json.loads(conversion.train_job["metadata"]["annotations"][LOSSES]) == ["MIG108", "MIG109", "MIG203"]
+        assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
+        env = trainer_env(conversion)
+        assert env["PET_RDZV_ENDPOINT"] == "job-node-0-0.job:29500"
+        assert (env["PET_RDZV_BACKEND"], env["PET_MAX_RESTARTS"]) == ("c10d", "9")
+        assert "PET_NNODES" not in env
+        assert replicated_job(conversion)["template"]["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
+
+    def test_elastic_job_of_one_size_loses_nothing(self) -> None:
+        obj = pytorch(2, master=False, command=["torchrun", "t.py"])
+        obj["spec"]["elasticPolicy"] = {"rdzvHost": "etcd.infra", "rdzvPort": 2379, "rdzvBackend": "etcd-v2"}
+        conversion = converted(obj)
+        assert "MIG203" not in rules(conversion)
+        assert trainer_env(conversion)["PET_RDZV_ENDPOINT"] == "etcd.infra:2379"
+
+    def test_names_of_hosts_are_those_of_the_train_job(self) -> None:
+        assert trainer_env(converted(pytorch(), name="other"))["MASTER_ADDR"] == "other-node-0-0.other"
+
+
+class TestAsymmetric:
+    def job(self, **master: Any) -> Json:
+        obj = pytorch(2, resources={"limits": {"cpu": "2", "memory": "1Gi"}})
+        obj["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0].update(master)
+        return obj
+
+    def test_the_larger_of_both_resources(self) -> None:
+        conversion = converted(self.job(resources={"limits": {"cpu": "500m", "memory": "4Gi"}}))
+        assert pod(conversion)["containers"][0]["resources"] == {"limits": {"cpu": "2", "memory": "4Gi"}}
+        assert rules(conversion)["MIG201"]
+
+    def test_another_command_stays_another_command(self) -> None:
+        conversion = converted(self.job(command=["python", "master.py"]))
+        master, worker = pod(conversion, "master")["containers"][0], pod(conversion, "worker")["containers"][0]
+        assert master["command"] == ["python", "master.py"]
+        assert worker["command"][:2] == ["sh", "-c"]
+        assert worker["command"][2].splitlines() == [
+            "export RANK=$((JOB_COMPLETION_INDEX + 1))",
+            "export PET_NODE_RANK=$((JOB_COMPLETION_INDEX + 1))",
+            'exec "$@"',
+        ]
+        assert worker["args"] == ["python", "train.py"]
+        env = {each["name"]: each.get("value") for each in master["env"]}
+        assert (env["RANK"], env["WORLD_SIZE"], env["MASTER_ADDR"]) == ("0", "3", "job-master-0-0.job")
+        assert conversion.runtime is not None
+        job_set = conversion.runtime["spec"]["template"]["spec"]
+        assert job_set["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["master"]}
+        assert "mlPolicy" not in conversion.runtime["spec"]
+        assert "trainer" not in conversion.train_job["spec"]
+
+    def test_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
+        obj = self.job(command=["python", "master.py"])
+        del obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+        assert "no command" in converted(obj).refused
+
+    def test_refuse(self) -> None:
+        conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REFUSE)
+        assert "spec.containers[pytorch].image" in conversion.refused
+
+    def test_split_where_merging_would_do(self) -> None:
+        conversion = converted(self.job(resources={}), asymmetric=Asymmetric.SPLIT)
+        assert replicated_job(conversion, "master")
+
+
+class TestJax:
+    def test_workers_are_nodes_with_the_variables_of_v1(self) -> None:
+        conversion = converted(jax(3))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 3, "jax": {}}
+        assert trainer_env(conversion) == {
+            "PYTHONUNBUFFERED": "1",
+            "COORDINATOR_ADDRESS": "job-node-0-0.job",
+            "COORDINATOR_PORT": "29500",
+            "NUM_PROCESSES": "3",
+            "PROCESS_ID": INDEX,
+        }
+        job = replicated_job(conversion)["template"]["spec"]
+        assert (job["backoffLimit"], pod(conversion)["restartPolicy"]) == (0, "Never")
+
+    def test_a_target_without_the_policy_has_a_plain_runtime(self) -> None:
+        conversion = converted(jax(), Target.V2_1)
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 2}
+        assert rules(conversion)["MIG002"]
+
+
+class TestContainers:
+    def test_the_new_name_of_the_main_container_is_followed(self) -> None:
+        obj = jax(env=[{"name": "CPUS", "valueFrom": {"resourceFieldRef": {"containerName": "jax", "resource": "x"}}}])
+        worker = obj["spec"]["jaxReplicaSpecs"]["Worker"]
+        worker["restartPolicy"] = "ExitCode"
+        worker["template"]["metadata"] = {"annotations": {"kubectl.kubernetes.io/default-container": "jax"}}
+        conversion = converted(obj)
+        template = replicated_job(conversion)["template"]["spec"]
+        assert template["podFailurePolicy"]["rules"][0]["onExitCodes"]["containerName"] == "node"
+        container = template["template"]["spec"]["containers"][0]
+        assert container["name"] == "node"
+        assert container["env"][0]["valueFrom"]["resourceFieldRef"]["containerName"] == "node"
+        annotations = template["template"]["metadata"]["annotations"]
+        assert annotations == {"kubectl.kubernetes.io/default-container": "node"}
+
+    def test_ports_without_a_name_get_one(self) -> None:
+        ports = [{"containerPort": 8080}, {"containerPort": 8080, "protocol": "UDP"}, {"name": "m", "containerPort": 1}]
+        conversion = converted(jax(ports=ports))
+        named = [(port["name"], port["containerPort"]) for port in pod(conversion)["containers"][0]["ports"]]
+        assert named == [("port-8080", 8080), ("port-8080-udp", 8080), ("m", 1)]
+        assert rules(conversion)["MIG216"]
+
+    def test_of_variables_with_one_name_the_last_counts(self) -> None:
+        env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
+        assert pod(converted(jax(env=env)))["containers"][0]["env"] == env[1:]
+
+    def test_another_container_called_node_is_refused(self) -> None:
+        obj = jax()
+        obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append(
+            {"name": "node", "image": "x"}
+        )
+        assert "'node'" in converted(obj).refused
+
+    def test_sidecars(self) -> None:
+        obj = jax()
+        containers = obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        containers.append({"name": "reads", "image": "x", "command": ["sh", "-c", "echo $PROCESS_ID"]})
+        assert rules(converted(obj))["MIG220"]
+        names = [each["name"] for each in pod(converted(obj))["containers"][1]["env"]]
+        assert "PROCESS_ID" in names
+        native = pod(converted(obj, native_sidecars=True))
+        assert [each["name"] for each in native["containers"]] == ["node"]
+        assert native["initContainers"][0]["restartPolicy"] == "Always"
+        containers[1]["command"] = ["logger"]
+        conversion = converted(obj)
+        assert "env" not in pod(conversion)["containers"][1]
+        assert rules(conversion)["MIG220"] is False
+
+
+class TestRunPolicy:
+    @pytest.mark.parametrize(
+        ("restart", "limit", "pods", "backoff"),
+        [
+            ("OnFailure", None, "OnFailure", 2147483647),
+            ("OnFailure", 3, "OnFailure", 3),
+            ("Never", None, "Never", 0),
+            ("Never", 3, "Never", 0),
+            ("Always", 2, "OnFailure", 2),
+            ("ExitCode", None, "Never", 2147483647),
+        ],
+    )
+    def test_restarts(self, restart: str, limit: int | None, pods: str, backoff: int) -> None:
+        obj = pytorch(0, policy={} if limit is None else {"backoffLimit": limit})
+        obj["spec"]["pytorchReplicaSpecs"]["Master"]["restartPolicy"] = restart
+        conversion = converted(obj)
+        assert pod(conversion)["restartPolicy"] == pods
+        assert replicated_job(conversion)["template"]["spec"]["backoffLimit"] == backoff
+
+    def test_exit_codes_that_fail_the_job(self) -> None:
+        obj = pytorch(0)
+        obj["spec"]["pytorchReplicaSpecs"]["Master"]["restartPolicy"] = "ExitCode"
+        rule = replicated_job(converted(obj))["template"]["spec"]["podFailurePolicy"]["rules"][0]
+        assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", list(range(1, 128)))
+
+    def test_time_to_live_only_where_failed_jobs_do_not_run_again(self) -> None:
+        obj = pytorch(policy={"ttlSecondsAfterFinished": 60})
+        dropped = converted(obj)
+        assert dropped.runtime is not None
+        assert "ttlSecondsAfterFinished" not in dropped.runtime["spec"]["template"]["spec"]
+        assert not dropped.refused
+        assert "3779" in converted(obj, ttl=Ttl.KEEP).refused
+        kept = converted(obj, Target.NEXT, ttl=Ttl.KEEP)
+        assert kept.runtime is not None
+        assert kept.runtime["spec"]["template"]["spec"]["ttlSecondsAfterFinished"] == 60
+        assert not kept.refused
+
+    def test_deadline_suspension_and_manager(self) -> None:
+        policy = {"activeDeadlineSeconds": 9, "suspend": True, "managedBy": "kubeflow.org/training-operator"}
+        spec = converted(pytorch(policy=policy)).train_job["spec"]
+        assert (spec["activeDeadlineSeconds"], spec["suspend"]) == (9, True)
+        assert spec["managedBy"] == "trainer.kubeflow.org/trainjob-controller"
+        older = converted(pytorch(policy=policy), Target.V2_1)
+        assert "activeDeadlineSeconds" not in older.train_job["spec"]
+        assert replicated_job(older)["template"]["spec"]["activeDeadlineSeconds"] == 9
+
+    def test_jobs_of_an_old_kubernetes_have_no_success_policy(self) -> None:
+        conversion = converted(pytorch(), kubernetes="1.30")
+        assert "successPolicy" not in replicated_job(conversion)["template"]["spec"]
+        assert rules(conversion)["MIG308"] is False
+
+    def test_gang_of_volcano(self) -> None:
+        conversion = converted(pytorch(policy={"schedulingPolicy": {"queue": "gold", "priorityClass": "high"}}))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["podGroupPolicy"] == {"volcano": {}}
+        annotations = conversion.runtime["spec"]["template"]["metadata"]["annotations"]
+        assert annotations == {"scheduling.volcano.sh/queue-name": "gold"}
+        assert (pod(conversion)["schedulerName"], pod(conversion)["priorityClassName"]) == ("volcano", "high")
+
+    def test_gang_of_coscheduling(self) -> None:
+        policy = {"schedulingPolicy": {"minAvailable": 1, "scheduleTimeoutSeconds": 30}}
+        conversion = converted(pytorch(policy=policy), gang_scheduler="my-scheduler")
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 30}}
+        assert pod(conversion)["schedulerName"] == "my-scheduler"
+        assert rules(conversion)["MIG309"] is False
+
+    def test_no_gang(self) -> None:
+        conversion = converted(pytorch(policy={"schedulingPolicy": {"queue": "gold"}}), gang_scheduler="none")
+        assert conversion.runtime is not None
+        assert "podGroupPolicy" not in conversion.runtime["spec"]
+
+
+class TestNames:
+    def test_a_long_name_is_refused_with_the_sum(self) -> None:
+        obj = jax()
+        obj["metadata"]["name"] = "j" * 50
+        refused = converted(obj).refused
+        assert "has 50 characters, at most 48 are possible: 63" in refused
+        assert not converted(obj, name="j" * 48).refused
+
+    def test_more_pods_leave_less_room(self) -> None:
+        assert converted(jax(11), name="j" * 48).refused
+        assert not converted(jax(11), name="j" * 47).refused
+
+    def test_a_digit_first_is_refused(self) -> None:
+        assert "a letter first" in converted(jax(), name="1-job").refused
+
+    def test_a_job_without_replicas_is_refused(self) -> None:
+        conversion = converted(jax(0))
+        assert conversion.refused
+        assert conversion.runtime is None
+
+
+def test_what_is_lost_stands_on_the_train_job() -> None:
+    obj = pytorch(policy={"ttlSecondsAfterFinished": 60, "cleanPodPolicy": "None"})
+    obj["metadata"]["annotations"] = {"a": "b", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    conversion = converted(obj)
+    annotations = conversion.train_job["metadata"]["annotations"]
+    assert annotations == {"a": "b", LOSSES: '["MIG305", "MIG306"]'}
+    assert conversion.verdict is Verdict.EQUIVALENT
+    assert {each.level for each in conversion.findings if each.rule.id == "MIG306"} == {Severity.WARNING}
+
+
+def test_the_job_itself_is_not_changed() -> None:
+    obj = pytorch(ports=[{"containerPort": 1}])
+    before = copy.deepcopy(obj)
+    converted(obj)
+    assert obj == before
