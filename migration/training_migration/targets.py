@@ -42,35 +42,59 @@ class Features:
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
+    counts_template: bool
+    """Whether processes are counted by the template's resources where the TrainJob states none."""
+    nodes_get_trainer: bool
+    """Whether the nodes of MPI get the trainer block's variables and resources if the launcher trains as well."""
+    group_counts_given: bool
+    """Whether the group of pods is reckoned with the TrainJob's resources; else with the template's."""
+    resources_need_policy: bool
+    """Whether `resourcesPerNode` is ignored with a runtime that has no `mlPolicy`."""
+    key_modes: bool
+    """Whether the files of MPI's keys have modes of their own."""
+    patches_grace_period: bool
+    """Whether `runtimePatches` can set `terminationGracePeriodSeconds`."""
+    initializer_mount: bool
+    """Whether initializers must have a volume mounted that is called `initializer`."""
+    jobset_groups: bool
+    """Whether the JobSet that belongs to the release labels its pods with their group and its own UID."""
     kubernetes: str
     """The oldest Kubernetes that its installation guide asks for."""
 
 
 _FIRST: Final = frozenset({"torch", "mpi"})
 _MORE: Final = _FIRST | {"jax", "xgboost", "flux"}
+_OVERRIDES: Final = {Target.V2_0: "podSpecOverrides", Target.V2_1: "podTemplateOverrides"}
 
 
-def _features(policies: frozenset[str], overrides: str, *, second: bool, third: bool, mended: bool = False) -> Features:
-    """Of 2.2 (`second`) and 2.3 (`third`) and what came after (`mended`)."""
+def _features(target: Target) -> Features:
+    """Each line says since when."""
+    releases = list(Target)
+
+    def since(first: Target) -> bool:
+        return releases.index(target) >= releases.index(first)
+
     return Features(
-        policies=policies,
-        overrides=overrides,
-        deadline=second,
-        volcano=overrides != "podSpecOverrides",
-        torch_env_injection=third,
-        multikueue=third,
-        snapshot=third,
-        merges_resources=third,
-        refuses_mpi_env=third,
-        ttl_runs_again=not mended,
+        policies=_MORE if since(Target.V2_2) else _FIRST,
+        overrides=_OVERRIDES.get(target, "runtimePatches"),
+        deadline=since(Target.V2_2),
+        torch_env_injection=since(Target.V2_3),
+        multikueue=since(Target.V2_3),
+        snapshot=since(Target.V2_3),
+        merges_resources=since(Target.V2_3),
+        refuses_mpi_env=since(Target.V2_3),
+        ttl_runs_again=not since(Target.NEXT),
+        volcano=since(Target.V2_1),
+        counts_template=since(Target.V2_1),
+        nodes_get_trainer=since(Target.V2_1),
+        group_counts_given=since(Target.V2_2),
+        resources_need_policy=since(Target.V2_3),
+        key_modes=since(Target.V2_3),
+        patches_grace_period=since(Target.V2_3),
+        initializer_mount=since(Target.V2_3),
+        jobset_groups=since(Target.V2_1),
         kubernetes="1.31",
     )
 
 
-FEATURES: Final[Mapping[Target, Features]] = {
-    Target.V2_0: _features(_FIRST, "podSpecOverrides", second=False, third=False),
-    Target.V2_1: _features(_FIRST, "podTemplateOverrides", second=False, third=False),
-    Target.V2_2: _features(_MORE, "runtimePatches", second=True, third=False),
-    Target.V2_3: _features(_MORE, "runtimePatches", second=True, third=True),
-    Target.NEXT: _features(_MORE, "runtimePatches", second=True, third=True, mended=True),
-}
+FEATURES: Final[Mapping[Target, Features]] = {target: _features(target) for target in Target}

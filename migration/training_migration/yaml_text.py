@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -117,21 +117,48 @@ class _Loader(yaml.CSafeLoader):
     """Plain words mean what they mean to Kubernetes: there are no dates, and no numbers to the base of 60."""
 
 
-_OTHERS: Final = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float", "value")}
+def resolvers() -> Iterator[tuple[str, re.Pattern[str], list[str]]]:
+    """Words that are no strings to Kubernetes, though the library takes them otherwise: tag, pattern, first letters."""
+    numbers = list("-+0123456789")
+    boolean = re.compile(r"(y|Y|n|N|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$")
+    yield "bool", boolean, list("yYnNtTfFoO")
+    yield "int", re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)$"), numbers
+    fraction = r"([-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
+    yield "float", re.compile(fraction), [*numbers, "."]
+
+
+_TAG: Final = "tag:yaml.org,2002:"
+_OTHERS: Final = {_TAG + name for name in ("timestamp", "bool", "int", "float", "value")}
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in known if tag not in _OTHERS]
     for first, known in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$"),
-    list("-+0123456789"),
+for _name, _pattern, _letters in resolvers():
+    _Loader.add_implicit_resolver(_TAG + _name, _pattern, _letters)
+_Loader.add_constructor(_TAG + "bool", lambda _, node: node.value[:2].lower() in ("y", "ye", "tr", "on"))
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Quotes all that either Kubernetes or the library would not take for a string, and repeats what is shared."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Never write an alias."""
+        return True
+
+
+for _name, _pattern, _letters in resolvers():
+    _Dumper.add_implicit_resolver(_TAG + _name, _pattern, _letters)
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar(_TAG + "str", text, style="|" if "\n" in text else None)
 )
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"),
-    list("-+0123456789."),
-)
+
+
+def dump(objects: Iterable[Any]) -> str:
+    """Objects as YAML, one document each, with their fields in their order and texts of several lines as blocks."""
+    text: str = yaml.dump_all(
+        objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=10_000, allow_unicode=True
+    )
+    return text.removeprefix("---\n")
 
 
 def _plain(value: Any, budget: Iterator[int]) -> Any:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from training_migration.documents import Document, read
-from training_migration.yaml_text import DEEPEST, parts
+from training_migration.yaml_text import DEEPEST, dump, parts
 
 Json = dict[str, Any]
 JOB = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "a"}}
@@ -37,17 +36,12 @@ def objects(text: str) -> list[Json | None]:
     return [each.object for each in from_text(text)]
 
 
-def as_yaml(items: list[Json]) -> str:
-    """Strings in quotes: Kubernetes takes some for numbers that the library does not."""
-    return yaml.dump_all(items, Dumper=yaml.CSafeDumper, default_style='"')
-
-
 def as_lines(items: list[Json]) -> str:
     return "\n".join(json.dumps(each) for each in items)
 
 
 @settings(max_examples=30)
-@given(OBJECTS, st.sampled_from([as_yaml, as_lines]))
+@given(OBJECTS, st.sampled_from([dump, as_lines]))
 def test_what_is_written_is_read(items: list[Json], write: Any) -> None:
     text = write(items)
     assert objects(text) == items
@@ -66,7 +60,7 @@ def test_every_text_is_objects_or_reasons(text: str) -> None:
 @settings(max_examples=30)
 @given(OBJECTS, OBJECTS)
 def test_a_broken_document_spoils_no_other(before: list[Json], after: list[Json]) -> None:
-    read_back = from_text(f"{as_yaml(before)}\n---\na: [1\n---\n{as_yaml(after)}")
+    read_back = from_text(f"{dump(before)}\n---\na: [1\n---\n{dump(after)}")
     assert [each.object for each in read_back] == [*before, None, *after]
 
 
@@ -99,6 +93,9 @@ def test_json_values_may_follow_each_other() -> None:
         ("1_000", 1000),
         (".5", 0.5),
         ("yes", True),
+        ("n", False),
+        ("08", 8.0),
+        ("0o17", 15),
         ("~", None),
         ("1.30", 1.3),
         ("v1.30", "v1.30"),
@@ -106,6 +103,44 @@ def test_json_values_may_follow_each_other() -> None:
 )
 def test_plain_words_mean_what_they_mean_to_kubernetes(text: str, value: object) -> None:
     assert objects(f"a: {text}") == [{"a": value}]
+
+
+WORDS = [
+    "y",
+    "N",
+    "off",
+    "1e3",
+    "0o7",
+    "08",
+    ".5e3",
+    "1_000",
+    "10:30",
+    "2024-01-01",
+    "0x1F",
+    "=",
+    "<<",
+    "~",
+    "null",
+    ".inf",
+    "-1",
+    "+.5",
+    "-",
+    "?",
+    "a:b",
+]
+
+
+@pytest.mark.parametrize(
+    "word", [*WORDS, "", " ", "a\nb", "a \nb\n", "\n", "- a", "#", "a #b", "\x07", "\u2028", "é🙂"]
+)
+def test_strings_stay_strings_when_they_are_written(word: str) -> None:
+    assert objects(dump([{"a": word, word: 1, "c": [word]}])) == [{"a": word, word: 1, "c": [word]}]
+
+
+def test_what_is_written_is_readable() -> None:
+    shared = {"x": "1"}
+    text = dump([{"b": "one\ntwo\n", "a": [shared, shared], "c": {}}, {"d": "w " * 200}])
+    assert text == f"b: |\n  one\n  two\na:\n- x: '1'\n- x: '1'\nc: {{}}\n---\nd: '{'w ' * 200}'\n"
 
 
 def test_keys_are_text() -> None:

@@ -60,14 +60,22 @@ def _check_release(spec: Json, runtime: Json, target: Target) -> None:
         raise Refusal("spec.mlPolicy", f"only one of {', '.join(policies)} may be there")
     if "flux" in policies:
         raise NotPredicted("spec.mlPolicy.flux", "what v2 makes of a flux runtime is not predicted")
-    if "activeDeadlineSeconds" in spec and not features.deadline:
-        raise Refusal("spec.activeDeadlineSeconds", f"Trainer {target} has no such field")
-    if (runtime.get("mlPolicy") or {}).get("torch", {}).get("envInjection") and not features.torch_env_injection:
-        raise Refusal("spec.mlPolicy.torch.envInjection", f"Trainer {target} has no such field")
+    torch = (runtime.get("mlPolicy") or {}).get("torch") or {}
+    patched = features.overrides == "runtimePatches"
+    unknown = {
+        "spec.activeDeadlineSeconds": "activeDeadlineSeconds" in spec and not features.deadline,
+        "spec.labels": "labels" in spec and patched,
+        "spec.annotations": "annotations" in spec and patched,
+        "spec.mlPolicy.torch.envInjection": "envInjection" in torch and not features.torch_env_injection,
+        "spec.mlPolicy.torch.numProcPerNode": "numProcPerNode" in torch and patched,
+        "spec.podGroupPolicy.volcano": "volcano" in (runtime.get("podGroupPolicy") or {}) and not features.volcano,
+    }
+    for path in (path for path, there in unknown.items() if there):
+        raise Refusal(path, f"Trainer {target} has no such field")
     for each in _OVERRIDES:
         if each in spec and each != features.overrides:
             raise Refusal(f"spec.{each}", f"Trainer {target} has no such field, but {features.overrides}")
-    if features.overrides != "runtimePatches" and features.overrides in spec:
+    if not patched and features.overrides in spec:
         raise NotPredicted(f"spec.{features.overrides}", "what v2 makes of it is not predicted")
 
 

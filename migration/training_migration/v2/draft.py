@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from training_api.quantity import Amount
 from training_migration.targets import Features
 from training_migration.v2.identity import owned_by
 from training_migration.v2.names import ANCESTOR, NODE, TRAINER, TRAINER_API
@@ -20,6 +21,8 @@ class Role:
 
     replicated_job: Json
     count: int
+    requests: Mapping[str, Amount]
+    """What one pod requests, as the group of pods reckons it."""
 
     @property
     def name(self) -> str:
@@ -81,6 +84,11 @@ class Draft:
     def launcher_is_node(self) -> bool:
         """Whether the launcher of an MPI runtime trains as well."""
         return bool((self.policy("mpi") or {}).get("runLauncherAsNode"))
+
+    @property
+    def nodes_get_trainer(self) -> bool:
+        """Whether the nodes of an MPI runtime get the trainer block's variables."""
+        return self.launcher_is_node and self.features.nodes_get_trainer
 
     def role(self, name: str) -> Role | None:
         """The role of this name."""

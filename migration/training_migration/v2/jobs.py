@@ -7,11 +7,14 @@ from copy import deepcopy
 from hashlib import sha1
 from typing import Any, Final
 
+from training_migration.targets import Features
 from training_migration.v2.identity import owned_by, uid
 from training_migration.v2.names import JOBSET_API, JOBSET_LABEL
 
 Json = dict[str, Any]
 
+_OF_GROUPS: Final = ("jobset-uid", "group-name", "group-replicas", "job-group-index")
+"""Marks that only newer releases of JobSet give."""
 _EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "alpha.jobset.sigs.k8s.io/node-selector")
 """Annotations that go from the JobSet to the pods; the second only beside the first."""
 
@@ -34,17 +37,20 @@ def service(jobset: Json) -> Json | None:
     return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(jobset, name), "spec": spec}
 
 
-def jobs(jobset: Json) -> Iterator[tuple[Json, int, Json]]:
+def jobs(jobset: Json, features: Features) -> Iterator[tuple[Json, int, Json]]:
     """Each replicated job with the number of a Job of it and the Job, in the order of their creation."""
     for replicated_job in jobset["spec"]["replicatedJobs"]:
         for index in range(replicated_job["replicas"]):
-            yield replicated_job, index, _job(jobset, replicated_job, index)
+            name = f"{jobset['metadata']['name']}-{replicated_job['name']}-{index}"
+            marks = _marks(jobset, replicated_job, index, name)
+            if not features.jobset_groups:
+                marks = {key: mark for key, mark in marks.items() if key not in _OF_GROUPS}
+            labels = {JOBSET_LABEL + key: str(mark) for key, mark in marks.items()}
+            yield replicated_job, index, _job(jobset, replicated_job, name, labels)
 
 
-def _job(jobset: Json, replicated_job: Json, index: int) -> Json:
+def _job(jobset: Json, replicated_job: Json, name: str, marks: dict[str, str]) -> Json:
     template = deepcopy(replicated_job["template"])
-    name = f"{jobset['metadata']['name']}-{replicated_job['name']}-{index}"
-    marks = _marks(jobset, replicated_job, index, name)
     metadata = _marked(template.get("metadata") or {}, marks) | _metadata(jobset, name)
     spec: Json = template["spec"]
     spec["suspend"] = bool(jobset["spec"].get("suspend"))
@@ -79,7 +85,7 @@ def _metadata(jobset: Json, name: str) -> Json:
     return {"name": name, "namespace": namespace, "ownerReferences": owned_by(JOBSET_API, "JobSet", namespace, owner)}
 
 
-def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[str, str]:
+def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[str, object]:
     """Where a Job stands in its JobSet; labels and annotations alike."""
     all_jobs = jobset["spec"]["replicatedJobs"]
     before = all_jobs[: all_jobs.index(replicated_job)]
@@ -103,7 +109,7 @@ def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[st
         place = f"{coordinator.get('jobIndex', 0)}-{coordinator.get('podIndex', 0)}"
         domain = jobset["spec"]["network"].get("subdomain") or metadata["name"]
         marks["coordinator"] = f"{metadata['name']}-{coordinator['replicatedJob']}-{place}.{domain}"
-    return {JOBSET_LABEL + key: str(value) for key, value in marks.items()}
+    return marks
 
 
 def _marked(metadata: Json, marks: dict[str, str]) -> Json:

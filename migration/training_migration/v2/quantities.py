@@ -7,8 +7,7 @@ from math import ceil
 from typing import Any
 
 from training_api.quantity import amount, canonical
-from training_controllers.gang.resources import Amounts, plus, pod_requests, times
-from training_migration.v2.draft import Role
+from training_controllers.gang.resources import Amounts, pod_requests
 
 Json = dict[str, Any]
 
@@ -38,12 +37,9 @@ def units(resources: Json, block: str, word: str) -> int:
     return ceil(amount(str(stated)).value)
 
 
-def requests(roles: list[Role]) -> dict[str, str]:
-    """What all pods request together; unlike in a running pod, limits do not stand in for requests."""
-    total: Amounts = {}
-    for role in roles:
-        total = plus(total, times(pod_requests(_without_limits(role.pod_spec)), role.count))
-    return {name: str(total[name]) for name in sorted(total)}
+def requests(pod_spec: Json) -> Amounts:
+    """What a pod of a template requests; unlike in a running pod, limits do not stand in for requests."""
+    return pod_requests(_without_limits(pod_spec))
 
 
 def _without_limits(pod_spec: Json) -> Json:

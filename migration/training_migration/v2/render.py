@@ -6,7 +6,7 @@ from typing import Any
 
 from training_migration.rendering import RenderedPod, Rendering
 from training_migration.targets import Target
-from training_migration.v2 import admission
+from training_migration.v2 import admission, blocks
 from training_migration.v2.jobs import jobs, service
 from training_migration.v2.jobset import admitted, submitted
 from training_migration.v2.pods import pods
@@ -26,6 +26,7 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     """
     admission.check(train_job, runtime, target)
     work = draft(train_job, runtime, target, fixed_keys=fixed_keys)
+    blocks.check(work)
     policies = [each for each in POLICIES if each.applies(work)]
     for policy in policies:
         policy.check(work)
@@ -34,7 +35,7 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     set_blocks(work)
     beside = [each for policy in policies for each in policy.objects(work)]
     jobset = admitted(submitted(work))
-    made = list(jobs(jobset))
+    made = list(jobs(jobset, work.features))
     objects = [snapshot(work), *beside, jobset, service(jobset), *(job for _, _, job in made)]
     rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
     return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
+from training_controllers.gang.resources import Amounts
 from training_migration.targets import FEATURES, Features, Target
 from training_migration.v2.draft import Draft, Role, ancestor_of
 from training_migration.v2.names import NODE, TRAINER
-from training_migration.v2.quantities import containers_of, write_canonically
+from training_migration.v2.quantities import containers_of, requests, write_canonically
 from training_migration.v2.strategic import merged
 
 Json = dict[str, Any]
@@ -39,8 +40,13 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
         labels |= (patched.get("metadata") or {}).get("labels") or {}
         annotations |= (patched.get("metadata") or {}).get("annotations") or {}
         jobset = _patched(jobset, patched.get("spec") or {})
+    labels |= spec.get("labels") or {}
+    annotations |= spec.get("annotations") or {}
     ml_policy = _ml_policy(runtime["spec"].get("mlPolicy"))
+    stated = _requests(jobset)
     _set_resources(jobset, ml_policy, spec, features)
+    if features.group_counts_given:
+        stated = _requests(jobset)
     return Draft(
         name=train_job["metadata"]["name"],
         namespace=train_job["metadata"].get("namespace") or "default",
@@ -49,7 +55,7 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
         ml_policy=ml_policy,
         pod_group_policy=_pod_group_policy(runtime["spec"].get("podGroupPolicy") or {}),
         jobset=jobset,
-        roles=[Role(each, _count(each, ml_policy)) for each in jobset["replicatedJobs"]],
+        roles=[Role(each, _count(each, ml_policy), stated[each["name"]]) for each in jobset["replicatedJobs"]],
         features=features,
         labels=labels,
         annotations=annotations,
@@ -113,12 +119,17 @@ def _count(replicated_job: Json, ml_policy: Json | None) -> int:
     return max(1 if count is None else count, 1)
 
 
+def _requests(jobset: Json) -> dict[str, Amounts]:
+    jobs = jobset["replicatedJobs"]
+    return {each["name"]: requests(each["template"]["spec"]["template"]["spec"]) for each in jobs}
+
+
 def _set_resources(jobset: Json, ml_policy: Json | None, spec: Json, features: Features) -> None:
-    """Give the TrainJob's resources to the containers that train; without an ML policy they are ignored."""
+    """Give the TrainJob's resources to the containers that train."""
     resources = (spec.get("trainer") or {}).get("resourcesPerNode")
-    if resources is None or ml_policy is None:
+    if resources is None or (ml_policy is None and features.resources_need_policy):
         return
-    workers_too = bool((ml_policy.get("mpi") or {}).get("runLauncherAsNode"))
+    workers_too = features.nodes_get_trainer and ((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode")
     for replicated_job in jobset["replicatedJobs"]:
         if ancestor_of(replicated_job) == TRAINER or (workers_too and replicated_job["name"] == NODE):
             pod_spec = replicated_job["template"]["spec"]["template"]["spec"]

@@ -22,7 +22,7 @@ def set_blocks(draft: Draft) -> None:
             _initialize(role, block)
         if role.ancestor == TRAINER:
             _train(role, draft.trainer or {})
-        if role.ancestor == TRAINER or (draft.launcher_is_node and role.name == NODE):
+        if role.ancestor == TRAINER or (draft.nodes_get_trainer and role.name == NODE):
             _set_variables(role, draft)
 
 

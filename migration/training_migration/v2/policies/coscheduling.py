@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from training_migration.v2.draft import Draft
+from training_migration.v2.policies.gang import demand
 from training_migration.v2.policies.policy import Policy
-from training_migration.v2.quantities import requests
 
 Json = dict[str, Any]
 
@@ -21,11 +21,8 @@ def _enforce(draft: Draft) -> None:
 
 
 def _objects(draft: Draft) -> Iterator[Json]:
-    spec = {
-        "minMember": sum(role.count for role in draft.roles),
-        "minResources": requests(draft.roles),
-        "scheduleTimeoutSeconds": draft.pod_group_policy["coscheduling"]["scheduleTimeoutSeconds"],
-    }
+    timeout = draft.pod_group_policy["coscheduling"]["scheduleTimeoutSeconds"]
+    spec = {**demand(draft), "scheduleTimeoutSeconds": timeout}
     yield draft.owned("scheduling.x-k8s.io/v1alpha1", "PodGroup", draft.name, spec=spec)
 
 

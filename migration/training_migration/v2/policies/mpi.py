@@ -75,7 +75,9 @@ def _slots(draft: Draft) -> int:
     stated: int = _policy(draft)["numProcPerNode"]
     if given is not None:
         return given
-    return stated if stated != 1 else max(1, accelerators(resources_per_node(draft)))
+    if stated != 1 or not draft.features.counts_template:
+        return stated
+    return max(1, accelerators(resources_per_node(draft)))
 
 
 def _variables(slots: int) -> list[Json]:
@@ -101,9 +103,10 @@ def _mount(draft: Draft, role: Role, keys_path: str) -> None:
 
 
 def _keys_volume(draft: Draft) -> Json:
-    items: list[Json] = [{"key": key, "path": path, "mode": mode} for key, path, mode in _FILES]
-    secret: Json = {"secretName": f"{draft.name}-{_KEYS}", "items": items, "defaultMode": 0o400}
-    return {"name": _KEYS, "secret": secret}
+    modes = draft.features.key_modes
+    items = [{"key": key, "path": path} | ({"mode": mode} if modes else {}) for key, path, mode in _FILES]
+    secret: Json = {"secretName": f"{draft.name}-{_KEYS}", "items": items}
+    return {"name": _KEYS, "secret": secret | ({"defaultMode": 0o400} if modes else {})}
 
 
 def _objects(draft: Draft) -> Iterator[Json]:

@@ -54,13 +54,15 @@ def _variables(draft: Draft) -> list[Json]:
 
 
 def _processes(draft: Draft) -> str:
-    """What the TrainJob says; else torchrun decides where there are GPUs, and CPUs are counted where there are none."""
-    given = (draft.trainer or {}).get("numProcPerNode")
+    """What the TrainJob says, or the runtime in releases where it can; else `auto` with GPUs, and without the CPUs."""
+    given = (draft.trainer or {}).get("numProcPerNode", (draft.policy("torch") or {}).get("numProcPerNode", "auto"))
     resources = resources_per_node(draft)
-    if given is not None:
+    if given != "cpu" and (given != "auto" or accelerators(resources)):
         return str(given)
-    if accelerators(resources):
-        return "auto"
+    if not draft.features.counts_template:
+        raise NotPredicted(
+            "spec.trainer.numProcPerNode", "how this release counts processes is not predicted: state it"
+        )
     cpus = _cpus(resources, "requests") or _cpus(resources, "limits")
     return str(max(1, cpus))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from training_migration.v2.draft import Draft
+from training_migration.v2.policies.gang import demand
 from training_migration.v2.policies.policy import Policy
-from training_migration.v2.quantities import requests
 from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ def _enforce(draft: Draft) -> None:
 
 
 def _objects(draft: Draft) -> Iterator[Json]:
-    spec: Json = {"minMember": sum(role.count for role in draft.roles), "minResources": requests(draft.roles)}
+    spec = demand(draft)
     if (queue := draft.annotations.get(QUEUE)) is not None:
         spec["queue"] = queue
     for role in draft.roles:

@@ -1,0 +1,130 @@
+"""What looks like a credential is not shown, and everything else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text, masked
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PASSWORD",
+        "DB_PASSWORD",
+        "pgPassword",
+        "HF_TOKEN",
+        "WANDB_API_KEY",
+        "apikey",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SESSION_TOKEN",
+        "AZURE_CLIENT_SECRET",
+        "storage-account-key",
+        "SSH_PRIVATE_KEY",
+        "--api-token",
+        "GITHUB_PAT",
+        "MLFLOW_TRACKING_PASSWORD",
+        "GOOGLE_CREDENTIALS",
+        "clientSecret",
+    ],
+)
+def test_credentials_are_known_by_their_names(name: str) -> None:
+    assert is_credential(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "MASTER_ADDR",
+        "TOKENIZERS_PARALLELISM",
+        "MAX_TOKENS",
+        "TOKEN_FILE",
+        "secretName",
+        "GOOGLE_APPLICATION_CREDENTIALS_PATH",
+        "KEY",
+        "keyboard",
+        "PATH",
+        "PATIENCE",
+        "COMPASS",
+        "automount",
+        "",
+        "tokenExpirationSeconds",
+    ],
+)
+def test_other_names_are_no_credentials(name: str) -> None:
+    assert not is_credential(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("python train.py --lr 0.1 --out s3://b/x", "python train.py --lr 0.1 --out s3://b/x"),
+        ("export HF_TOKEN=abc; run", f"export HF_TOKEN={MASK} run"),
+        ("A=1 API_KEY='a b' run", f"A=1 API_KEY={MASK} run"),
+        ("run --token abc --lr 1", f"run --token {MASK} --lr 1"),
+        ("run --wandb-api-key=abc", f"run --wandb-api-key={MASK}"),
+        (
+            "run --token $HF_TOKEN --key=${API_KEY} --password=$(PW)",
+            "run --token $HF_TOKEN --key=${API_KEY} --password=$(PW)",
+        ),
+        ("postgres://me:hunter2@db:5432/x", f"postgres://me:{MASK}@db:5432/x"),
+        ("redis://:hunter2@db", f"redis://:{MASK}@db"),
+        ("https://host:8080/path@x", "https://host:8080/path@x"),
+        ("curl -H 'Authorization: Bearer abcdefghij'", f"curl -H 'Authorization: Bearer {MASK}'"),
+        ("user: me\npassword: hunter2\nport: 1", f"user: me\npassword: {MASK}\nport: 1"),
+        ('{"password": "hunter2", "a": 1}', f'{{"password": {MASK}, "a": 1}}'),
+        ("the token is missing", "the token is missing"),
+    ],
+)
+def test_texts_keep_all_but_the_values_of_credentials(text: str, shown: str) -> None:
+    assert mask_text(text) == shown
+
+
+def test_objects_keep_all_but_the_values_of_credentials() -> None:
+    pod: dict[str, Any] = {
+        "kind": "Pod",
+        "metadata": {"annotations": {LAST_APPLIED: "{}", "team": "x"}},
+        "spec": {
+            "automountServiceAccountToken": True,
+            "volumes": [{"name": "token", "secret": {"secretName": "mine"}}],
+            "containers": [
+                {
+                    "name": "node",
+                    "command": ["run", "--token", "abc", "--lr", "1", "--password", "--x", "--secret", "$(A)"],
+                    "env": [
+                        {"name": "HF_TOKEN", "value": "abc"},
+                        {"name": "OTHER_TOKEN", "value": "$(HF_TOKEN)"},
+                        {"name": "URL", "value": "http://a:b@c"},
+                        {"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}},
+                        {"name": "EMPTY_TOKEN", "value": ""},
+                    ],
+                }
+            ],
+        },
+    }
+    shown = masked(pod)
+    assert shown["metadata"]["annotations"] == {LAST_APPLIED: MASK, "team": "x"}
+    assert shown["spec"]["volumes"] == pod["spec"]["volumes"]
+    [container] = shown["spec"]["containers"]
+    assert container["command"] == ["run", "--token", MASK, "--lr", "1", "--password", "--x", "--secret", "$(A)"]
+    assert container["env"] == [
+        {"name": "HF_TOKEN", "value": MASK},
+        {"name": "OTHER_TOKEN", "value": "$(HF_TOKEN)"},
+        {"name": "URL", "value": f"http://a:{MASK}@c"},
+        {"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}},
+        {"name": "EMPTY_TOKEN", "value": ""},
+    ]
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+def test_secrets_show_their_keys_only(field: str) -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "a"}, field: {"x": "aGk=", "y": "eW8="}, "type": "Opaque"}
+    assert masked(secret) == {**secret, field: {"x": MASK, "y": MASK}}
+
+
+def test_a_config_map_keeps_what_is_no_credential() -> None:
+    config = {"kind": "ConfigMap", "data": {"password": "x", "a.ini": "token=abc\nlr=1"}}
+    assert masked(config) == {"kind": "ConfigMap", "data": {"password": MASK, "a.ini": f"token={MASK}\nlr=1"}}
