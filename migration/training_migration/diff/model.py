@@ -79,7 +79,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """Fields that say nothing about the training, and why."""
+    """A value that says nothing about the training, and why."""
 
     path: str
     reason: str
@@ -139,7 +139,7 @@ class Difference:
                 return f"trains differently: {'; '.join(reasons)}"
             case Summary.LIFE_CYCLE:
                 count = len(_distinct(Severity.WARNING, self.items()))
-                return f"differs in life cycle only: the same training, {count} thing{'s' * (count > 1)} around it differ"
+                return f"differs in life cycle only: the same training, but {count} thing{'s' * (count > 1)} around it"
         return self.summary.value
 
 

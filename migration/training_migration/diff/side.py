@@ -65,6 +65,13 @@ class RenderedSide:
         return None
 
     @cached_property
+    def entered(self) -> Mapping[str, Place]:
+        """Names of pods where mpirun enters them through v1's agent, which needs no host names."""
+        if self.file("kubexec.sh") is None:
+            return {}
+        return {str(pod.pod["metadata"]["name"]): place for place, pod in self.pods.items()}
+
+    @cached_property
     def namespace(self) -> str:
         """Of all pods."""
         return next((str(pod.pod["metadata"].get("namespace", "")) for pod in self.rendering.pods), "")
@@ -85,7 +92,9 @@ class RenderedSide:
 
     def file(self, name: str) -> str | None:
         """Content of the first ConfigMap that has a file of this name."""
-        return next((each["data"][name] for each in self.objects("ConfigMap") if name in (each.get("data") or {})), None)
+        return next(
+            (each["data"][name] for each in self.objects("ConfigMap") if name in (each.get("data") or {})), None
+        )
 
 
 def _selects(service: Json, pod: Json) -> bool:
