@@ -8,6 +8,8 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.probe import probe
+from training_migration.commands.run import run
 from training_migration.exits import Exit, Failure
 
 
@@ -32,3 +34,5 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(probe)
+migrate.add_command(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from training_api.constants import API_VERSION
 from training_api.decode import DecodeError, decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
@@ -39,7 +40,7 @@ class Refused(ValueError):
 
 def is_v1_job(obj: Json) -> bool:
     """Whether this is one of the six kinds of v1."""
-    return obj.get("apiVersion") == "kubeflow.org/v1" and obj.get("kind") in KINDS
+    return obj.get("apiVersion") == API_VERSION and str(obj.get("kind")) in KINDS
 
 
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:

@@ -7,65 +7,22 @@ import json
 from typing import Any
 
 import pytest
+from unit_tests.migration.conversions import (
+    INDEX,
+    Json,
+    converted,
+    jax,
+    pod,
+    pytorch,
+    replicated_job,
+    rules,
+    trainer_env,
+)
 
-from training_migration.convert import convert
 from training_migration.convert.assemble import LOSSES
-from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.convert.conversion import Asymmetric, CompatEnv, Ttl
 from training_migration.findings import Severity, Verdict
 from training_migration.targets import Target
-from training_migration.v1_job import v1_job
-
-Json = dict[str, Any]
-INDEX = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
-
-
-def template(container: str, **fields: Any) -> Json:
-    return {"spec": {"containers": [{"name": container, "image": "example.com/train:1", **fields}]}}
-
-
-def pytorch(workers: int = 1, *, master: bool = True, policy: Json | None = None, **fields: Any) -> Json:
-    """A PyTorchJob of a plain program, or of what `fields` of the container say."""
-    pod = template("pytorch", **{"command": ["python", "train.py"], **fields})
-    replicas: Json = {"Worker": {"replicas": workers, "restartPolicy": "OnFailure", "template": pod}} if workers else {}
-    if master:
-        replicas["Master"] = {"replicas": 1, "restartPolicy": "OnFailure", "template": copy.deepcopy(pod)}
-    spec: Json = {"pytorchReplicaSpecs": replicas}
-    if policy is not None:
-        spec["runPolicy"] = policy
-    metadata = {"name": "job", "namespace": "team"}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": spec}
-
-
-def jax(workers: int = 2, **fields: Any) -> Json:
-    pod = template("jax", **{"command": ["python", "train.py"], **fields})
-    spec = {"jaxReplicaSpecs": {"Worker": {"replicas": workers, "template": pod}}}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "job"}, "spec": spec}
-
-
-def converted(obj: Json, target: Target = Target.V2_3, **options: Any) -> Conversion:
-    return convert(v1_job(obj), Options(target, **options))
-
-
-def replicated_job(conversion: Conversion, name: str = "node") -> Json:
-    assert conversion.runtime is not None
-    jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    found: Json = next(each for each in jobs if each["name"] == name)
-    return found
-
-
-def pod(conversion: Conversion, name: str = "node") -> Json:
-    spec: Json = replicated_job(conversion, name)["template"]["spec"]["template"]["spec"]
-    return spec
-
-
-def trainer_env(conversion: Conversion) -> Json:
-    env = conversion.train_job["spec"]["trainer"].get("env", [])
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in env}
-
-
-def rules(conversion: Conversion) -> dict[str, bool]:
-    """Id of each rule that was found -> whether the conversion mends it."""
-    return {each.rule.id: each.fixed for each in conversion.findings}
 
 
 class TestPyTorch:
@@ -168,7 +125,23 @@ class TestAsymmetric:
     def test_another_command_stays_another_command(self) -> None:
         conversion = converted(self.job(command=["python", "master.py"]))
         master, worker = pod(conversion, "master")["containers"][0], pod(conversion, "worker")["containers"][0]
-        assert master["command"] == ["python", "master.py"]
+        assert (master["command"], worker["command"]) == (["python", "master.py"], ["python", "train.py"])
+        env = {each["name"]: each.get("value") for each in master["env"]}
+        assert (env["RANK"], env["WORLD_SIZE"], env["MASTER_ADDR"]) == ("0", "3", "job-master-0-0.job")
+        rank = next(each for each in worker["env"] if each["name"] == "RANK")
+        number = "metadata.labels['jobset.sigs.k8s.io/job-global-index']"
+        assert rank["valueFrom"]["fieldRef"]["fieldPath"] == number
+        assert replicated_job(conversion, "worker")["replicas"] == 2
+        assert conversion.runtime is not None
+        job_set = conversion.runtime["spec"]["template"]["spec"]
+        assert [each["name"] for each in job_set["replicatedJobs"]] == ["master", "worker"]
+        assert job_set["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["master"]}
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert "trainer" not in conversion.train_job["spec"]
+
+    def test_under_a_gang_a_shell_sets_the_rank(self) -> None:
+        conversion = converted(self.job(image="other"), gang_scheduler="volcano")
+        worker = pod(conversion, "worker")["containers"][0]
         assert worker["command"][:2] == ["sh", "-c"]
         assert worker["command"][2].splitlines() == [
             "export RANK=$((JOB_COMPLETION_INDEX + 1))",
@@ -176,18 +149,19 @@ class TestAsymmetric:
             'exec "$@"',
         ]
         assert worker["args"] == ["python", "train.py"]
-        env = {each["name"]: each.get("value") for each in master["env"]}
-        assert (env["RANK"], env["WORLD_SIZE"], env["MASTER_ADDR"]) == ("0", "3", "job-master-0-0.job")
-        assert conversion.runtime is not None
-        job_set = conversion.runtime["spec"]["template"]["spec"]
-        assert job_set["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["master"]}
-        assert "mlPolicy" not in conversion.runtime["spec"]
-        assert "trainer" not in conversion.train_job["spec"]
+        assert replicated_job(conversion, "worker")["template"]["spec"]["parallelism"] == 2
 
-    def test_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
+    def test_under_a_gang_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
         obj = self.job(command=["python", "master.py"])
         del obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
-        assert "no command" in converted(obj).refused
+        assert "no command" in converted(obj, gang_scheduler="volcano").refused
+        assert not converted(obj).refused
+
+    def test_workers_wait_for_a_master_that_prepares(self) -> None:
+        obj = self.job()
+        master = obj["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]
+        master["initContainers"] = [{"name": "fetch", "image": "x"}]
+        assert replicated_job(converted(obj), "worker")["dependsOn"] == [{"name": "master", "status": "Ready"}]
 
     def test_refuse(self) -> None:
         conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REFUSE)

@@ -19,7 +19,7 @@ from training_migration.report.compare import as_html, as_json, as_markdown, as_
 from training_migration.report.svg import STYLE
 from training_migration.runs.record import BadRecord, RunRecord, Side, read_record
 
-_CODES: Final = {
+CODES: Final = {
     Outcome.EQUAL: Exit.DONE,
     Outcome.DIFFERENT: Exit.DIFFERENT,
     Outcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
@@ -61,8 +61,8 @@ def compare(
     records = [_read(path, side) for path, side in ((v1_run, Side.V1), (v2_run, Side.V2))]
     comparison = compare_runs(*records, tolerance=Tolerance(tolerance, slower))
     terminal = output is None and sys.stdout.isatty()
-    flags.write(_shown(comparison, style, terminal=terminal), output)
-    context.exit(_CODES[comparison.outcome])
+    flags.write(shown(comparison, style, terminal=terminal), output)
+    context.exit(CODES[comparison.outcome])
 
 
 def _read(path: Path, side: Side) -> RunRecord:
@@ -77,7 +77,8 @@ def _read(path: Path, side: Side) -> RunRecord:
     return record
 
 
-def _shown(comparison: Comparison, style: str, *, terminal: bool) -> str:
+def shown(comparison: Comparison, style: str, *, terminal: bool) -> str:
+    """The comparison in a format; `terminal` allows colours."""
     match style:
         case "json":
             return json.dumps(as_json(comparison), indent=2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from training_controllers.pod_spec import CannotBuild
-from training_migration.convert import assemble, jax, pytorch, run_policy
+from training_migration.convert import assemble, jax, mpi, paddle, pytorch, run_policy, tensorflow, xgboost
 from training_migration.convert.context import Context
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.names import check_name
@@ -16,6 +16,10 @@ from training_migration.v1_job import V1Job
 
 PLANS: Final[Mapping[str, Callable[[Context], Plan]]] = {
     "PyTorchJob": pytorch.plan,
+    "TFJob": tensorflow.plan,
+    "XGBoostJob": xgboost.plan,
+    "MPIJob": mpi.plan,
+    "PaddleJob": paddle.plan,
     "JAXJob": jax.plan,
 }
 """Kind of v1 -> what makes a plan for its jobs."""
@@ -30,9 +34,6 @@ def convert(job: V1Job, options: Options) -> Conversion:
     context = Context(job, options, Notes(job.source, job.line))
     if not any(context.count(name) for name in job.job.replicas):
         context.notes.refuse("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
-        return _conversion(context, None, {})
-    if job.job.info.kind not in PLANS:
-        context.notes.refuse("MIG001", f"{job.job.info.kind} is not converted yet.", "kind")
         return _conversion(context, None, {})
     try:
         plan = PLANS[job.job.info.kind](context)

@@ -92,10 +92,12 @@ def _success(group: str) -> Json:
 
 
 def _replicated_job(context: Context, group: Group) -> Json:
-    counts = {} if group.trains else {"parallelism": group.count, "completions": group.count}
+    pods = group.count if group.in_one_job else 1
+    counts = {} if group.trains else {"parallelism": pods, "completions": pods}
     labels = {"metadata": {"labels": {STEP_LABEL: "trainer"}}} if group.trains else {}
     return {
         "name": group.name,
+        **({} if group.in_one_job else {"replicas": group.count}),
         **({"dependsOn": [{"name": group.after, "status": "Ready"}]} if group.after else {}),
         "template": {
             **labels,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from training_api.kinds import Job
 from training_controllers.engine.model import Slot
 from training_controllers.pod_spec import env, env_from_field
-from training_migration.convert.containers import main_of, mentioned, sidecars_of, without_env
+from training_migration.convert.containers import mentioned, sidecars_of, without_env
 from training_migration.convert.context import INDEX_FIELD, NODE, PORT, Context, Json
 from training_migration.convert.conversion import CompatEnv
 
@@ -62,10 +62,14 @@ def translated(text: str, hosts: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: hosts.get(match[0], match[0]), text)
 
 
-def drop_overridden(context: Context, template: Json, variables: Sequence[Json], path: str) -> None:
-    """Take away what v1 overrides: there the operator's variables win, in v2 the template's would."""
+def drop_overridden(
+    context: Context, template: Json, variables: Sequence[Json], path: str, *, only: str | None = None
+) -> None:
+    """Take away what v1 overrides (in one container only): there the operator's variables win, in v2 the template's."""
     names = [str(variable["name"]) for variable in variables]
     for container in template["spec"]["containers"]:
+        if only is not None and container.get("name") != only:
+            continue
         for name in sorted(without_env(container, names)):
             context.notes.add(
                 "MIG105",
@@ -99,11 +103,6 @@ def give_sidecars(context: Context, template: Json, variables: Sequence[Json], p
         )
 
 
-def main_mentions(template: Json, variables: Sequence[Json], main: str = NODE) -> list[str]:
-    """Those of the variables that the main container's command or own variables name."""
-    return mentioned(main_of(template, main), [str(variable["name"]) for variable in variables])
-
-
 def unbuffered(context: Context, variables: Sequence[Json]) -> list[Json]:
     """The variable that makes Python print at once, unless v1's variables are not wanted."""
     if context.options.compat_env is CompatEnv.NEVER:
@@ -111,3 +110,15 @@ def unbuffered(context: Context, variables: Sequence[Json]) -> list[Json]:
         return []
     context.notes.add("MIG116", f"{UNBUFFERED} is set as in v1.", fixed=True)
     return [variable for variable in variables if variable["name"] == UNBUFFERED]
+
+
+def wanted(context: Context, variables: Sequence[Json], replica_type: str) -> list[Json]:
+    """v1's variables for a program that reads them, unless they are not wanted."""
+    chosen = [variable for variable in variables if variable["name"] != UNBUFFERED]
+    names = ", ".join(str(variable["name"]) for variable in chosen)
+    path = context.path(replica_type, "template.spec.containers")
+    if context.options.compat_env is CompatEnv.NEVER:
+        context.notes.add("MIG117", f"{names} are not set any more.", path)
+        return []
+    context.notes.add("MIG117", f"{names} are variables of the trainer now.", path, fixed=True)
+    return chosen

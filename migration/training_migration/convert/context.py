@@ -71,9 +71,10 @@ class Context:
         """The name under which v1's replicas find this one."""
         return replica_name(self.job.job, Slot(replica_type, index))
 
-    def host(self, group: str, index: int) -> str:
+    def host(self, group: str, index: int, *, in_one_job: bool = True) -> str:
         """The name under which v2's pods find this one, within the namespace."""
-        return f"{self.name}-{group}-0-{index}.{self.name}"
+        numbers = f"0-{index}" if in_one_job else f"{index}-0"
+        return f"{self.name}-{group}-{numbers}.{self.name}"
 
     def main_container(self, replica_type: str) -> str:
         """Name of the container that trains, in v1."""

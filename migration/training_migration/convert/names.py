@@ -42,4 +42,5 @@ def check_name(context: Context, groups: Iterable[Group]) -> None:
 
 def _rest(group: Group) -> str:
     """What follows the job's name in the name of the last pod of the group."""
-    return f"-{group.name}-0-{max(group.count - 1, 0)}"
+    last = max(group.count - 1, 0)
+    return f"-{group.name}-0-{last}" if group.in_one_job else f"-{group.name}-{last}-0"

@@ -23,6 +23,8 @@ class Group:
     """Whether the TrainJob's `trainer` is about it."""
     after: str = ""
     """The group that has to be ready first."""
+    in_one_job: bool = True
+    """Whether its pods are those of one Job; else each is a Job of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
+from training_controllers.engine.model import Slot
 from training_controllers.frameworks.pytorch import MASTER, WORKER, environment
 from training_controllers.pod_spec import env
 from training_migration.convert.asymmetric import one_template
 from training_migration.convert.compat import (
-    drop_overridden,
-    give_sidecars,
-    main_mentions,
     slots_of,
     translated,
     unbuffered,
     v1_variables,
 )
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars, without_env
+from training_migration.convert.containers import checked_template, main_of, mentioned, without_env
 from training_migration.convert.context import NODE, PORT, Context, Json
 from training_migration.convert.conversion import CompatEnv
 from training_migration.convert.devices import cpus, gpus, other_accelerators
 from training_migration.convert.launchers import Launcher, launcher_of
-from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
-from training_migration.convert.plan import Group, Plan
+from training_migration.convert.lifecycle import Decides
+from training_migration.convert.nodes import hosts_of, node_group, node_template, tell_of_ranks
+from training_migration.convert.plan import Plan
 from training_migration.convert.split import split
 
 RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
@@ -43,59 +43,39 @@ def plan(context: Context) -> Plan:
     if len(types) == 2:
         template = one_template(context, MASTER, WORKER, templates)
     if template is None:
-        return split(context, MASTER, WORKER, environment, "torch")
-    return _nodes(context, for_node(context, types[0], template), types)
+        return split(context, MASTER, WORKER, environment)
+    return _nodes(context, template, types)
 
 
 def _nodes(context: Context, template: Json, types: list[str]) -> Plan:
     """One group for the policy `torch`."""
-    slots = slots_of(context, *types)
-    path = context.path(types[0], "template.spec.containers")
-    hosts = {slot: context.host(NODE, index) for index, slot in enumerate(slots)}
+    hosts = hosts_of(context, types)
+    nodes, last = len(hosts), types[-1]
     variables = v1_variables(context, environment, hosts, ports=PORTS)
-    launcher = launcher_of(main_of(template).get("command"), main_of(template).get("args"))
-    mentions = main_mentions(template, [each for each in variables if each["name"] in COMPAT])
-    drop_overridden(context, template, variables, path)
-    _drop_reserved(context, template, path)
+    main = next(each for each in template["spec"]["containers"] if each["name"] == context.main_container(last))
+    launcher = launcher_of(main.get("command"), main.get("args"))
+    mentions = mentioned(main, COMPAT)
     given = [each for each in variables if each["name"] not in ("PET_NNODES", "PET_RDZV_ENDPOINT")]
-    give_sidecars(context, template, [*given, env("PET_NNODES", len(slots))], path)
-    template = with_native_sidecars(context, types[0], template, NODE)
-    processes = _processes(context, template, launcher)
+    template = node_template(context, last, template, variables, [*given, env("PET_NNODES", nodes)])
+    _drop_reserved(context, template, context.path(last, "template.spec.containers"))
+    processes = _processes(context, main_of(template), launcher)
     trainer: Json = {
-        "numNodes": len(slots),
+        "numNodes": nodes,
         **({} if processes is None else {"numProcPerNode": processes}),
         "env": [
             *unbuffered(context, variables),
             *_compat(context, variables, launcher, mentions),
-            *_rendezvous(context, hosts_by_v1(context, types)),
+            *_rendezvous(context, hosts),
         ],
     }
-    if len(slots) > 1 and MASTER in types:
-        context.notes.add("MIG202", "worker i is node i + 1; the master is node 0.", path)
-    last = types[-1]
+    tell_of_ranks(context, MASTER, WORKER)
     return Plan(
         framework="torch",
-        groups=[
-            Group(
-                NODE,
-                with_restart_policy(template, context.replica(last).restart_policy),
-                job_limits(context, last, decides=_decides(context, len(slots))),
-                len(slots),
-                trains=True,
-            )
-        ],
-        policy={"numNodes": len(slots), "torch": {}},
+        groups=[node_group(context, last, template, nodes, _decides(context, nodes))],
+        policy={"numNodes": nodes, "torch": {}},
         trainer={key: value for key, value in trainer.items() if value != []},
         stock="torch-distributed",
     )
-
-
-def hosts_by_v1(context: Context, types: list[str]) -> dict[str, str]:
-    """v1's host names -> v2's."""
-    slots = slots_of(context, *types)
-    return {
-        context.v1_host(slot.replica_type, slot.index): context.host(NODE, index) for index, slot in enumerate(slots)
-    }
 
 
 def _decides(context: Context, nodes: int) -> Decides:
@@ -149,9 +129,9 @@ def _drop_reserved(context: Context, template: Json, path: str) -> None:
             context.notes.add("MIG104", f"{name} of the template is dropped: the policy sets it itself.", path)
 
 
-def _processes(context: Context, template: Json, launcher: Launcher) -> int | None:
+def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
     """`numProcPerNode`; None leaves it to v2, which takes the number of GPUs."""
-    spec, main = _spec(context), main_of(template)
+    spec = _spec(context)
     elastic = spec.elastic_policy
     nproc = spec.nproc_per_node or str(elastic.n_proc_per_node if elastic and elastic.n_proc_per_node else AUTO)
     if re.fullmatch(r"[+]?[0-9]{1,9}", nproc):
@@ -188,7 +168,7 @@ def _insert_flag(main: Json, value: str) -> bool:
     return False
 
 
-def _rendezvous(context: Context, hosts: dict[str, str]) -> list[Json]:
+def _rendezvous(context: Context, hosts: Mapping[Slot, str]) -> list[Json]:
     """The settings of an elastic job, which torchrun reads from the same variables as in v1."""
     elastic = _spec(context).elastic_policy
     if elastic is None:
@@ -201,7 +181,8 @@ def _rendezvous(context: Context, hosts: dict[str, str]) -> list[Json]:
     context.notes.add(
         "MIG204", "the settings of the rendezvous are variables of the trainer now.", "spec.elasticPolicy", fixed=True
     )
-    return [_moved(elastic, dict(variable), hosts) for variable in moved]
+    names = {context.v1_host(slot.replica_type, slot.index): host for slot, host in hosts.items()}
+    return [_moved(elastic, dict(variable), names) for variable in moved]
 
 
 def _moved(elastic: PyTorchElasticPolicy, variable: Json, hosts: dict[str, str]) -> Json:

@@ -1,6 +1,8 @@
 """Master and workers as two replicated jobs without a policy: every variable is written out.
 
-The rank of a worker is its index and one more, which no field of a pod says: a shell reckons it and starts the command.
+The rank of a worker is its index and one more, which no field of a pod says. So each worker is a Job of its own: the
+number of a Job among all of its JobSet is the rank. A pod group would count such Jobs wrongly (kubeflow/trainer 2318);
+under a gang the workers are one Job, whose pods a shell tells their ranks before it starts the command.
 """
 
 from __future__ import annotations
@@ -9,75 +11,111 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from training_controllers.engine.model import Slot
-from training_migration.convert.compat import (
-    RANKS,
-    Environment,
-    drop_overridden,
-    slots_of,
-    translated,
-)
-from training_migration.convert.containers import checked_template, main_of, with_native_sidecars
-from training_migration.convert.context import Context, Json
+from training_controllers.pod_spec import env_from_field
+from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, translated
+from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars
+from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.gang import gang
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.convert.wrapper import references_expanded, wrapped
 
+JOB_NUMBER: Final = "metadata.labels['jobset.sigs.k8s.io/job-global-index']"
+"""The field of a pod that holds the number of its Job among all Jobs of its JobSet."""
 WRAPPER: Final = "with-rank"
 
 
-def split(context: Context, master: str, worker: str, environment: Environment, framework: str) -> Plan:
+def split(context: Context, master: str, worker: str, environment: Environment) -> Plan:
     """The plan of a job whose master and workers differ; the master's success is the job's."""
-    hosts = {slot: context.host(slot.replica_type.lower(), slot.index) for slot in slots_of(context, master, worker)}
-    first = _group(context, master, environment, hosts)
-    others = _group(context, worker, environment, hosts, after=_prepares(first, context, master))
-    return Plan(framework=framework, groups=[first, others], succeeds_with=first.name)
-
-
-def _prepares(group: Group, context: Context, master: str) -> str:
-    """The group for which workers wait: a master with init containers prepares what they read, as in v1."""
-    inits = (context.replica(master).template.get("spec") or {}).get("initContainers") or ()
-    return group.name if any(each.get("restartPolicy") != "Always" for each in inits) else ""
-
-
-def _group(
-    context: Context, replica_type: str, environment: Environment, hosts: Mapping[Slot, str], after: str = ""
-) -> Group:
-    main = context.main_container(replica_type)
-    path = context.path(replica_type, "template.spec.containers")
-    template = checked_template(context, replica_type)
+    in_one_job = gang(context).policy is not None
+    hosts = {
+        slot: context.host(slot.replica_type.lower(), slot.index, in_one_job=in_one_job or slot.replica_type == master)
+        for slot in slots_of(context, master, worker)
+    }
     names = {context.v1_host(slot.replica_type, slot.index): host for slot, host in hosts.items()}
-    variables = [
+    return Plan(
+        framework="plainml",
+        groups=[
+            _master(context, master, _variables(context, master, environment, names)),
+            _workers(
+                context,
+                worker,
+                _variables(context, worker, environment, names),
+                in_one_job=in_one_job,
+                after=_preparing(context, master),
+            ),
+        ],
+        policy={"numNodes": 1},
+        succeeds_with=master.lower(),
+    )
+
+
+def _variables(context: Context, replica_type: str, environment: Environment, names: Mapping[str, str]) -> list[Json]:
+    """What v1 sets in the first pod of a type, with v2's host names."""
+    return [
         {**variable, **({"value": translated(str(variable["value"]), names)} if "value" in variable else {})}
         for variable in environment(context.job.job, Slot(replica_type, 0))
     ]
-    drop_overridden(context, template, variables, path)
+
+
+def _preparing(context: Context, master: str) -> str:
+    """The group for which workers wait: a master with init containers prepares what they read, as in v1."""
+    inits = (context.replica(master).template.get("spec") or {}).get("initContainers") or ()
+    return master.lower() if any(each.get("restartPolicy") != "Always" for each in inits) else ""
+
+
+def _master(context: Context, replica_type: str, variables: Sequence[Json]) -> Group:
+    """The first pod, which v2 takes for the training."""
+    template = for_node(context, replica_type, checked_template(context, replica_type))
+    template = _with_env(context, replica_type, template, variables)
+    return _group(context, replica_type, template, NODE)
+
+
+def _workers(context: Context, replica_type: str, variables: Sequence[Json], *, in_one_job: bool, after: str) -> Group:
+    template = checked_template(context, replica_type)
+    main = context.main_container(replica_type)
     ranks = [str(variable["name"]) for variable in variables if variable["name"] in RANKS]
-    counted = ranks if context.count(replica_type) > 1 else []
+    if in_one_job:
+        others = [variable for variable in variables if variable["name"] not in ranks]
+        template = _with_env(context, replica_type, template, others)
+        _reckon(context, main_of(template, main), replica_type, ranks)
+        return _group(context, replica_type, template, main, after=after)
+    numbered = [env_from_field(each["name"], JOB_NUMBER) if each["name"] in ranks else each for each in variables]
+    template = _with_env(context, replica_type, template, numbered)
+    return _group(context, replica_type, template, main, after=after, in_one_job=False)
+
+
+def _with_env(context: Context, replica_type: str, template: Json, variables: Sequence[Json]) -> Json:
+    """The template with v1's variables in every container, as in v1."""
+    drop_overridden(context, template, variables, context.path(replica_type, "template.spec.containers"))
     for container in template["spec"]["containers"]:
-        literal = [variable for variable in variables if variable["name"] not in counted]
-        container["env"] = [*literal, *(container.get("env") or ())]
-    if counted:
-        offset = next(int(str(each["value"])) for each in variables if each["name"] in counted)
-        _reckon(context, template, replica_type, counted, offset)
+        container["env"] = [*variables, *(container.get("env") or ())]
+    return template
+
+
+def _group(
+    context: Context, replica_type: str, template: Json, main: str, *, after: str = "", in_one_job: bool = True
+) -> Group:
     template = with_native_sidecars(context, replica_type, template, main)
     return Group(
         replica_type.lower(),
         with_restart_policy(template, context.replica(replica_type).restart_policy),
         job_limits(context, replica_type, main=main),
         context.count(replica_type),
+        trains=main == NODE,
         after=after,
+        in_one_job=in_one_job,
     )
 
 
-def _reckon(context: Context, template: Json, replica_type: str, names: Sequence[str], offset: int) -> None:
+def _reckon(context: Context, main: Json, replica_type: str, names: Sequence[str]) -> None:
     """Let the main container start through a shell that sets the ranks."""
-    main = main_of(template, context.main_container(replica_type))
     path = context.path(replica_type, f"template.spec.containers[{main['name']}].command")
     if not main.get("command"):
         context.notes.refuse(
             "MIG201",
-            f"{replica_type} has to be started through a shell that sets {names[0]}, but its template has no command;"
-            " give it the one of its image, or make the templates equal.",
+            f"under a gang {replica_type} has to be started through a shell that sets {names[0]}, but its template has"
+            " no command; give it the one of its image, or make the templates equal.",
             path,
         )
         return
@@ -85,5 +123,4 @@ def _reckon(context: Context, template: Json, replica_type: str, names: Sequence
         context.notes.refuse(
             "MIG201", f"$({used[0]}) in the command of {replica_type} has no value before the shell runs.", path
         )
-    lines = [f"export {name}=$((JOB_COMPLETION_INDEX + {offset}))" for name in names]
-    wrapped(main, lines, WRAPPER)
+    wrapped(main, [f"export {name}=$((JOB_COMPLETION_INDEX + 1))" for name in names], WRAPPER)

@@ -9,7 +9,7 @@ import asyncio
 import copy
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from training_migration.runs.job_ends import State
 from training_migration.runs.jobset import COMPANIONS, JobSetPlay
 from training_migration.runs.record import EndState, Ref, Side
 from training_migration.runs.recording import Seen
-from training_migration.runs.sightings import Sightings, phase_of
+from training_migration.runs.sightings import Sightings, phase_of, trouble_of
 from training_migration.runs.v1_end import end_of_v1
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ class LocalSide:
         objects = [*others, *companions]
         return await self._run(objects, lambda api, sightings: self._v2(api, rendering, sightings, deadline))
 
-    async def _run(self, objects: Sequence[Json], play: Callable[[Api, Sightings], Any]) -> Seen:
+    async def _run(self, objects: Sequence[Json], play: Callable[[Api, Sightings], Coroutine[Any, Any, None]]) -> Seen:
         options = self._options
         with tempfile.TemporaryDirectory(prefix="migrate-run-") as data:
             cluster_options = ClusterOptions(
@@ -81,7 +81,7 @@ class LocalSide:
                 following = asyncio.create_task(sightings.run())
                 try:
                     self.seen.began = time.time()
-                    await self._play(play(api, sightings))
+                    await self._play(play(api, sightings), sightings)
                     await self._settle(sightings)
                 finally:
                     following.cancel()
@@ -105,13 +105,14 @@ class LocalSide:
             except Refused as refused:
                 self.seen.reasons.append(str(refused))
 
-    async def _play(self, play: Any) -> None:
+    async def _play(self, play: Coroutine[Any, Any, None], sightings: Sightings) -> None:
         try:
             async with asyncio.timeout(self._options.limit):
                 await play
         except TimeoutError:
             self.seen.end = EndState.TIMED_OUT
             self.seen.reasons.append(f"not ended after {self._options.limit:g} s")
+            self.seen.reasons += filter(None, map(trouble_of, sightings.active))
         except Refused as refused:
             self.seen.end = EndState.REFUSED
             self.seen.reasons.append(str(refused))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training_migration.runs.inside.sitecustomize import WIRING
+from training_migration.runs.probe import ProbeResult, probe_marks, results
 from training_migration.runs.record import EndState, Event, LeftOver, Pod, Process, Ref, RunRecord, Series, Side
 from training_migration.runs.sightings import Place, exit_code_of, phase_of, place_of, restarts_of
 from training_migration.runs.witness import Mark, marks
@@ -99,7 +100,7 @@ def record_of(run: Seen, metrics: Sequence[Metric]) -> RunRecord:
     """Put together what was seen."""
     lives = _lives(run)
     last_logs = {place: _last_attempt(run, [pod["metadata"]["uid"] for pod in pods]) for place, pods in lives.items()}
-    told = {place: marks(lines) for place, lines in last_logs.items()}
+    told = {place: [*marks(lines), *probe_marks(lines)] for place, lines in last_logs.items()}
     processes = _processes(lives, told) if run.witnessed else None
     met = [mark.time for each in told.values() for mark in each if mark.met]
     return RunRecord(
@@ -121,6 +122,15 @@ def record_of(run: Seen, metrics: Sequence[Metric]) -> RunRecord:
         ),
         events=tuple(_event(each) for each in run.events),
     )
+
+
+def found_by_probe(run: Seen) -> dict[Place, ProbeResult]:
+    """What each pod has found out in a test of the wiring, where it has told."""
+    found = {}
+    for place, pods in _lives(run).items():
+        if told := results(_last_attempt(run, [pod["metadata"]["uid"] for pod in pods])):
+            found[place] = told[-1]
+    return found
 
 
 def _lives(run: Seen) -> dict[Place, list[Json]]:
@@ -173,6 +183,7 @@ def _processes(lives: Mapping[Place, Sequence[Json]], told: Mapping[Place, Seque
                     local_rank=mark.local_rank,
                     group=mark.group,
                     backend=mark.backend,
+                    peers=mark.peers,
                 )
     trained = {home for home, _, _ in found}
     for place, each in told.items():

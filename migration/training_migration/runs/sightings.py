@@ -105,6 +105,19 @@ def restarts_of(pod: Json) -> int:
     return sum(int(each.get("restartCount") or 0) for each in _container_statuses(pod))
 
 
+def trouble_of(pod: Json) -> str:
+    """Why a pod does not run, in one sentence; empty if it does or nobody knows."""
+    name, status = pod["metadata"]["name"], pod.get("status") or {}
+    for each in status.get("conditions") or ():
+        if (each["type"], each["status"]) == ("PodScheduled", "False") and each.get("message"):
+            return f"{name} is not placed: {each['message']}"
+    for each in (*(status.get("initContainerStatuses") or ()), *_container_statuses(pod)):
+        waiting = (each.get("state") or {}).get("waiting") or {}
+        if waiting.get("message"):
+            return f"{name}: container {each['name']} waits: {waiting.get('reason', '')}: {waiting['message']}"
+    return ""
+
+
 def seen(pod: Json, index: int) -> PodSeen:
     """A pod as its Job's controller sees it."""
     statuses = list(_container_statuses(pod))

@@ -57,3 +57,21 @@ def mount(template: Json, config_map: str, folder: str) -> None:
     for container in spec["containers"]:
         shown = {"name": config_map, "mountPath": folder, "readOnly": True}
         container["volumeMounts"] = [*(container.get("volumeMounts") or ()), shown]
+
+
+def runnable(objects: Sequence[Json]) -> list[Json]:
+    """Copies of the objects that begin at once, whoever manages them, and do not vanish before anybody has looked."""
+    copies = copy.deepcopy(list(objects))
+    for each in copies:
+        if is_v1_job(each):
+            policy = each["spec"].get("runPolicy") or {}
+            for field in ("suspend", "managedBy", "ttlSecondsAfterFinished"):
+                policy.pop(field, None)
+        elif is_train_job(each):
+            for field in ("suspend", "managedBy"):
+                each["spec"].pop(field, None)
+        elif is_runtime(each):
+            each["spec"]["template"]["spec"].pop("ttlSecondsAfterFinished", None)
+        if is_v1_job(each) or is_train_job(each):
+            each.pop("status", None)
+    return copies

@@ -42,6 +42,8 @@ class Mark:
     host: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     """Those of the process by which ranks find each other."""
+    peers: tuple[int, ...] | None = None
+    """Ranks that it heard from, where somebody has looked."""
 
 
 def with_witness(objects: Sequence[Json], namespace: str) -> list[Json]:

@@ -142,5 +142,5 @@ def _set_resources(jobset: Json, ml_policy: Json | None, spec: Json, features: F
 def _resources(template: Json, given: Json, features: Features) -> Json:
     blocks = {name: dict(each) for name, each in given.items() if name in ("limits", "requests") and each}
     if not features.merges_resources:
-        return blocks
+        return blocks or template
     return {**template, **{name: {**(template.get(name) or {}), **each} for name, each in blocks.items()}}

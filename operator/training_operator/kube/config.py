@@ -43,20 +43,23 @@ class ClusterConfig:
     """Where all this comes from, for messages."""
 
 
-async def load(kubeconfig: str = "", environment: Mapping[str, str] = os.environ) -> ClusterConfig:
+async def load(
+    kubeconfig: str = "", environment: Mapping[str, str] = os.environ, *, context: str = ""
+) -> ClusterConfig:
     """Return the configuration of `--kubeconfig`, KUBECONFIG, the cluster around us, or ~/.kube/config, in this order.
 
+    With a `context`, which is one of a kubeconfig, the cluster around us is passed over.
     Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
     """
     if kubeconfig:
-        return await from_kubeconfig(kubeconfig)
+        return await from_kubeconfig(kubeconfig, context)
     if paths := environment.get("KUBECONFIG"):
-        return await from_kubeconfig(paths)
-    if environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+        return await from_kubeconfig(paths, context)
+    if not context and environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
         return in_cluster(environment)
     default = Path(environment.get("HOME", "/")) / ".kube" / "config"
     if default.exists():
-        return await from_kubeconfig(str(default))
+        return await from_kubeconfig(str(default), context)
     raise ConfigError(
         "no cluster to connect to: there is neither --kubeconfig nor KUBECONFIG, "
         f"this is no pod with a service account, and {default} does not exist"
@@ -81,16 +84,17 @@ def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     )
 
 
-async def from_kubeconfig(paths: str) -> ClusterConfig:
-    """Return what the current context of a kubeconfig says."""
-    access = await _read(paths)
+async def from_kubeconfig(paths: str, context: str = "") -> ClusterConfig:
+    """Return what a context of a kubeconfig says, by default its current one."""
+    access = await _read(paths, context)
     if not access.server:
-        raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of its current context has no server")
+        which = f"context {context!r}" if context else "its current context"
+        raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of {which} has no server")
     tls = _tls_of(access, paths) if access.server.startswith("https://") else None
 
     async def renew() -> tuple[str, float | None]:
         try:
-            fresh = await _read(paths)
+            fresh = await _read(paths, context)
         except ConfigError as error:
             raise ConnectionError(str(error)) from None
         if tls is not None and fresh.certificate:
@@ -113,9 +117,9 @@ def _credentials(access: Access, renew: Renew) -> Credentials:
     return TokenFile(Path(access.token_file)) if access.token_file else Fixed(access.authorization)
 
 
-async def _read(paths: str) -> Access:
+async def _read(paths: str, context: str) -> Access:
     """Let a child process read the kubeconfig (see `kubeconfig`)."""
-    command = (sys.executable, "-m", "training_operator.kube.kubeconfig", paths)
+    command = (sys.executable, "-m", "training_operator.kube.kubeconfig", paths, context)
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(READ_SECONDS):

@@ -1,7 +1,7 @@
 """Reads a kubeconfig with kubernetes-asyncio and prints where to connect and as whom, as JSON.
 
-A program of its own (`python -m training_operator.kube.kubeconfig PATHS`): importing kubernetes-asyncio costs 37 MB,
-which a process that lives for months need not carry, and whatever an exec plugin does stays outside of it too.
+A program of its own (`python -m training_operator.kube.kubeconfig PATHS CONTEXT`): importing kubernetes-asyncio costs
+37 MB, which a process that lives for months need not carry, and whatever an exec plugin does stays outside of it too.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMe
 from training_operator.kube.access import Access
 
 
-async def read(paths: str) -> Access:
-    """Read the files at `paths` (separated by colons, the first one wins) and run what they ask for."""
+async def read(paths: str, context: str = "") -> Access:
+    """Read the files at `paths` (separated by colons, the first one wins) and run what they ask for.
+
+    Without the name of a `context` it is the current one.
+    """
     merged = KubeConfigMerger(paths).config
     if merged is None:
         return Access(error="there is no such file")
-    for section in ("current-context", "contexts", "clusters"):
+    for section in (*([] if context else ["current-context"]), "contexts", "clusters"):
         if not merged.safe_get(section):
             return Access(error=f"{section} is missing or empty")
     try:
-        loader = KubeConfigLoader(merged, config_base_path=None)
+        loader = KubeConfigLoader(merged, config_base_path=None, active_context=context or None)
         if loader._user is None:
-            context = (loader.current_context or {}).get("name", "")
-            return Access(error=f"context {context!r} names no user that exists")
+            name = (loader.current_context or {}).get("name", "")
+            return Access(error=f"context {name!r} names no user that exists")
         configuration = Configuration()
         await loader.load_and_set(configuration)
     except ConfigException as error:
@@ -73,10 +76,10 @@ def _end_of(certificate: str) -> datetime | None:
     return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
 
 
-def _main(paths: str) -> Access:
+def _main(paths: str, context: str = "") -> Access:
     logging.disable()  # what matters is in the answer
     try:
-        return asyncio.run(read(paths))
+        return asyncio.run(read(paths, context))
     except OSError as error:
         return Access(error=": ".join(str(part) for part in (error.strerror or error, error.filename) if part))
     except Exception as error:  # a program's broken answer, a file that is no YAML: the caller makes a sentence of it
@@ -93,4 +96,4 @@ def _tell(access: Access) -> None:
 
 
 if __name__ == "__main__":
-    _tell(_main(sys.argv[1]))
+    _tell(_main(*sys.argv[1:]))

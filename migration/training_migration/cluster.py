@@ -1,0 +1,178 @@
+"""Jobs of a cluster as somebody once gave them to it; nothing is ever written."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from training_api.constants import GROUP, VERSION
+from training_api.kinds import KindInfo
+from training_api.registry import KINDS
+from training_migration.documents import Document, items
+from training_migration.exits import Exit, Failure
+from training_migration.masking import LAST_APPLIED
+from training_operator.kube.config import ConfigError, load
+from training_operator.kube.http import HttpTransport
+from training_operator.kube.transport import Request, Transport
+
+Json = dict[str, Any]
+
+CLUSTER: Final = "cluster"
+"""Source of objects that come from one."""
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+_KUEUE: Final = "/apis/kueue.x-k8s.io"
+_PAGE: Final = 500
+_USERS_METADATA: Final = ("name", "generateName", "namespace", "labels", "annotations")
+_QUEUES_MARKS: Final = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/workload", "kueue.x-k8s.io/pod-index-offset")
+_QUEUES_GATES: Final = ("kueue.x-k8s.io/topology", "kueue.x-k8s.io/elastic-job")
+
+
+def read_cluster(kubeconfig: str, context: str, namespaces: Iterable[str] | None) -> Iterator[Document]:
+    """All v1 jobs of some namespaces (None: of all), as they were before anybody but their users touched them.
+
+    Raises Failure for a cluster that cannot be reached or does not let its jobs be listed.
+    """
+    for obj in asyncio.run(_read(kubeconfig, context, namespaces)):
+        yield Document(CLUSTER, 0, obj)
+
+
+async def _read(kubeconfig: str, context: str, namespaces: Iterable[str] | None) -> list[Json]:
+    async with connected(kubeconfig, context) as transport:
+        found: list[Json] = []
+        for namespace in [""] if namespaces is None else sorted(set(namespaces)):
+            jobs = [job for info in KINDS.values() for job in await _jobs(transport, info, namespace)]
+            workloads = await _workloads(transport, namespace) if any(map(is_queued, jobs)) else {}
+            found += [clean(job, workloads.get(job["metadata"].get("uid", ""))) for job in jobs]
+        return found
+
+
+@asynccontextmanager
+async def connected(kubeconfig: str, context: str) -> AsyncIterator[Transport]:
+    """A connection to the cluster of a kubeconfig, of its current context or another; raises Failure."""
+    try:
+        transport = HttpTransport(await load(kubeconfig, context=context))
+    except ConfigError as error:
+        raise Failure(f"{error}.", Exit.ENVIRONMENT) from None
+    try:
+        yield transport
+    except OSError as error:
+        why = str(error) or type(error).__name__
+        raise Failure(f"The cluster cannot be reached: {why}.", Exit.ENVIRONMENT) from None
+    finally:
+        await transport.close()
+
+
+async def _jobs(transport: Transport, info: KindInfo, namespace: str) -> list[Json]:
+    """Jobs of one kind; none where the cluster does not have the kind."""
+    where = f"/apis/{GROUP}/{VERSION}" + (f"/namespaces/{namespace}" if namespace else "")
+    return await _listed(transport, f"{where}/{info.plural}", f"{info.plural}.{GROUP}")
+
+
+async def _workloads(transport: Transport, namespace: str) -> dict[str, Json]:
+    """What Kueue keeps of jobs, by the job's uid; nothing where it is not there or may not be read."""
+    answer = await transport.request(Request("GET", _KUEUE))
+    if answer.status != 200:
+        return {}
+    version = json.loads(answer.body)["preferredVersion"]["version"]
+    where = f"{_KUEUE}/{version}" + (f"/namespaces/{namespace}" if namespace else "")
+    try:
+        found = await _listed(transport, f"{where}/workloads", "workloads.kueue.x-k8s.io")
+    except Failure:
+        return {}
+    owners = ((owner.get("uid", ""), each) for each in found for owner in each["metadata"].get("ownerReferences") or ())
+    return dict(owners)
+
+
+async def _listed(transport: Transport, path: str, what: str) -> list[Json]:
+    """All objects below a path, page by page."""
+    found: list[Json] = []
+    query = {"limit": str(_PAGE)}
+    while True:
+        answer = await transport.request(Request("GET", path, query, timeout=60.0))
+        if answer.status == 404:
+            return found
+        if answer.status != 200:
+            raise Failure(f"{what} cannot be listed: {_reason(answer.body, answer.status)}.", Exit.ENVIRONMENT)
+        page = json.loads(answer.body)
+        found += items(page)
+        if not (token := (page.get("metadata") or {}).get("continue")):
+            return found
+        query = {"limit": str(_PAGE), "continue": token}
+
+
+def _reason(body: bytes, status: int) -> str:
+    try:
+        return str(json.loads(body)["message"]).rstrip(".")
+    except (ValueError, KeyError, TypeError):
+        return f"the API server answers with status {status}"
+
+
+def is_queued(obj: Json) -> bool:
+    """Whether Kueue decides when this job runs."""
+    return QUEUE_LABEL in _part(_part(obj, "metadata"), "labels")
+
+
+def clean(obj: Json, workload: Json | None = None) -> Json:
+    """The object without what a cluster has added: status, metadata of the server, what Kueue gives to admitted jobs.
+
+    Kueue's `workload` has the templates as they were. Without it only what bears Kueue's name is removed: nobody can
+    tell a node selector of a flavor from one of the user.
+    """
+    cleaned = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
+    if isinstance(metadata := cleaned.get("metadata"), dict):
+        cleaned["metadata"] = {key: value for key, value in metadata.items() if key in _USERS_METADATA}
+        if _part(metadata, "annotations").pop(LAST_APPLIED, None) and not metadata["annotations"]:
+            del cleaned["metadata"]["annotations"]
+    if is_queued(cleaned):
+        _release(cleaned, workload or {})
+    return cleaned
+
+
+def _release(job: Json, workload: Json) -> None:
+    """Undo what Kueue does to a job: it holds it, and admits it with places for its pods."""
+    spec = _part(job, "spec")
+    _part(spec, "runPolicy").pop("suspend", None)
+    kept = {each["name"]: each["template"] for each in _part(workload, "spec").get("podSets") or ()}
+    info = KINDS.get(str(job.get("kind")))
+    replicas = _part(spec, info.replica_field) if info else {}
+    for name in replicas:
+        template = _part(_part(replicas, name), "template")
+        if name.lower() in kept:
+            _restore(template, kept[name.lower()])
+        else:
+            _strip(template)
+
+
+def _restore(template: Json, before: Json) -> None:
+    """Give back the fields that Kueue changes, as it does itself when it takes an admission back."""
+    for part, fields in (
+        ("metadata", ("labels", "annotations")),
+        ("spec", ("nodeSelector", "tolerations", "schedulingGates")),
+    ):
+        now, known = _part(template, part), _part(before, part)
+        restored = {key: value for key, value in now.items() if key not in fields}
+        restored |= {key: known[key] for key in fields if known.get(key)}
+        if restored or now:
+            template[part] = restored
+
+
+def _strip(template: Json) -> None:
+    for field in ("labels", "annotations"):
+        for mark in _QUEUES_MARKS:
+            _part(_part(template, "metadata"), field).pop(mark, None)
+    spec = _part(template, "spec")
+    if isinstance(gates := spec.get("schedulingGates"), list):
+        users = [gate for gate in gates if not isinstance(gate, dict) or gate.get("name") not in _QUEUES_GATES]
+        spec["schedulingGates"] = users
+        if not users:
+            del spec["schedulingGates"]
+
+
+def _part(mapping: Json, key: str) -> Json:
+    """The object at a key; an empty one that belongs to nobody where there is none."""
+    value = mapping.get(key)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,58 @@
+"""Jobs for verbs that want good ones: what is broken ends the verb with one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from training_migration.cluster import clean
+from training_migration.documents import Document, read
+from training_migration.exits import Exit, Failure
+from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+
+
+def documents(paths: Iterable[str]) -> list[Document]:
+    """All objects of files, folders and standard input; raises Failure for what cannot be read."""
+    found = list(read(paths, sys.stdin))
+    for each in found:
+        if each.object is None:
+            raise Failure(f"{where(each.source, each.line)}: {each.error}", Exit.USAGE)
+    return found
+
+
+def jobs(paths: Iterable[str]) -> list[V1Job]:
+    """All v1 jobs among the objects, without what a cluster has added to them.
+
+    Raises Failure for what cannot be read, for a job that v1 would refuse, and if there is no job at all.
+    """
+    given = tuple(paths)
+    found = [checked(each) for each in documents(given) if each.object is not None and is_v1_job(each.object)]
+    if not found:
+        raise Failure(f"{', '.join(given)}: there is no v1 job in it.", Exit.USAGE)
+    return found
+
+
+def job(paths: Iterable[str]) -> V1Job:
+    """The one v1 job among the objects; raises Failure as `jobs` does, and for several."""
+    found = jobs(paths)
+    if len(found) > 1:
+        names = ", ".join(f"{each.job.info.kind} {each.job.metadata.name}" for each in found)
+        raise Failure(f"One job is expected, but there are {len(found)}: {names}.", Exit.USAGE)
+    return found[0]
+
+
+def checked(document: Document) -> V1Job:
+    """The job of a document that has one; raises Failure for one that v1 would refuse."""
+    obj = clean(document.object or {})
+    try:
+        return v1_job(obj, document.source, document.line)
+    except Refused as refused:
+        name = (obj.get("metadata") or {}).get("name", "without a name")
+        place = where(document.source, document.line)
+        raise Failure(f"{place}: {obj['kind']} {name} would be refused by v1: {refused}.", Exit.USAGE) from None
+
+
+def where(source: str, line: int) -> str:
+    """A place as people and editors read it."""
+    name = "standard input" if source == "-" else source
+    return f"{name}:{line}" if line else name

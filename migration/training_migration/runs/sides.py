@@ -1,0 +1,135 @@
+"""The two sides of a migration among the objects of some files: a v1 job, a TrainJob with its runtime, and the rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from training_migration.documents import Document, read
+from training_migration.exits import Exit, Failure
+from training_migration.runs.record import Ref
+from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+
+Json = dict[str, Any]
+
+DEFAULT_NAMESPACE: Final = "default"
+_DEFAULT_KIND: Final = "ClusterTrainingRuntime"
+
+
+@dataclass(frozen=True, slots=True)
+class V2Side:
+    """A TrainJob and the runtime that it refers to."""
+
+    train_job: Json
+    runtime: Json
+    source: str
+
+    @property
+    def ref(self) -> Ref:
+        """Which job it is."""
+        return _ref(self.train_job, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What the files hold; at least one of both sides is there."""
+
+    v1: V1Job | None
+    v2: V2Side | None
+    others: tuple[Json, ...]
+    """What the pods of either side may need."""
+
+
+def ref_of(job: V1Job) -> Ref:
+    """Which job it is."""
+    return _ref(job.object, job.source)
+
+
+def _ref(obj: Json, source: str) -> Ref:
+    metadata = obj["metadata"]
+    return Ref(kind=obj["kind"], namespace=namespace_of(obj), name=metadata["name"], source=source)
+
+
+def namespace_of(obj: Json) -> str:
+    """The namespace of an object."""
+    return obj["metadata"].get("namespace") or DEFAULT_NAMESPACE
+
+
+def containers_of(job: V1Job) -> dict[str, str]:
+    """Role -> name of the container that trains, on v1."""
+    return {role.lower(): job.job.main_container(role) for role in job.job.replicas}
+
+
+def hosts_of(job: V1Job) -> list[str]:
+    """The names under which v1's pods find each other."""
+    name = job.object["metadata"]["name"]
+    counts = {role.lower(): spec.replicas for role, spec in job.job.replicas.items()}
+    return [f"{name}-{role}-{index}" for role, count in counts.items() for index in range(count or 0)]
+
+
+def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
+    """Find one v1 job, one TrainJob, or both; `stock` are the runtimes that v2 ships, by name. Raises Failure."""
+    documents = list(read(paths, sys.stdin))
+    if broken := [each for each in documents if each.object is None]:
+        raise Failure(f"{broken[0].source}: line {broken[0].line}: {broken[0].error}", Exit.USAGE)
+    found = [(each, each.object) for each in documents if each.object is not None]
+    for document, obj in found:
+        if not (isinstance(obj.get("apiVersion"), str) and isinstance(obj.get("kind"), str) and _name(obj)):
+            where = f"{document.source}: line {document.line}"
+            raise Failure(f"{where}: not an object with apiVersion, kind and metadata.name.", Exit.USAGE)
+    v1 = _only([(d, o) for d, o in found if is_v1_job(o)], "training job of v1")
+    train_job = _only([(d, o) for d, o in found if is_train_job(o)], "TrainJob")
+    if v1 is None and train_job is None:
+        raise Failure("there is neither a training job of v1 nor a TrainJob in the files.", Exit.USAGE)
+    others = [o for _, o in found if not (is_v1_job(o) or is_train_job(o) or is_runtime(o))]
+    runtimes = [o for _, o in found if is_runtime(o)]
+    return Sides(
+        None if v1 is None else _checked(*v1),
+        None if train_job is None else _with_runtime(*train_job, runtimes, stock),
+        tuple(_once(others)),
+    )
+
+
+def _name(obj: Json) -> str:
+    metadata = obj.get("metadata")
+    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def _only(found: Sequence[tuple[Document, Json]], what: str) -> tuple[Document, Json] | None:
+    if len(found) > 1:
+        names = ", ".join(f"{o['metadata'].get('name')} ({d.source})" for d, o in found)
+        raise Failure(f"one {what} can be run at a time; found {names}.", Exit.USAGE)
+    return found[0] if found else None
+
+
+def _checked(document: Document, obj: Json) -> V1Job:
+    try:
+        return v1_job(obj, document.source, document.line)
+    except Refused as refused:
+        raise Failure(f"{document.source}: line {document.line}: v1 refuses it: {refused}", Exit.USAGE) from None
+
+
+def _with_runtime(document: Document, train_job: Json, runtimes: Sequence[Json], stock: Mapping[str, Json]) -> V2Side:
+    reference = (train_job.get("spec") or {}).get("runtimeRef") or {}
+    kind, name = reference.get("kind", _DEFAULT_KIND), reference.get("name")
+    given = [each for each in runtimes if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    runtime = given[0] if given else stock.get(name or "") if kind == _DEFAULT_KIND else None
+    if runtime is None:
+        where = f"{document.source}: TrainJob {train_job['metadata'].get('name')}"
+        raise Failure(f"{where} wants {kind} {name}, which is not in the files.", Exit.USAGE)
+    return V2Side(train_job, runtime, document.source)
+
+
+def _once(objects: Iterable[Json]) -> Iterable[Json]:
+    """Each object once; raises Failure where two differ that have one name."""
+    seen: dict[tuple[str, str, str], Json] = {}
+    for each in objects:
+        key = (str(each.get("kind")), namespace_of(each), str(each["metadata"].get("name")))
+        if key not in seen:
+            seen[key] = each
+            yield each
+        elif seen[key] != each:
+            raise Failure(f"{key[0]} {key[2]} is in the files twice, and they differ.", Exit.USAGE)

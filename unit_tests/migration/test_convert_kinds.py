@@ -1,0 +1,264 @@
+"""Conversions of TFJob, XGBoostJob, PaddleJob and MPIJob."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from unit_tests.migration.conversions import (
+    INDEX,
+    Json,
+    converted,
+    pod,
+    replicated_job,
+    rules,
+    template,
+    trainer_env,
+    variables,
+)
+
+from training_migration.convert.conversion import CompatEnv
+from training_migration.findings import Verdict
+from training_migration.targets import Target
+
+
+def job(kind: str, field: str, container: str, counts: dict[str, int], **fields: Any) -> Json:
+    """A job with so many replicas of each type, all of one template."""
+    pod_template = template(container, **{"command": ["python", "train.py"], **fields})
+    replicas = {name: {"replicas": count, "template": copy.deepcopy(pod_template)} for name, count in counts.items()}
+    metadata = {"name": "job", "namespace": "team"}
+    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": metadata, "spec": {field: replicas}}
+
+
+def tensorflow(counts: dict[str, int], **fields: Any) -> Json:
+    return job("TFJob", "tfReplicaSpecs", "tensorflow", counts, **fields)
+
+
+def xgboost(counts: dict[str, int], **fields: Any) -> Json:
+    return job("XGBoostJob", "xgbReplicaSpecs", "xgboost", counts, **fields)
+
+
+def paddle(counts: dict[str, int], **fields: Any) -> Json:
+    return job("PaddleJob", "paddleReplicaSpecs", "paddle", counts, **fields)
+
+
+def mpi(workers: int = 2, **fields: Any) -> Json:
+    obj = job("MPIJob", "mpiReplicaSpecs", "mpi", {"Launcher": 1, "Worker": workers}, **fields)
+    obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = ["mpirun", "train"]
+    del obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+    return obj
+
+
+class TestTensorFlow:
+    def test_each_role_is_a_group_with_its_cluster_spelled_out(self) -> None:
+        conversion = converted(tensorflow({"Chief": 1, "Worker": 2, "PS": 1}))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        job_set = conversion.runtime["spec"]["template"]["spec"]
+        assert job_set["successPolicy"]["targetReplicatedJobs"] == ["chief"]
+        worker = pod(conversion, "worker")["containers"][0]
+        assert worker["name"] == "tensorflow"
+        env = variables(worker)
+        assert list(env) == ["TF_TASK_INDEX", "TF_CONFIG"]
+        assert env["TF_TASK_INDEX"] == INDEX
+        config = json.loads(env["TF_CONFIG"].replace("$(TF_TASK_INDEX)", "1"))
+        assert config == {
+            "cluster": {
+                "chief": ["job-chief-0-0.job.team.svc:2222"],
+                "ps": ["job-ps-0-0.job.team.svc:2222"],
+                "worker": ["job-worker-0-0.job.team.svc:2222", "job-worker-0-1.job.team.svc:2222"],
+            },
+            "task": {"type": "worker", "index": 1},
+            "environment": "cloud",
+        }
+        assert replicated_job(conversion, "worker")["template"]["spec"]["parallelism"] == 2
+
+    def test_the_chief_is_what_v2_takes_for_the_training(self) -> None:
+        conversion = converted(tensorflow({"Chief": 1, "Worker": 1}))
+        assert pod(conversion, "chief")["containers"][0]["name"] == "node"
+        assert replicated_job(conversion, "chief")["template"]["metadata"]["labels"]
+
+    def test_without_a_chief_worker_0_is_enough(self) -> None:
+        obj = tensorflow({"Worker": 3, "PS": 1})
+        success = replicated_job(converted(obj), "worker")["template"]["spec"]["successPolicy"]
+        assert success == {"rules": [{"succeededIndexes": "0"}]}
+        obj["spec"]["successPolicy"] = "AllWorkers"
+        assert "successPolicy" not in replicated_job(converted(obj), "worker")["template"]["spec"]
+
+    def test_a_single_worker_has_no_cluster(self) -> None:
+        assert "env" not in pod(converted(tensorflow({"Worker": 1})), "worker")["containers"][0]
+
+    def test_ports_are_those_of_the_template(self) -> None:
+        obj = tensorflow({"Worker": 2}, ports=[{"name": "tfjob-port", "containerPort": 4000}])
+        assert (
+            "job-worker-0-1.job.team.svc:4000" in variables(pod(converted(obj), "worker")["containers"][0])["TF_CONFIG"]
+        )
+
+    def test_without_a_namespace_hosts_have_none(self) -> None:
+        obj = tensorflow({"Worker": 2})
+        del obj["metadata"]["namespace"]
+        assert '"job-worker-0-1.job:2222"' in variables(pod(converted(obj), "worker")["containers"][0])["TF_CONFIG"]
+
+    def test_dynamic_workers_keep_their_view_but_not_their_number(self) -> None:
+        obj = tensorflow({"Worker": 2, "PS": 1})
+        obj["spec"]["enableDynamicWorker"] = True
+        conversion = converted(obj)
+        assert conversion.verdict is Verdict.IMPOSSIBLE
+        config = variables(pod(conversion, "worker")["containers"][0])["TF_CONFIG"].replace("$(TF_TASK_INDEX)", "1")
+        assert json.loads(config)["cluster"]["worker"] == {"1": "job-worker-0-1.job.team.svc:2222"}
+
+    def test_a_cluster_of_the_users_own_is_dropped_as_in_v1(self) -> None:
+        conversion = converted(tensorflow({"Worker": 2}, env=[{"name": "TF_CONFIG", "value": "{}"}]))
+        assert rules(conversion)["MIG105"]
+
+
+class TestXGBoost:
+    def test_master_and_workers_are_nodes(self) -> None:
+        conversion = converted(xgboost({"Master": 1, "Worker": 2}))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 3, "xgboost": {}}
+        assert trainer_env(conversion) == {
+            "PYTHONUNBUFFERED": "1",
+            "MASTER_PORT": "29500",
+            "MASTER_ADDR": "job-node-0-0.job",
+            "WORLD_SIZE": "3",
+            "RANK": INDEX,
+            "WORKER_PORT": "9999",
+            "WORKER_ADDRS": "job-node-0-1.job,job-node-0-2.job",
+        }
+        assert replicated_job(conversion)["template"]["spec"]["successPolicy"]
+
+    def test_a_policy_other_than_that_of_the_master_stays_another(self) -> None:
+        obj = xgboost({"Master": 1, "Worker": 2})
+        obj["spec"]["xgbReplicaSpecs"]["Worker"]["restartPolicy"] = "ExitCode"
+        conversion = converted(obj)
+        assert replicated_job(conversion, "worker")["template"]["spec"]["podFailurePolicy"]
+        assert "podFailurePolicy" not in replicated_job(conversion, "master")["template"]["spec"]
+
+    def test_a_program_with_its_own_tracker_gets_a_plain_runtime(self) -> None:
+        conversion = converted(xgboost({"Master": 1}, env=[{"name": "DMLC_TRACKER_URI", "value": "x"}]))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert variables(pod(conversion)["containers"][0]) == {"DMLC_TRACKER_URI": "x"}
+
+    def test_without_v1s_variables(self) -> None:
+        conversion = converted(xgboost({"Master": 1, "Worker": 1}), compat_env=CompatEnv.NEVER)
+        assert trainer_env(conversion) == {}
+        assert conversion.verdict is Verdict.NEEDS_WORK
+
+
+class TestPaddle:
+    def test_a_shell_tells_the_first_pod_its_own_address(self) -> None:
+        conversion = converted(paddle({"Worker": 2}, args=["--lr=1"]))
+        main = pod(conversion)["containers"][0]
+        assert main["command"][2].splitlines() == [
+            'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then PADDLE_MASTER="$POD_IP_DUMMY:36543";'
+            " else PADDLE_MASTER=job-node-0-0.job:36543; fi",
+            "export PADDLE_MASTER",
+            'exec "$@"',
+        ]
+        assert main["args"] == ["python", "train.py", "--lr=1"]
+        env = variables(main)
+        assert (env["PADDLE_JOB_ID"], env["PADDLE_NNODES"]) == ("job", "2")
+        assert env["POD_IP_DUMMY"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+
+    def test_one_worker_needs_no_shell(self) -> None:
+        main = pod(converted(paddle({"Worker": 1})))["containers"][0]
+        assert main["command"] == ["python", "train.py"]
+        assert variables(main)["PADDLE_MASTER"] == "$(POD_IP_DUMMY):36543"
+
+    def test_without_a_command_it_is_refused(self) -> None:
+        obj = paddle({"Worker": 2})
+        del obj["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+        assert "no command" in converted(obj).refused
+
+    def test_a_command_that_wants_the_address_beforehand_is_refused(self) -> None:
+        assert "PADDLE_MASTER" in converted(paddle({"Worker": 2}, args=["$(PADDLE_MASTER)"])).refused
+
+    def test_servers_and_trainers_are_two_groups(self) -> None:
+        conversion = converted(paddle({"Master": 1, "Worker": 2}))
+        master = variables(pod(conversion, "master")["containers"][0])
+        worker = variables(pod(conversion, "worker")["containers"][0])
+        assert (master["PADDLE_SERVER_NUM"], worker["PADDLE_TRAINER_NUM"]) == ("1", "1")
+        assert master["PADDLE_MASTER"] == "$(POD_IP_DUMMY):36543"
+        assert worker["PADDLE_MASTER"] == "job-master-0-0.job:36543"
+        assert conversion.runtime is not None
+        success = conversion.runtime["spec"]["template"]["spec"]["successPolicy"]
+        assert success["targetReplicatedJobs"] == ["master"]
+
+
+class TestMpi:
+    def test_workers_are_nodes_and_the_launcher_waits_for_them(self) -> None:
+        obj = mpi(3)
+        obj["spec"]["slotsPerWorker"] = 4
+        conversion = converted(obj)
+        assert conversion.runtime is not None
+        spec = conversion.runtime["spec"]
+        assert spec["mlPolicy"]["numNodes"] == 1
+        assert spec["mlPolicy"]["mpi"]["numProcPerNode"] == 4
+        assert spec["mlPolicy"]["mpi"]["runLauncherAsNode"] is False
+        assert [each["name"] for each in spec["template"]["spec"]["replicatedJobs"]] == ["node", "launcher"]
+        assert replicated_job(conversion, "launcher")["dependsOn"] == [{"name": "node", "status": "Ready"}]
+        assert conversion.train_job["spec"]["trainer"] == {"numNodes": 3, "numProcPerNode": 4}
+        assert pod(conversion, "launcher")["containers"][0]["command"] == ["mpirun", "train"]
+
+    def test_workers_run_a_server_and_launchers_have_a_copy_of_their_key(self) -> None:
+        conversion = converted(mpi())
+        worker, launcher = pod(conversion, "node"), pod(conversion, "launcher")
+        assert "exec /usr/sbin/sshd" in worker["containers"][0]["command"][2]
+        assert worker["containers"][0]["readinessProbe"]["tcpSocket"] == {"port": 2222}
+        env = variables(launcher["containers"][0])
+        assert env["OMPI_MCA_plm_rsh_agent"].startswith("ssh -p 2222 -i /run/mpi/id_rsa")
+        assert env["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
+        assert env["NVIDIA_VISIBLE_DEVICES"] == ""
+        assert launcher["initContainers"][0]["image"] == launcher["containers"][0]["image"]
+
+    def test_a_command_of_a_worker_runs_beside_the_server(self) -> None:
+        obj = mpi()
+        obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"] = ["sleep", "1d"]
+        worker = pod(converted(obj))["containers"][0]
+        assert worker["args"] == ["sleep", "1d"]
+        assert worker["command"][2].endswith('\nexec "$@"\n')
+
+    def test_a_server_of_the_images_own_stays(self) -> None:
+        obj = mpi()
+        command = ["/usr/sbin/sshd", "-De"]
+        obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"] = command
+        assert pod(converted(obj))["containers"][0]["command"] == command
+
+    def test_a_launcher_with_gpus_is_a_host_too(self) -> None:
+        obj = mpi()
+        launcher = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+        launcher["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+        conversion = converted(obj)
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] is True
+        assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
+        assert "NVIDIA_VISIBLE_DEVICES" not in variables(pod(conversion, "launcher")["containers"][0])
+
+    def test_a_launcher_alone_needs_no_policy(self) -> None:
+        conversion = converted(mpi(0))
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert "initContainers" not in pod(conversion, "launcher")
+
+    def test_what_is_gone_is_told(self) -> None:
+        obj = mpi()
+        launcher = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+        launcher["args"] = ["--host-discovery-script", "/etc/mpi/discover_hosts.sh"]
+        assert converted(obj).verdict is Verdict.IMPOSSIBLE
+
+    @pytest.mark.parametrize("where", ["pod", "container"])
+    def test_a_user_who_is_not_root_can_read_the_key(self, where: str) -> None:
+        obj = mpi()
+        spec = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+        (spec if where == "pod" else spec["containers"][0])["securityContext"] = {"runAsUser": 1000}
+        assert pod(converted(obj), "launcher")["securityContext"]["fsGroup"] == 1000
+
+
+@pytest.mark.parametrize("target", Target)
+def test_every_target(target: Target) -> None:
+    for obj in (tensorflow({"Worker": 2}), xgboost({"Master": 1}), paddle({"Worker": 2}), mpi()):
+        assert not converted(obj, target).refused

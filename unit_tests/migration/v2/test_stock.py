@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from training_migration.targets import Target
+from training_migration.v2.render import render_v2
+from training_migration.v2.stock import stock
+
+PUBLISHED = Path(__file__).parents[4] / "shared" / "external-crds" / "trainer-v2"
+
+
+@pytest.mark.parametrize("name", stock(Target.V2_3))
+def test_it_is_what_the_release_ships(name):
+    file = PUBLISHED / f"runtime-{name.replace('-', '_')}.yaml"
+    if not file.exists():
+        pytest.skip("the runtimes of Trainer 2.3 do not lie beside this project")
+    published = yaml.safe_load(file.read_text())
+    ours = stock(Target.V2_3)[name]
+    for job in ours["spec"]["template"]["spec"]["replicatedJobs"]:
+        for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+            # The tag is set when the manifests are built.
+            container["image"] = container["image"].removesuffix(":v2.3.0")
+    assert ours == published
+
+
+def test_none_is_missing():
+    if not PUBLISHED.exists():
+        pytest.skip("the runtimes of Trainer 2.3 do not lie beside this project")
+    published = {yaml.safe_load(file.read_text())["metadata"]["name"] for file in PUBLISHED.glob("runtime-*.yaml")}
+    assert published == set(stock(Target.V2_3))
+
+
+@pytest.mark.parametrize("target", Target)
+def test_all_can_be_rendered(target):
+    for name, runtime in stock(target).items():
+        job = {
+            "metadata": {"name": "job", "namespace": "ns"},
+            "spec": {"runtimeRef": {"name": name}, "trainer": {"numNodes": 2, "numProcPerNode": 1}},
+        }
+        assert render_v2(job, runtime, target).pods
+
+
+def test_each_call_gives_own_copies():
+    stock(Target.V2_3)["torch-distributed"]["spec"].clear()
+    assert stock(Target.V2_3)["torch-distributed"]["spec"]
+
+
+def test_releases_differ():
+    assert "jax-distributed" not in stock(Target.V2_1)
+    jobs = {
+        target: [
+            each["name"] for each in stock(target)["mlx-distributed"]["spec"]["template"]["spec"]["replicatedJobs"]
+        ]
+        for target in (Target.V2_2, Target.V2_3)
+    }
+    assert jobs == {Target.V2_2: ["launcher", "node"], Target.V2_3: ["node", "launcher"]}
