@@ -1,4 +1,4 @@
-"""Many pods of one result told once, and many variables of one sidecar."""
+"""Many pods of one result told once, and many variables of one sidecar, or labels of one pod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from training_migration.diff.model import Item, Likeness, Pair
 
-_OF_CONTAINER: Final = re.compile(r"(.*\.env)\[([^]]*)\]")
+_ONE_OF_MANY: Final = re.compile(r"(.*\.env)\[([^]]*)\]|(metadata\.labels)\.(training\.kubeflow\.org/.*)")
 
 
 def folded(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -41,28 +41,26 @@ def _span(values: Sequence[str]) -> str:
     return values[0] if len(set(values)) == 1 else f"{values[0]} ... {values[-1]}"
 
 
-def with_variables_together(items: Iterable[Item]) -> list[Item]:
-    """Variables that one container has lost or gained for one reason as one item."""
+def together(items: Iterable[Item]) -> list[Item]:
+    """Variables that one container has lost or gained for one reason as one item, and v1's labels of one pod."""
     found: dict[object, list[Item]] = {}
     for position, item in enumerate(items):
-        match = _OF_CONTAINER.fullmatch(item.path)
-        together = match is not None and item.verdict in (Likeness.LOST, Likeness.GAINED, Likeness.EQUIVALENT)
-        key = (match[1], item.verdict, item.reason) if match and together else position
-        found.setdefault(key, []).append(item)
+        owner = _owner_and_name(item)[0]
+        joins = owner and item.verdict in (Likeness.LOST, Likeness.GAINED, Likeness.EQUIVALENT)
+        found.setdefault((owner, item.verdict, item.reason) if joins else position, []).append(item)
     return [same[0] if len(same) == 1 else _joined(same) for same in found.values()]
 
 
+def _owner_and_name(item: Item) -> tuple[str, str]:
+    match = _ONE_OF_MANY.fullmatch(item.path)
+    return (match[1] or match[3], match[2] or match[4]) if match else ("", "")
+
+
 def _joined(same: Sequence[Item]) -> Item:
-    path, names = "", []
-    for item in same:
-        match = _OF_CONTAINER.fullmatch(item.path)
-        assert match is not None
-        path = match[1]
-        names.append(match[2])
-    text = ", ".join(names)
+    text = ", ".join(_owner_and_name(item)[1] for item in same)
     return replace(
         same[0],
-        path=path,
+        path=_owner_and_name(same[0])[0],
         v1=text if any(item.v1 for item in same) else "",
         v2=text if any(item.v2 for item in same) else "",
     )

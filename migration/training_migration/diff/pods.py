@@ -9,7 +9,7 @@ from typing import Final
 
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.fields import compared, skipped
-from training_migration.diff.folding import with_variables_together
+from training_migration.diff.folding import together
 from training_migration.diff.hosts import host_items
 from training_migration.diff.leaves import Leaf, leaves
 from training_migration.diff.meeting import Meeting, launcher, meetings
@@ -84,7 +84,7 @@ class Pods:
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))
         yield from self._names(first, second)
-        yield from with_variables_together(compared(self.kind, *self._leaves(first, second)))
+        yield from together(compared(self.kind, *self._leaves(first, second)))
 
     def _view(self, side: int, place: Place) -> View:
         return view(self.sides[side], place, self.numbers[side])

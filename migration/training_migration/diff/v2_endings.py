@@ -82,4 +82,4 @@ def _applies(codes: Json | None, container: str, exit_code: int) -> bool:
     if codes is None or codes.get("containerName", container) != container:
         return False
     named: bool = exit_code in codes["values"]
-    return named == (codes["operator"] == "In")
+    return named if codes["operator"] == "In" else not named

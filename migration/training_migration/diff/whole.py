@@ -25,46 +25,55 @@ def whole_items(v1: RenderedSide, v2: RenderedSide) -> Iterator[Item]:
     yield from _readiness(v1, v2)
     yield from _gang(v1, v2)
     for kind, (aspect, severity, reason) in _OBJECTS.items():
-        counts = [len(side.objects(kind)) for side in (v1, v2)]
-        if counts[0] and not counts[1]:
+        first, second = len(v1.objects(kind)), len(v2.objects(kind))
+        if first and not second:
             verdict = Likeness.EQUIVALENT if severity is None else Likeness.LOST
-            yield Item(aspect, kind, str(counts[0]), "", verdict, reason, severity)
-        elif any(counts):
-            verdict = Likeness.SAME if counts[0] else Likeness.GAINED
-            yield Item(aspect, kind, *(str(count or "") for count in counts), verdict)
+            yield Item(aspect, kind, str(first), "", verdict, reason, severity)
+        elif first or second:
+            verdict = Likeness.SAME if first else Likeness.GAINED
+            yield Item(aspect, kind, str(first or ""), str(second or ""), verdict)
 
 
 def _readiness(v1: RenderedSide, v2: RenderedSide) -> Iterator[Item]:
     """Whether pods are found by name before they are ready."""
-    services = v1.objects("Service"), v2.objects("Service")
-    if not any(services):
+    first, second = _known_from(v1), _known_from(v2)
+    if first == second == _NEVER:
         return
-    early = [all(each["spec"].get("publishNotReadyAddresses") for each in side) for side in services]
-    texts = [
-        ("none" if not side else "before it is ready" if early_one else "once it is ready")
-        for side, early_one in zip(services, early, strict=True)
-    ]
     path = "the name of a pod is known"
-    if texts[0] == texts[1]:
-        yield Item(Aspect.NETWORK, path, *texts, Likeness.SAME)
-    elif early[1] or not services[0]:
-        yield Item(Aspect.NETWORK, path, *texts, Likeness.EQUIVALENT, "peers find each other no later than on v1")
+    if first == second:
+        yield Item(Aspect.NETWORK, path, first, second, Likeness.SAME)
+    elif second == _EARLY or first == _NEVER:
+        reason = "peers find each other no later than on v1"
+        yield Item(Aspect.NETWORK, path, first, second, Likeness.EQUIVALENT, reason)
     else:
         reason = "peers look for each other while they start"
-        yield Item(Aspect.NETWORK, path, *texts, Likeness.DIFFERENT, reason, Severity.WARNING)
+        yield Item(Aspect.NETWORK, path, first, second, Likeness.DIFFERENT, reason, Severity.WARNING)
+
+
+_EARLY: Final = "before it is ready"
+_NEVER: Final = "never"
+
+
+def _known_from(side: RenderedSide) -> str:
+    services = side.objects("Service")
+    if not services:
+        return _NEVER
+    early = all(each["spec"].get("publishNotReadyAddresses") for each in services)
+    return _EARLY if early else "once it is ready"
 
 
 def _gang(v1: RenderedSide, v2: RenderedSide) -> Iterator[Item]:
     """How many pods must be placeable before any of them starts, and in which queue."""
     first, second = ([each.get("spec") or {} for each in side.objects("PodGroup")] for side in (v1, v2))
-    if not first and not second:
-        return
     for field, path in (("minMember", "pods of the gang"), ("queue", "queue of the gang")):
-        values = [str(side[0].get(field) or "") if side else "" for side in (first, second)]
-        if values[0] == values[1]:
-            yield Item(Aspect.SCHEDULING, path, *values, Likeness.SAME)
-        elif field == "queue" and set(values) <= {"", "default"}:
-            yield Item(Aspect.SCHEDULING, path, *values, Likeness.EQUIVALENT, "the default queue")
+        one = str(first[0].get(field) or "") if first else ""
+        other = str(second[0].get(field) or "") if second else ""
+        if one == other:
+            if one:
+                yield Item(Aspect.SCHEDULING, path, one, other, Likeness.SAME)
+        elif field == "queue" and {one, other} == {"", "default"}:
+            yield Item(Aspect.SCHEDULING, path, one, other, Likeness.EQUIVALENT, "the default queue")
         else:
-            verdict = Likeness.GAINED if not first else Likeness.LOST if not second else Likeness.DIFFERENT
-            yield Item(Aspect.SCHEDULING, path, *values, verdict, "the gang waits for something else", Severity.WARNING)
+            verdict = Likeness.GAINED if not one else Likeness.LOST if not other else Likeness.DIFFERENT
+            reason = "the gang waits for something else"
+            yield Item(Aspect.SCHEDULING, path, one, other, verdict, reason, Severity.WARNING)
