@@ -28,6 +28,7 @@ def diff(v1: Rendering, v2: Rendering, job: V1Job, *, train_job: Json | None = N
         job=f"{job.job.info.kind} {'/'.join(job.job.key)}",
         launcher=pods.launchers[0].value,
         training=(first.described(0), first.described(1)),
+        meets=(first.meets(0), first.meets(1)),
         every_node_alone=any(meeting.every_node_alone for meeting in pods.meetings),
         compat=first.compat,
         pairs=folded(list(pods.pairs())),

@@ -172,6 +172,13 @@ KNOWN: Final = (
         kind="MPIJob",
         equivalent=True,
     ),
+    Known(
+        r"containers\[main\]\.readinessProbe",
+        frozenset({Likeness.GAINED}),
+        "lets the launcher wait for its hosts",
+        kind="MPIJob",
+        equivalent=True,
+    ),
     Known(_MPI_FILES, _ANY, "how mpirun reaches its hosts", kind="MPIJob", equivalent=True),
     Known(
         r"metadata\.(annotations\.(scheduling\.k8s\.io/group-name|volcano\.sh/task-spec)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,8 +36,9 @@ class Meeting:
     @property
     def compat(self) -> bool:
         """Whether v2's pods find each other by variables that v2 does not set by itself."""
-        wired = any(wiring.facts for wiring in self.wirings[1].values())
-        return not self.reader[1].native and wired
+        return not self.reader[1].native and any(
+            fact.names for w in self.wirings[1].values() for fact in w.facts.values()
+        )
 
     def described(self, side: int) -> str:
         """Who trains with whom on v1 (0) or v2 (1)."""
@@ -49,6 +50,10 @@ class Meeting:
         sizes = sorted({fact.shown for wiring in wirings if (fact := wiring.facts.get(Role.SIZE))})
         groups = f"{len(meetings)} groups" if len(meetings) > 1 else "one group"
         return f"{pods} in {groups}" + (f", world size {' and '.join(sizes)}" if sizes else "")
+
+    def meets(self, side: int) -> dict[Place, frozenset[int]]:
+        """Whom each pod of v1 (0) or v2 (1) is told of."""
+        return {place: _told_of(wiring) for place, wiring in self.wirings[side].items()}
 
     def items(self, first: Place, second: Place) -> Iterator[Item]:
         """What a pair of pods learns, role by role."""
@@ -62,7 +67,11 @@ class Meeting:
 
     def _item(self, role: Role, v1: Fact | None, v2: Fact | None) -> Item:
         names = dict.fromkeys(name for fact in (v1, v2) if fact for name in fact.names)
-        path = f"{role} ({', '.join(names)})" + ("" if self.certain else f", read by {self.reader[1].name}")
+        path = (
+            role
+            + (f" ({', '.join(names)})" if names else "")
+            + ("" if self.certain else f", read by {self.reader[1].name}")
+        )
         verdict, reason = self._judged(role, v1, v2)
         texts = (v1.shown if v1 else "", v2.shown if v2 else "")
         return Item(Aspect.ENVIRONMENT, path, *texts, verdict, reason, self._severity(role, verdict))
@@ -70,13 +79,13 @@ class Meeting:
     def _judged(self, role: Role, v1: Fact | None, v2: Fact | None) -> tuple[Likeness, str]:
         who = self.reader[1].name
         if v2 is None:
-            if role is Role.ELASTIC:
-                return Likeness.LOST, "the number of nodes cannot change while the job runs"
-            return Likeness.LOST, f"{who} finds no {role} on v2"
+            lost = "the number of nodes cannot change while the job runs"
+            return Likeness.LOST, lost if role is Role.ELASTIC else f"{who} finds no {role} on v2"
         if v1 is None:
             return Likeness.GAINED, f"{who} finds no {role} on v1"
         if v1.meaning != v2.meaning:
-            return Likeness.DIFFERENT, f"{who} learns another {role}"
+            other = f"{who} starts another number of processes in each pod"
+            return Likeness.DIFFERENT, other if role is Role.LOCAL else f"{who} learns another {role}"
         if v1.shown == v2.shown:
             return Likeness.SAME, ""
         return Likeness.EQUIVALENT, "leads to the same pods" if role in _HOSTS else "means the same"
@@ -89,6 +98,22 @@ class Meeting:
         if not self.certain and self.reader[1].native and role in _WEAKER:
             return Severity.WARNING
         return Severity.ERROR
+
+
+def _told_of(wiring: Wiring) -> frozenset[int]:
+    if wiring.alone:
+        return frozenset()
+    meanings = [fact.meaning for role in _HOSTS if (fact := wiring.facts.get(role))]
+    return frozenset(_numbers(meanings))
+
+
+def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
+    """All pods that a meaning speaks of."""
+    if isinstance(meaning, int):
+        yield meaning
+    elif isinstance(meaning, tuple | list):
+        for each in meaning:
+            yield from _numbers(each)
 
 
 _HOSTS: Final = frozenset({Role.HOST, Role.PEERS, Role.CLUSTER})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,6 +95,8 @@ class Difference:
     """What the container that trains starts, as far as its command tells."""
     training: tuple[str, str]
     """Who trains with whom on v1 and on v2, for people."""
+    meets: tuple[Mapping[Place, frozenset[int]], Mapping[Place, frozenset[int]]]
+    """Of each side whom every pod that trains is told of, by the number of the pod in this very order."""
     every_node_alone: bool
     """Whether v1's pods form groups and each of v2's trains with nobody but itself."""
     compat: bool
@@ -138,8 +140,8 @@ class Difference:
                 reasons = _distinct(Severity.ERROR, self.items())
                 return f"trains differently: {'; '.join(reasons)}"
             case Summary.LIFE_CYCLE:
-                count = len(_distinct(Severity.WARNING, self.items()))
-                return f"differs in life cycle only: the same training, but {count} thing{'s' * (count > 1)} around it"
+                reasons = _distinct(Severity.WARNING, self.items())
+                return f"{self.summary.value}: {'; '.join(reasons)}"
         return self.summary.value
 
 

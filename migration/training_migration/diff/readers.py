@@ -11,7 +11,12 @@ from training_migration.diff.torchrun import TORCHRUN
 from training_migration.diff.wiring import Fact, Reader, Role, View, Vocabulary, Wiring
 
 SCRIPT: Final = Vocabulary(
-    "a script without launcher", host="MASTER_ADDR", port="MASTER_PORT", rank="RANK", size="WORLD_SIZE"
+    "a script without launcher",
+    host="MASTER_ADDR",
+    port="MASTER_PORT",
+    rank="RANK",
+    size="WORLD_SIZE",
+    one_process=True,
 ).as_reader()
 XGBOOST: Final = Vocabulary(
     "the script",

@@ -89,9 +89,10 @@ def _filled(text: str, variables: Mapping[str, str]) -> str:
 def _wiring(view: View, settings: Mapping[str, str], names: Mapping[str, str]) -> Wiring:
     local = processes(settings["nproc_per_node"], view)
     fewest, _, nodes = settings["nnodes"].rpartition(":")
-    facts: dict[Role, Fact] = {Role.LOCAL: Fact(settings["nproc_per_node"], local, (names["nproc_per_node"],))}
-    size = int(nodes) * local if isinstance(local, int) and nodes.isdecimal() else (nodes, local)
-    facts[Role.SIZE] = Fact(f"{nodes} nodes", size, (names["nnodes"],))
+    facts: dict[Role, Fact] = {
+        Role.LOCAL: Fact(settings["nproc_per_node"], local, (names["nproc_per_node"],)),
+        Role.SIZE: Fact(f"{nodes} nodes", nodes, (names["nnodes"],)),
+    }
     if fewest and fewest != nodes:
         facts[Role.ELASTIC] = Fact(f"{fewest} to {nodes} nodes", settings["nnodes"], (names["nnodes"],))
     if "standalone" in settings:
@@ -102,16 +103,10 @@ def _wiring(view: View, settings: Mapping[str, str], names: Mapping[str, str]) -
         address, port = settings["master_addr"], settings["master_port"]
         facts |= endpoint(view, f"{address}:{port}", names["master_addr"], names["master_port"])
     if settings["rdzv_backend"] == "static" and "standalone" not in settings:
-        facts[Role.RANK] = _rank(settings["node_rank"], local, names["node_rank"])
+        facts[Role.RANK] = Fact(settings["node_rank"], settings["node_rank"], (names["node_rank"],))
     itself = facts[Role.HOST].meaning == view.numbers.get(view.place) and settings["node_rank"] == "0"
     lonely = "standalone" in settings or nodes == "1" or (settings["master_addr"] == "127.0.0.1" and itself)
     return Wiring(facts, alone=lonely)
-
-
-def _rank(node_rank: str, local: Hashable, name: str) -> Fact:
-    """Of the first process of the pod."""
-    first = int(node_rank) * local if isinstance(local, int) and node_rank.isdecimal() else (node_rank, local)
-    return Fact(node_rank, str(first) if isinstance(first, int) else first, (name,))
 
 
 def processes(nproc: str, view: View) -> Hashable:

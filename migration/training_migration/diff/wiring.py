@@ -109,6 +109,8 @@ class Vocabulary:
     """Host names with commas between them; not everybody needs them."""
     more: tuple[str, ...] = ()
     """Others that belong to it."""
+    one_process: bool = False
+    """Whether ranks are those of processes, of which each pod has one."""
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ class Vocabulary:
     def read(self, view: View) -> Wiring:
         """What the variables say; those that are not there or empty say nothing."""
         known = {name: value for name, value in view.environment.items() if value}
-        facts: dict[Role, Fact] = {}
+        facts: dict[Role, Fact] = {Role.LOCAL: Fact("1", 1)} if self.one_process else {}
         if self.endpoint in known:
             facts |= endpoint(view, known[self.endpoint], self.endpoint)
         if self.host in known:
