@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from e2e.harness.binaries import CONTROL_PLANE, KUEUE, PROMETHEUS, programs
+from e2e.harness.binaries import CONTROL_PLANE, JOBSET, KUEUE, PROMETHEUS, TRAINER, programs
 from e2e.harness.errors import HarnessError
 from e2e.harness.foreground import stay_up
 from e2e.harness.providers import PROVIDERS
@@ -23,7 +23,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         if arguments.command == "build":
-            for name, path in programs((*CONTROL_PLANE, KUEUE, PROMETHEUS)).items():
+            for name, path in programs((*CONTROL_PLANE, KUEUE, PROMETHEUS, JOBSET, TRAINER)).items():
                 print(f"{name}: {path}")
         else:
             stay_up(arguments.provider, arguments.kubeconfig)

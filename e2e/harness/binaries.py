@@ -118,6 +118,21 @@ KUEUE = Module(
     {"kueue-config": "config"},
 )
 """The queueing controller, and what its own manifests are made of."""
+JOBSET = Module(
+    "jobset",
+    "sigs.k8s.io/jobset",
+    {"jobset": "sigs.k8s.io/jobset"},
+    ("sigs.k8s.io/jobset/pkg/version.GitVersion={version}",),
+    {"jobset-config": "config"},
+)
+"""The controller that Trainer v2 has its Jobs made by, and what its own manifests are made of."""
+TRAINER = Module(
+    "trainer",
+    "github.com/kubeflow/trainer/v2",
+    {"trainer": "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager"},
+    data={"trainer-manifests": "manifests"},
+)
+"""The controller of Trainer v2 that jobs are moved to, and its own manifests."""
 
 
 def cache_folder() -> Path:

@@ -8,8 +8,10 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
 from training_migration.commands.run import run
+from training_migration.commands.survey import survey
 from training_migration.exits import Exit, Failure
 
 
@@ -34,5 +36,7 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(lint_command)
 migrate.add_command(probe)
 migrate.add_command(run)
+migrate.add_command(survey)

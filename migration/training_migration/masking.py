@@ -72,10 +72,10 @@ def is_credential(name: str) -> bool:
 
 _USER_INFO: Final = re.compile(r"(?<=://)([^\s/:@]*):([^\s/@]+)(?=@)")
 _BEARER: Final = re.compile(r"\b(bearer|basic) [\w.~+/=-]{8,}", re.IGNORECASE)
-_SETTING: Final = re.compile(
-    r"""(?P<before>--?(?P<flag>[A-Za-z][\w-]*)(?:=|[ \t]+)|\b(?P<name>[A-Za-z_][\w.-]*)(?:=|["']?[ \t]*:[ \t]*))"""
-    r"""(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"""
+_ASSIGNED: Final = re.compile(
+    r"""--?(?P<flag>[A-Za-z][\w-]*)(?:=|[ \t]+)|\b(?P<name>[A-Za-z_][\w.-]*)(?:=|["']?[ \t]*:[ \t]*)"""
 )
+_VALUE: Final = re.compile(r"""\\?"[^"]*"|\\?'[^']*'|[^\s"'\\]+""")
 _REFERENCE: Final = re.compile(r"""["']?\$(\w+|\(\w+\)|\{\w+\})["']?""")
 
 
@@ -86,13 +86,15 @@ def mask_text(text: str) -> str:
     """
     shown = _USER_INFO.sub(rf"\1:{MASK}", text)
     shown = _BEARER.sub(rf"\1 {MASK}", shown)
-    return _SETTING.sub(_without_value, shown)
-
-
-def _without_value(found: re.Match[str]) -> str:
-    if not is_credential(found["flag"] or found["name"]) or _REFERENCE.fullmatch(found["value"]):
-        return found[0]
-    return f"{found['before']}{MASK}"
+    parts, at = [], 0
+    for assigned in _ASSIGNED.finditer(shown):
+        value = _VALUE.match(shown, assigned.end())
+        if value is None or assigned.start() < at or not is_credential(assigned["flag"] or assigned["name"]):
+            continue
+        if not _REFERENCE.fullmatch(value[0]):
+            parts += [shown[at : assigned.end()], MASK]
+            at = value.end()
+    return "".join([*parts, shown[at:]])
 
 
 def masked(value: Any) -> Any:

@@ -42,6 +42,8 @@ class Features:
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
+    nodes_first: bool
+    """Whether the shipped MPI runtimes list nodes before the launcher, so that rank 0 is a node."""
     counts_template: bool
     """Whether processes are counted by the template's resources where the TrainJob states none."""
     nodes_get_trainer: bool
@@ -84,6 +86,7 @@ def _features(target: Target) -> Features:
         merges_resources=since(Target.V2_3),
         refuses_mpi_env=since(Target.V2_3),
         ttl_runs_again=not since(Target.NEXT),
+        nodes_first=since(Target.V2_3),
         volcano=since(Target.V2_1),
         counts_template=since(Target.V2_1),
         nodes_get_trainer=since(Target.V2_1),

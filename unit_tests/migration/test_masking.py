@@ -76,6 +76,7 @@ def test_other_names_are_no_credentials(name: str) -> None:
         ("curl -H 'Authorization: Bearer abcdefghij'", f"curl -H 'Authorization: Bearer {MASK}'"),
         ("user: me\npassword: hunter2\nport: 1", f"user: me\npassword: {MASK}\nport: 1"),
         ('{"password": "hunter2", "a": 1}', f'{{"password": {MASK}, "a": 1}}'),
+        ("it: has[--token abc] --x", f"it: has[--token {MASK} --x"),
         ("the token is missing", "the token is missing"),
     ],
 )

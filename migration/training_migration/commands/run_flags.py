@@ -20,6 +20,7 @@ from training_migration.runs.recording import Seen
 from training_migration.runs.sides import V2Side, read_sides
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.stock import stock
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -73,12 +74,6 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def stock_of(target: Target) -> dict[str, Any]:
-    """The runtimes that v2 ships, by name."""
-    del target
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Here:
     """How jobs are run on this machine."""
@@ -114,7 +109,7 @@ class Plan:
 
 def both_sides(paths: tuple[str, ...], target: Target, side: str) -> Plan:
     """What is to be run of the files; without a TrainJob the v1 job is converted. Raises Failure."""
-    sides = read_sides(paths, stock_of(target))
+    sides = read_sides(paths, stock(target))
     v1 = sides.v1 if side != "v2" else None
     v2 = None if side == "v1" else sides.v2 or (converted(sides.v1, target) if sides.v1 else None)
     if side == "v1" and v1 is None:

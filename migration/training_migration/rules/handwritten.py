@@ -23,7 +23,7 @@ RULES: Final = (
         "MIG502",
         Severity.WARNING,
         "Resources that have no effect",
-        "`trainer.resourcesPerNode` is applied where the runtime has an `mlPolicy`. Without one it is ignored.",
+        "From 2.3 on `trainer.resourcesPerNode` is applied where the runtime has an `mlPolicy` only.",
         "Give the runtime an `mlPolicy` with `numNodes`, or write the resources into its template.",
         _API,
     ),

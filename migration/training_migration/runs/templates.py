@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -37,11 +37,16 @@ def templates(obj: Json) -> Iterator[tuple[str, Json]]:
 
 def changed(objects: Sequence[Json], change: Callable[[str, Json], None]) -> list[Json]:
     """Copies of the objects, each pod template of them changed in place by `change(role, template)`."""
-    copies = copy.deepcopy(list(objects))
+    copies = copies_of(objects)
     for each in copies:
         for role, template in templates(each):
             change(role, template)
     return copies
+
+
+def copies_of(objects: Sequence[Json]) -> list[Json]:
+    """Copies that share nothing, not even what one anchor of YAML has put into several places."""
+    return [json.loads(json.dumps(each)) for each in objects]
 
 
 def set_variable(container: Json, name: str, value: str) -> None:
@@ -61,7 +66,7 @@ def mount(template: Json, config_map: str, folder: str) -> None:
 
 def runnable(objects: Sequence[Json]) -> list[Json]:
     """Copies of the objects that begin at once, whoever manages them, and do not vanish before anybody has looked."""
-    copies = copy.deepcopy(list(objects))
+    copies = copies_of(objects)
     for each in copies:
         if is_v1_job(each):
             policy = each["spec"].get("runPolicy") or {}

@@ -84,13 +84,15 @@ _FILLED_IN_OF: Final[dict[str, tuple[tuple[str, object], ...]]] = {
         (r"spec\.podReplacementPolicy", _ANY),
         (r"spec\.podFailurePolicy\.rules\[\]\.onPodConditions\[\]\.status", "True"),
     ),
-    "JobSet": ((r"spec\.failurePolicy\.maxRestarts", 0),),
+    "JobSet": ((r"spec\.failurePolicy\.maxRestarts", 0), (r"spec\.coordinator\.(jobIndex|podIndex)", 0)),
+    "Pod": ((r"metadata\.labels\.jobset\.sigs\.k8s\.io/priority", _ANY),),  # the number of its class of priority
     "Service": (
         (r"spec\.(clusterIPs|ipFamilies)(\[\])?", _ANY),
         (r"spec\.ipFamilyPolicy", _ANY),
         (r"spec\.internalTrafficPolicy", "Cluster"),
         (r"spec\.sessionAffinity", "None"),
         (r"spec\.type", "ClusterIP"),
+        (r"spec\.publishNotReadyAddresses", False),
     ),
     "PodGroup": ((r"spec\.queue", "default"), (r"spec\.minTaskMember", _ANY)),
 }
@@ -114,6 +116,8 @@ def comparable(obj: Json) -> Json:
         write_canonically(copy["spec"])
         for container in containers_of(copy["spec"]):
             _request_limits(container)
+            if copy["spec"].get("hostNetwork"):
+                _open_on_host(container)
     return dict(_kept(copy["kind"], copy, ""))
 
 
@@ -160,3 +164,9 @@ def _request_limits(container: Json) -> None:
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _open_on_host(container: Json) -> None:
+    """In a pod on the host's network, ports are the host's."""
+    for port in container.get("ports") or ():
+        port.setdefault("hostPort", port["containerPort"])

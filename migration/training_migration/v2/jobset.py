@@ -9,7 +9,7 @@ from typing import Any, Final
 from training_migration.v2.draft import Draft, put_ports
 from training_migration.v2.names import JOBSET_API
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.refusal import NotPredicted, Refusal
 
 Json = dict[str, Any]
 
@@ -66,6 +66,8 @@ def _refusals(jobset: Json) -> Iterator[Refusal]:
     spec, path = jobset["spec"], "spec.template.spec"
     jobs = spec["replicatedJobs"]
     names = [each["name"] for each in jobs]
+    if spec.get("volumeClaimPolicies"):
+        yield NotPredicted(f"{path}.volumeClaimPolicies", "the volumes that JobSet claims are not predicted")
     subdomain = spec["network"].get("subdomain") or ""
     if subdomain and not _is_label(subdomain):
         yield Refusal(f"{path}.network.subdomain", f"{subdomain} is no name for a Service of at most 63 characters")

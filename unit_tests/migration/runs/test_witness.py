@@ -98,6 +98,17 @@ def test_it_comes_by_a_config_map_and_the_job_itself_is_not_changed() -> None:
     assert job == v1()
 
 
+def test_templates_that_are_one_object_by_an_anchor_of_yaml_are_changed_once_each() -> None:
+    job = v1()
+    replicas = job["spec"]["pytorchReplicaSpecs"]
+    replicas["Master"] = replicas["Worker"]
+    _, changed = with_witness([job], "team")
+    assert [len(each["template"]["spec"]["volumes"]) for each in changed["spec"]["pytorchReplicaSpecs"].values()] == [
+        1,
+        1,
+    ]
+
+
 def test_a_path_of_the_container_stays_behind_that_of_the_witness() -> None:
     source = {"configMapKeyRef": {"name": "paths", "key": "python"}}
     _, changed = with_witness([v1(env=[{"name": "PYTHONPATH", "valueFrom": source}])], "team")

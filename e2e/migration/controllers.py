@@ -1,0 +1,154 @@
+"""The real controllers of Trainer v2 and JobSet as processes beside a control plane, with their own manifests."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import yaml
+from e2e.harness.bare import bare
+from e2e.harness.binaries import JOBSET, TRAINER, programs
+from e2e.harness.client import Object
+from e2e.harness.cluster import Cluster
+from e2e.harness.ports import free_ports
+from e2e.harness.processes import Child
+from e2e.harness.startup import private_file, wait_until
+
+from training_local.apiserver.certificates import ServerIdentity, server_identity
+
+INSTALLED = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""Of the manifests; both run as processes and with full rights, so the rest is not needed."""
+POD_GROUPS = {"scheduling.x-k8s.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
+"""Groups and versions of the two kinds of PodGroup that Trainer knows."""
+CERTIFICATES = Path("k8s-webhook-server") / "serving-certs"
+"""Where controllers look for their certificate below the folder for temporary files; Trainer cannot be told another."""
+
+
+@contextmanager
+def trainer_cluster(folder: Path) -> Iterator[Cluster]:
+    """A control plane with Trainer v2 and JobSet; their files lie below `folder`."""
+    with bare() as cluster, running_trainer(cluster, folder):
+        yield cluster
+
+
+@contextmanager
+def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
+    """Install Trainer, its stock runtimes and JobSet in the cluster, and run both until the context is left."""
+    built = programs((JOBSET, TRAINER))
+    (jobset_port, jobset_probes), (trainer_port, trainer_probes) = free_ports(2), free_ports(2)
+    identity = server_identity(["127.0.0.1"])
+    certificates = mounted(folder / CERTIFICATES, identity)
+    manifests = [
+        *redirected(cluster, built["jobset-config"] / "default", jobset_port, identity),
+        *redirected(cluster, built["trainer-manifests"] / "base" / "crds", trainer_port, identity),
+        *redirected(cluster, built["trainer-manifests"] / "base" / "webhook", trainer_port, identity),
+        *(pod_groups(group, version) for group, version in POD_GROUPS.items()),
+    ]
+    install(cluster, manifests)
+    jobset = private_file(folder / "jobset.json", json.dumps(jobset_settings(jobset_port, jobset_probes, certificates)))
+    trainer = private_file(folder / "trainer.json", json.dumps(trainer_settings(trainer_port, trainer_probes)))
+    with ExitStack() as stack:
+        for name, settings, probes in (("jobset", jobset, jobset_probes), ("trainer", trainer, trainer_probes)):
+            command: list[str | Path] = [built[name], f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}"]
+            child = Child(command, folder / f"{name}.log", {"TMPDIR": str(folder)})
+            stack.callback(child.kill)
+            wait_until(partial(ready, probes), name, [child])
+        stock = cluster.run_kubectl("kustomize", str(built["trainer-manifests"] / "overlays" / "runtimes"))
+        cluster.run_kubectl("create", "-f", "-", stdin=stock)
+        yield
+
+
+def jobset_settings(webhooks: int, probes: int, certificates: Path) -> Object:
+    """JobSet's configuration: everything on loopback, no other certificates than ours."""
+    return {
+        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{probes}"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": str(certificates)},
+        "internalCertManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": 200, "burst": 400},
+    }
+
+
+def trainer_settings(webhooks: int, probes: int) -> Object:
+    """Trainer's configuration, to the same effect."""
+    return {
+        "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{probes}"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": webhooks},
+        "certManagement": {"enable": False},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": 200, "burst": 400},
+    }
+
+
+def redirected(cluster: Cluster, kustomization: Path, port: int, identity: ServerIdentity) -> list[Object]:
+    """What of a kustomization is installed, its webhooks called on this machine instead of by a service."""
+    found = yaml.load_all(cluster.run_kubectl("kustomize", str(kustomization)), Loader=yaml.CSafeLoader)
+    manifests: list[Object] = [each for each in found if each["kind"] in INSTALLED]
+    for manifest in manifests:
+        # One version each, so nothing is ever converted, and JobSet's controller serves no conversion.
+        manifest.get("spec", {}).pop("conversion", None)
+        for webhook in manifest.get("webhooks", []):
+            webhook["clientConfig"] = {
+                "url": f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}",
+                "caBundle": base64.b64encode(identity.authority).decode(),
+            }
+    return manifests
+
+
+def pod_groups(group: str, version: str) -> Object:
+    """A definition of PodGroups that keeps everything: what is stored is what Trainer has written."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"podgroups.{group}",
+            # The API server wants it in groups of Kubernetes itself, whatever it says.
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements"},
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup", "listKind": "PodGroupList"},
+            "versions": [
+                {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+            ],
+        },
+    }
+
+
+def install(cluster: Cluster, manifests: list[Object]) -> None:
+    """Create the objects and wait until their kinds are served."""
+    everything = {"apiVersion": "v1", "kind": "List", "items": manifests}
+    cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(everything))
+    names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
+    cluster.run_kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}", "--timeout=30s", "crd", *names)
+    cluster.run_kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *names)
+
+
+def mounted(folder: Path, identity: ServerIdentity) -> Path:
+    """The folder with our certificate, as a kubelet would mount it."""
+    folder.mkdir(parents=True, mode=0o700)
+    private_file(folder / "tls.crt", identity.certificate.decode())
+    private_file(folder / "tls.key", identity.key.decode())
+    return folder
+
+
+def ready(port: int) -> bool:
+    """Whether a controller and its webhooks serve."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
+            return True
+    except OSError:
+        return False

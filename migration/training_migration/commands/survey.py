@@ -1,0 +1,113 @@
+"""`training-operator migrate survey`: which jobs of a fleet move as they are, which need work, which cannot move."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import cloup
+
+from training_migration.cluster import read_cluster
+from training_migration.commands import flags
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document, files, read
+from training_migration.exits import Exit, of_findings, worst
+from training_migration.findings import Severity
+from training_migration.report.jobs import job_entry, report
+from training_migration.report.survey import as_html, as_markdown, as_text
+from training_migration.survey import Row, rows
+from training_migration.targets import Target
+
+CLUSTER = cloup.OptionGroup("Jobs of a cluster, which is only read")
+
+
+@cloup.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@flags.target
+@flags.kubernetes
+@CLUSTER.option("--from-cluster", is_flag=True, help="Look at the jobs of a cluster, too.")
+@CLUSTER.option(
+    "-n", "--namespace", "namespaces", multiple=True, help="One of its namespaces; repeatable. Default: all of them."
+)
+@CLUSTER.option("-A", "--all-namespaces", is_flag=True, help="All of its namespaces, as without --namespace.")
+@CLUSTER.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
+@CLUSTER.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
+@flags.formats("text", "json", "markdown", "html")
+@flags.output
+@flags.fail_on
+@flags.strict
+@click.pass_context
+def survey(
+    context: click.Context,
+    *,
+    paths: tuple[str, ...],
+    target: Target,
+    kubernetes: str,
+    from_cluster: bool,
+    namespaces: tuple[str, ...],
+    all_namespaces: bool,
+    kubeconfig: str,
+    cluster_context: str,
+    style: str,
+    output: Path | None,
+    fail_on: Severity | None,
+    strict: bool,
+) -> None:
+    """Examine all v1 jobs below PATH (files, folders, - for standard input) or of a cluster, and rank them.
+
+    Each job is checked and converted without anything being written. What is broken is a row with its error; objects
+    of other kinds are counted. The exit status is 2 if something cannot be read or v1 would refuse it, 4 if v2 would
+    refuse what comes of a job, 1 if there are findings as bad as --fail-on.
+    """
+    if not paths and not from_cluster:
+        raise click.UsageError("Give a PATH or --from-cluster.", context)
+    if namespaces and all_namespaces:
+        raise click.UsageError("--namespace and --all-namespaces exclude each other.", context)
+    if (namespaces or all_namespaces or kubeconfig or cluster_context) and not from_cluster:
+        raise click.UsageError("Options of the cluster need --from-cluster.", context)
+    ignored: Counter[str] = Counter()
+    options = Options(target, kubernetes)
+    found = list(rows(_in_files(paths), options, ignored))
+    if from_cluster:
+        found += rows(read_cluster(kubeconfig, cluster_context, namespaces or None), options, ignored)
+    content = report(target.value, kubernetes, [job_entry(row) for row in found], ignored)
+    flags.write(_shown(content, style, terminal=output is None and sys.stdout.isatty()), output)
+    context.exit(worst(_code(row, fail_on, strict=strict) for row in found))
+
+
+def _in_files(paths: Sequence[str]) -> Iterator[Document]:
+    """All documents, with a bar on the terminal that shows how far this has come."""
+    chosen = list(files(paths))
+    for path in _with_progress(chosen):
+        yield from read([path], sys.stdin)
+
+
+def _with_progress(paths: Sequence[str]) -> Iterable[str]:
+    if len(paths) < 2 or not sys.stderr.isatty():
+        yield from paths
+        return
+    with click.progressbar(paths, label="Files", file=sys.stderr, show_pos=True) as bar:
+        yield from bar
+
+
+def _code(row: Row, fail_on: Severity | None, *, strict: bool) -> Exit:
+    if row.error:
+        return Exit.USAGE
+    code = of_findings(row.findings, fail_on, strict=strict)
+    return worst([code, Exit.REFUSED]) if row.refused else code
+
+
+def _shown(content: dict[str, Any], style: str, *, terminal: bool) -> str:
+    match style:
+        case "json":
+            return json.dumps(content, indent=2, ensure_ascii=False)
+        case "markdown":
+            return as_markdown(content)
+        case "html":
+            return as_html(content)
+    return as_text(content, terminal=terminal)

@@ -1,0 +1,120 @@
+"""Files that may name v1's jobs, pods, metrics: by their lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from training_api.registry import KINDS
+from training_migration.findings import Finding
+from training_migration.lint.checks import Checks, Spot
+from training_migration.lint.scripts.script import Language, Line, Script, language_of
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a folder that is looked through."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """Its lines; those of scripts and YAML without comments."""
+        language = language_of(self.path, self.text)
+        if self.path.endswith((".yaml", ".yml")):
+            language = Language.SHELL
+        if language is Language.TEXT:
+            return tuple(Line(number, text) for number, text in enumerate(self.text.splitlines(), 1))
+        return Script(self.path, self.text, language).commands
+
+
+FILES: Final[Checks[File]] = Checks()
+"""The checks on lines of files."""
+
+_LABELS: Final = re.compile(
+    r"training\.kubeflow\.org/[\w-]+|label_training_kubeflow_org_\w+|training_kubeflow_org_[\w]+"
+)
+_CONTAINERS: Final = "|".join(info.container for info in KINDS.values())
+_NAMES: Final = re.compile(
+    rf"container(?:_name)?\"?\s*[=!]=?~?\s*\\?[\"'](?:{_CONTAINERS})\\?[\"']"
+    r"|pod(?:_name)?\"?\s*[=!]=?~?\s*\\?[\"'][^\"']*-(?:master|worker|launcher|chief|ps)-[^\"']*"
+    rf"|kubectl\s+(?:\S+\s+)*?logs\b.*\s-c[ =](?:{_CONTAINERS})\b"
+    r"|kubectl\s+(?:\S+\s+)*?(?:logs|exec)\b.*-(?:master|worker|chief|ps)-\d"
+)
+_KIND_NAMES: Final = "|".join(f"{info.kind}|{info.singular}s?" for info in KINDS.values())
+_WAIT: Final = re.compile(r"--for[= ]['\"]?condition=['\"]?(Succeeded|Running|Created|Restarting)\b", re.IGNORECASE)
+_OTHERS: Final = re.compile(r"\b(?:pods?|po|workflows?|wf|pipelineruns?|taskruns?|applications?)(?:/|\s)")
+_WORDS: Final = re.compile(
+    r"\b(replicaStatuses|replica_statuses|wait_for_job_conditions|is_job_(?:succeeded|running|created|restarting)"
+    r"|JOB_CONDITION_(?:SUCCEEDED|RUNNING|CREATED|RESTARTING))\b"
+    r"|(?:\.type\s*==\s*|type==?\\?)[\"'\\]+(?:Succeeded|Running|Created|Restarting)\\?[\"']"
+)
+_METRICS: Final = re.compile(r"\btraining_operator_\w+")
+_EVENTS: Final = re.compile(
+    r"\b(?:SuccessfulCreate(?:Pod|Service)|SuccessfulDelete(?:Pod|Job)|ExitedWithCode"
+    rf"|(?:{'|'.join(KINDS)})(?:Created|Running|Restarting|Succeeded|Failed|Suspended|Resumed))\b"
+    rf"|involvedObject\.kind=(?:{'|'.join(KINDS)})"
+)
+_PIPELINES: Final = re.compile(
+    rf"\bflytekitplugins\.kf\w+|\b(?:{'|'.join(KINDS)})Client\b|kubeflow\.training\b|\bTrainingClient\b"
+    rf"|\bkubectl\s+(?:\S+\s+)*?(?:create|apply|get|wait|delete|describe|scale)\b.*\b(?:{_KIND_NAMES})\b"
+)
+
+
+@FILES.rule("MIG402")
+def selects_pods(file: File) -> Iterator[Spot]:
+    """Labels, names and containers of v1's pods in queries and commands."""
+    for line in file.lines:
+        if found := _LABELS.search(line.text) or _NAMES.search(line.text):
+            yield Spot(f"{_shown(found[0])} selects pods of v1 and none of v2.", line=line.number)
+
+
+@FILES.rule("MIG403")
+def waits(file: File) -> Iterator[Spot]:
+    """Conditions that v2 does not have."""
+    for line in file.lines:
+        found = _WAIT.search(line.text)
+        if found and not _OTHERS.search(line.text):
+            yield Spot(f"TrainJobs have no condition {found[1]}.", line=line.number)
+        elif found is None and (words := _WORDS.search(line.text)):
+            yield Spot(f"{_shown(words[0])} is of the status of v1's jobs.", line=line.number)
+
+
+@FILES.rule("MIG404")
+def metrics(file: File) -> Iterator[Spot]:
+    """Metrics of v1's operator."""
+    for line in file.lines:
+        if found := _METRICS.search(line.text):
+            yield Spot(f"{found[0]} is a metric of v1's operator.", line=line.number)
+
+
+@FILES.rule("MIG405")
+def events(file: File) -> Iterator[Spot]:
+    """Events of v1's operator."""
+    for line in file.lines:
+        if found := _EVENTS.search(line.text):
+            yield Spot(f"{found[0]} is of an event of v1's operator.", line=line.number)
+
+
+@FILES.rule("MIG406")
+def makes_jobs(file: File) -> Iterator[Spot]:
+    """Client code, plugins and commands that make or name jobs of v1."""
+    for line in file.lines:
+        if found := _PIPELINES.search(line.text):
+            yield Spot(f"{_shown(found[0])} works with jobs of v1.", line=line.number)
+
+
+def _shown(text: str) -> str:
+    """What was found, short enough for a sentence; of a command nothing that may be a credential."""
+    if text.startswith("kubectl"):
+        return "this kubectl command"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def lint_file(path: str, text: str) -> list[Finding]:
+    """What is found in a file around the jobs, by its lines."""
+    return FILES(File(path, text), source=path)

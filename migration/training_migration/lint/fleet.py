@@ -1,0 +1,172 @@
+"""Everything that `migrate lint` is given, looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
+from training_migration.findings import Finding
+from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2
+from training_migration.lint.around.files import FILES
+from training_migration.lint.around.objects import OBJECTS
+from training_migration.lint.entry_point import NOTHING, EntryPoint
+from training_migration.lint.lines import Lines
+from training_migration.lint.suppression import ignored_by_annotation, ignored_in_line
+from training_migration.lint.v1.subject import Subject
+from training_migration.lint.v2.lint import is_v2, train_jobs
+from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+
+Text = tuple[str, str]
+"""Path and text of a file."""
+_SCRIPTS: Final = (".py", ".sh", ".bash", ".ipynb")
+_BY_LINE_AND_BY_FIELD: Final = FILES.rules & OBJECTS.rules
+"""Rules that may find the same twice in files around jobs."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Jobs with the scripts that they run, and the files around them."""
+
+    documents: Sequence[Document]
+    options: Options
+    scripts: Sequence[Text] = ()
+    around: Sequence[Text] = ()
+    """Files that may name the jobs, their pods, their metrics."""
+    around_objects: Sequence[Document] = ()
+    """The objects in these files."""
+    entry: EntryPoint = NOTHING
+    """What the image of the jobs starts."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it."""
+
+    findings: Sequence[Finding]
+    problems: Sequence[str]
+    """Of input that could not be read or that v1 would refuse: a sentence each, with where."""
+    jobs: int
+    """How many jobs of v1, runtimes and TrainJobs were looked at."""
+    others: int
+    """How many objects of other kinds there were."""
+
+
+@dataclass
+class _Work:
+    """What is collected on the way."""
+
+    jobs: list[V1Job] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    others: int = 0
+
+
+def lint(fleet: Fleet) -> Outcome:
+    """All findings in the order of the input, without those that annotations leave out."""
+    work = _Work()
+    scripts = [*fleet.scripts, *_mounted(fleet.documents)]
+    found = [*_of_documents(fleet, scripts, work), *_of_scripts(fleet, scripts, work), *_of_files(fleet)]
+    return Outcome(_not_annotated(fleet, found), work.problems, _count(fleet, work), work.others)
+
+
+def _count(fleet: Fleet, work: _Work) -> int:
+    return len(work.jobs) + sum(1 for each in fleet.documents if each.object is not None and is_v2(each.object))
+
+
+def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
+    """What is found in the objects, one after the other, and then together."""
+    for document in fleet.documents:
+        obj = document.object
+        if obj is None:
+            work.problems.append(f"{_where(document)}: {document.error}")
+        elif is_v1_job(obj):
+            try:
+                job = v1_job(obj, document.source, document.line)
+            except Refused as refused:
+                work.problems.append(f"{_where(document)}: v1 would refuse it: {refused}.")
+                continue
+            work.jobs.append(job)
+            yield from lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
+        elif not is_v2(obj):
+            work.others += 1
+            yield from lint_object(document)
+    yield from lint_v2(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
+    yield from lint_together(fleet.documents, fleet.options.target)
+
+
+def _where(document: Document) -> str:
+    return f"{document.source}:{document.line}" if document.line else document.source
+
+
+def _mounted(documents: Sequence[Document]) -> Iterator[Text]:
+    """Scripts in ConfigMaps, by the names under which they are mounted."""
+    for document in documents:
+        yield from _scripts_of(document.object or {})
+
+
+def _scripts_of(obj: Mapping[str, Any]) -> Iterator[Text]:
+    data = obj.get("data") if obj.get("kind") == "ConfigMap" else None
+    for name, text in (data or {}).items():
+        if isinstance(text, str) and str(name).endswith(_SCRIPTS):
+            yield str(name), text
+
+
+def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
+    """What is found in files of scripts and in ConfigMaps."""
+    kinds = {job.job.info.kind for job in work.jobs}
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    launched = _all_launched(fleet, scripts, work.jobs)
+    for path, text in fleet.scripts:
+        yield from lint_script(path, text, kind=kind, launched=launched)
+    for document in fleet.documents:
+        for name, text in _scripts_of(document.object or {}):
+            for finding in lint_script(name, text, kind=kind, launched=launched):
+                yield replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
+
+
+def _all_launched(fleet: Fleet, scripts: Sequence[Text], jobs: Sequence[V1Job]) -> bool:
+    """Whether each job that is given starts with a launcher that sets rank and world size."""
+    subjects = [Subject(job, fleet.options, scripts, fleet.entry) for job in jobs]
+    launchers = [launcher for subject in subjects for _, launcher in subject.launchers]
+    given = train_jobs(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
+    launchers += [job.launcher for job in given]
+    return bool(launchers) and all(launcher.sets_ranks for launcher in launchers)
+
+
+def _of_files(fleet: Fleet) -> Iterator[Finding]:
+    for path, text in fleet.around:
+        yield from lint_file(path, text)
+    for document in fleet.around_objects:
+        if document.object is not None and not is_v1_job(document.object) and not is_v2(document.object):
+            yield from lint_object(document)
+
+
+def _not_annotated(fleet: Fleet, found: Sequence[Finding]) -> list[Finding]:
+    """The findings whose objects do not ask to leave them out."""
+    annotated = {
+        (each.source, each.line): ignored
+        for each in fleet.documents
+        if each.object is not None and (ignored := ignored_by_annotation(each.object))
+    }
+    return [each for each in found if each.rule.id not in annotated.get((each.source, each.line), ())]
+
+
+def placed(found: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
+    """The findings with the lines of their fields, without those that a comment in these files leaves out."""
+    with_fields = {each.source for each in found if each.path and each.line and each.source in texts}
+    lines = {source: Lines(texts[source]) for source in with_fields}
+    split = {path: text.splitlines() for path, text in texts.items()}
+    kept: list[Finding] = []
+    told: set[tuple[str, str, int]] = set()
+    for finding in found:
+        line = finding.line
+        if finding.path and line and finding.source in lines:
+            line = lines[finding.source].of(line, finding.path)
+        place = (finding.rule.id, finding.source, line)
+        twice = finding.rule.id in _BY_LINE_AND_BY_FIELD and line and place in told
+        told.add(place)
+        if not twice and finding.rule.id not in ignored_in_line(split.get(finding.source, ()), line):
+            kept.append(replace(finding, line=line))
+    return kept

@@ -1,0 +1,42 @@
+"""Command lines and variables of containers, read as the scripts that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from training_migration.findings import Finding
+from training_migration.lint import pods
+from training_migration.lint.scripts.lint import lint_script
+from training_migration.lint.scripts.script import Language
+
+Json = Mapping[str, Any]
+OF_THE_LAUNCHER = frozenset({"MIG115"})
+"""What is known of the command as a whole."""
+
+
+def inline_findings(
+    pod: Json, path: str, main: str, *, kind: str | None, launched: bool, given: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
+    """What the rules for scripts find in a pod's containers, by field; `main` is the one that trains."""
+    for group in ("initContainers", "containers"):
+        for at, container in enumerate(pod.get(group) or ()):
+            own = given | frozenset(pods.env_names(container)) if container.get("name") == main else given
+            where = f"{path}.{group}[{at}]"
+            for field, text, language in _texts(container):
+                for finding in lint_script(field, text, kind=kind, given=own, launched=launched, language=language):
+                    if finding.rule.id not in OF_THE_LAUNCHER:
+                        yield replace(finding, path=f"{where}.{field}", source="", line=0)
+
+
+def _texts(container: Json) -> Iterator[tuple[str, str, Language]]:
+    """The command line as one text, Python that stands in it, and the values of variables."""
+    words = pods.words(container)
+    field = pods.command_field(container)
+    python = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-c" and "python" in words[at - 1]]
+    yield field, " ".join(word for word in words if word not in python), Language.SHELL
+    yield from ((field, text, Language.PYTHON) for text in python)
+    for at, variable in enumerate(container.get("env") or ()):
+        if value := variable.get("value"):
+            yield f"env[{at}].value", f"{variable.get('name')}={value}", Language.TEXT

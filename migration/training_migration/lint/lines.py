@@ -1,0 +1,62 @@
+"""Where in a file a field of an object is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import yaml
+
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_STEP: Final = re.compile(r"[^.\[\]]+|\[([^\]]*)\]")
+
+
+class Lines:
+    """The objects of a text in YAML or JSON, with the lines of their fields."""
+
+    def __init__(self, text: str) -> None:
+        self._objects: list[yaml.Node] = []
+        with suppress(yaml.YAMLError):
+            for root in yaml.compose_all(text, Loader=_LOADER):
+                self._objects += [root, *_items(root)]
+
+    def of(self, begin: int, path: str) -> int:
+        """The line of a field of the object that begins here, or of the nearest field around an absent one."""
+        later = [each for each in self._objects if each.start_mark.line + 1 >= begin]
+        if not later:
+            return begin
+        node = min(later, key=lambda each: each.start_mark.line)
+        line = node.start_mark.line + 1
+        for step in _STEP.finditer(path):
+            found = _below(node, step[1] if step[1] is not None else step[0])
+            if found is None:
+                break
+            line, node = found
+        return line
+
+
+def _items(root: yaml.Node) -> Iterator[yaml.Node]:
+    """The entries of a List."""
+    found = _below(root, "items")
+    if found is not None and isinstance(found[1], yaml.SequenceNode):
+        yield from found[1].value
+
+
+def _below(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
+    """Line and value of a field, or of an entry by its number or its name."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value.lower() == step.lower():
+                return key.start_mark.line + 1, value
+    elif isinstance(node, yaml.SequenceNode):
+        for at, each in enumerate(node.value):
+            if step == str(at) or _name(each) == step:
+                return each.start_mark.line + 1, each
+    return None
+
+
+def _name(node: yaml.Node) -> str | None:
+    found = _below(node, "name") if isinstance(node, yaml.MappingNode) else None
+    return found[1].value if found is not None and isinstance(found[1], yaml.ScalarNode) else None

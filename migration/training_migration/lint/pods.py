@@ -1,0 +1,84 @@
+"""What rules ask a container or a pod for, the same in v1's templates and v2's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+Json = Mapping[str, Any]
+
+_ACCELERATOR: Final = re.compile(r"(/mig-|tpu|gaudi|neuron|npu|/xpu|mlu|dcu|habana)", re.IGNORECASE)
+"""Resources that train and are not called GPU; others with a domain are network cards and the like."""
+NATIVE: Final = "Always"
+"""Restart policy of an init container that runs beside the others."""
+
+
+def containers(pod: Json) -> list[dict[str, Any]]:
+    """The ordinary containers of a pod's spec."""
+    return list(pod.get("containers") or ())
+
+
+def container(pod: Json, name: str) -> tuple[int, dict[str, Any]] | None:
+    """Position and content of the ordinary container of this name."""
+    return next(((at, each) for at, each in enumerate(containers(pod)) if each.get("name") == name), None)
+
+
+def env_names(given: Json) -> list[str]:
+    """Names of the variables that are written out, in their order."""
+    return [str(each.get("name", "")) for each in given.get("env") or ()]
+
+
+def words(given: Json) -> list[str]:
+    """Command and arguments of a container."""
+    return [str(each) for each in (*(given.get("command") or ()), *(given.get("args") or ()))]
+
+
+def command_field(given: Json) -> str:
+    """The field that holds the end of the command line."""
+    return "args" if given.get("args") else "command"
+
+
+def resources(given: Json) -> dict[str, str]:
+    """What a container requests, by name; limits count where there is no request."""
+    block = given.get("resources") or {}
+    asked = {**(block.get("limits") or {}), **(block.get("requests") or {})}
+    return {name: str(value) for name, value in asked.items()}
+
+
+def gpus(given: Json) -> int:
+    """How many GPUs v2 sees: the first resource with these letters in its name."""
+    for name, value in resources(given).items():
+        if "gpu" in name.lower():
+            return int(value) if value.isdecimal() else 0
+    return 0
+
+
+def other_accelerators(given: Json) -> list[str]:
+    """Names of accelerators that v2 does not see."""
+    return [name for name in resources(given) if _ACCELERATOR.search(name) and "gpu" not in name.lower()]
+
+
+def unnamed_ports(given: Json) -> list[tuple[int, Any]]:
+    """Position and number of each port without a name."""
+    ports = enumerate(given.get("ports") or ())
+    return [(at, port.get("containerPort")) for at, port in ports if not port.get("name")]
+
+
+def env_value(given: Json, name: str) -> Any:
+    """The literal value of a variable; None where it has none or comes from elsewhere."""
+    return next((each.get("value") for each in given.get("env") or () if each.get("name") == name), None)
+
+
+def label_fields(pod: Json) -> Iterator[tuple[str, str]]:
+    """Where a pod reads its own labels, and which: variables and files of the downward API."""
+    for group in ("initContainers", "containers"):
+        for at, each in enumerate(pod.get(group) or ()):
+            for number, variable in enumerate(each.get("env") or ()):
+                field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath") or ""
+                yield f"{group}[{at}].env[{number}]", str(field)
+    for at, volume in enumerate(pod.get("volumes") or ()):
+        sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
+        for source in sources:
+            for item in (source.get("downwardAPI") or {}).get("items") or ():
+                yield f"volumes[{at}]", str((item.get("fieldRef") or {}).get("fieldPath") or "")

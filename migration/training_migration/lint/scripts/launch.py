@@ -1,0 +1,172 @@
+"""What scripts say of how processes are started and what they read from their environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Final
+
+from training_migration.findings import Severity
+from training_migration.lint.checks import Spot
+from training_migration.lint.scripts.environ import Access, Manner, accesses, by_manner
+from training_migration.lint.scripts.registry import SCRIPTS
+from training_migration.lint.scripts.script import Language, Script
+from training_migration.lint.variables import V1_PORTS, WORLD
+
+_SHELL_USE: Final = re.compile(r"\$(?:\{(?P<braced>\w+)(?P<rest>[^}]*)\}|(?P<bare>\w+)|\((?P<expanded>\w+)\))")
+"""`$X`, `${X:-1}`, and `$(X)`, which Kubernetes replaces in command lines."""
+_SHELL_TEST: Final = re.compile(r"\[\[?\s+!?\s*-[znv]\s+\"?\$?\{?(\w+)")
+_SHELL_SETS: Final = re.compile(r"(?:^|[\s;&(])(?:export\s+|local\s+|declare\s+(?:-\w+\s+)*)?(\w+)=")
+_LAUNCHERS: Final = re.compile(
+    r"\btorchrun\b|torch\.distributed\.(?:run|launch)\b|\baccelerate\s+launch\b|\bdeepspeed\s"
+)
+_FLAGS: Final = re.compile(
+    r"--?(?:nnodes|node[-_]rank|master[-_](?:addr|port)|rdzv[-_]endpoint|num[-_]machines"
+    r"|machine[-_]rank|main[-_]process[-_](?:ip|port)|nproc[-_]per[-_]node|num[-_]processes)[=\s]"
+)
+_OTHER_LAUNCHERS: Final = re.compile(
+    r"(?:^|[\s;&|'\"/])(accelerate\s+launch|deepspeed(?=\s)|horovodrun|colossalai\s+run|ray\s+(?:start|job))"
+    r"|^\s*(?:import|from)\s+(lightning|pytorch_lightning)\b"
+)
+_HOSTS: Final = re.compile(
+    r"-(master|worker|launcher|ps|chief|evaluator)-(?=\d|[{$%\"'(*]|$)"
+    r"|[\w}]-(launcher)(?=[\"'\s:,]|$)"
+)
+_RANK_OF_HOST: Final = re.compile(
+    r"gethostname\(\)[^#\n]*(?:split|\[|re\.)|platform\.node\(\)[^#\n]*split|HOSTNAME[\"'\])]+[^#\n]*split"
+    r"|\$\{HOSTNAME(?:##|%%|#|%|//|:)|\$\{?HOSTNAME\}?[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
+    r"|\bhostname\b[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
+)
+_RENDEZVOUS: Final = re.compile(r"\bPET_(?:RDZV_\w+|MAX_RESTARTS)\b")
+
+
+def _in_shell(script: Script) -> bool:
+    return script.language in (Language.SHELL, Language.DOCKERFILE, Language.TEXT)
+
+
+def _python(script: Script) -> dict[Manner, list[Access]]:
+    """What Python code asks for, of the names that v1 set."""
+    if script.tree is None:
+        return {manner: [] for manner in Manner}
+    return {
+        manner: [each for each in found if each.name in script.names]
+        for manner, found in by_manner(accesses(script.tree)).items()
+    }
+
+
+def _shell(script: Script) -> Iterator[Access]:
+    """What shell code asks for, of the names that v1 set and it does not set itself."""
+    own = {name for line in script.lines for name in _SHELL_SETS.findall(line.text)}
+    names = script.names - own
+    ends = _ends_without(script)
+    for line in script.commands:
+        for use in _SHELL_USE.finditer(line.text):
+            name = use["braced"] or use["bare"] or use["expanded"]
+            if name in script.names and re.match(r":?[-=]", use["rest"] or ""):
+                yield Access(name, line.number, Manner.GOES_ON)
+            elif name in names:
+                yield Access(name, line.number, Manner.FAILS)
+        for name in _SHELL_TEST.findall(line.text):
+            if name in script.names and name not in ends:
+                yield Access(name, line.number, Manner.GOES_ON)
+
+
+def _ends_without(script: Script) -> frozenset[str]:
+    """Variables without which the script ends: tested in an `if` that exits, or by `${X:?}`."""
+    text = "\n".join(line.text for line in script.lines)
+    blocks = re.findall(r"-z\s+\"?\$\{?(\w+)[^\n]*?\]\]?(.*?)\bfi\b", text, re.DOTALL)
+    short = re.findall(r"-[zn]\s+\"?\$\{?(\w+)[^\n]*?\]\]?\s*(?:&&|\|\|)([^\n]*)", text)
+    ending = {name for name, body in (*blocks, *short) if re.search(r"\bexit\b|\breturn\s+[1-9]", body)}
+    return frozenset(ending | set(re.findall(r"\$\{(\w+):?\?", text)))
+
+
+def _by_line(found: Iterable[Access]) -> Iterator[tuple[int, str]]:
+    """Line, and the names there as a list for people."""
+    for line, group in groupby(sorted(set(found), key=lambda each: (each.line, each.name)), lambda each: each.line):
+        yield line, ", ".join(dict.fromkeys(each.name for each in group))
+
+
+def _asked(script: Script, manner: Manner) -> list[Access]:
+    """What the script asks for in this manner, with lines of the file."""
+    python = [Access(each.name, script.number(each.line), manner) for each in _python(script)[manner]]
+    return [*python, *(by_manner(_shell(script))[manner] if _in_shell(script) else ())]
+
+
+@SCRIPTS.rule("MIG102")
+def goes_on_alone(script: Script) -> Iterator[Spot]:
+    """A default or a test for a variable without which a process believes to be alone."""
+    severity = Severity.INFO if script.launched else None
+    for line, names in _by_line(each for each in _asked(script, Manner.GOES_ON) if each.name in WORLD):
+        message = f"it goes on without {names}: where v2 does not set it, every node trains alone."
+        yield Spot(message, line=line, severity=severity)
+
+
+@SCRIPTS.rule("MIG103")
+def launcher_flags(script: Script) -> Iterator[Spot]:
+    """Flags of a launcher that are made of variables which v2 does not set."""
+    for line, names in _flag_uses(script):
+        yield Spot(f"flags of the launcher are made of {names}, which v2 does not set: they are empty.", line=line)
+
+
+def _flag_uses(script: Script) -> Iterator[tuple[int, str]]:
+    for line in script.commands:
+        if not _LAUNCHERS.search(line.text) or not _FLAGS.search(line.text):
+            continue
+        used = [use["braced"] or use["bare"] or use["expanded"] for use in _SHELL_USE.finditer(line.text)]
+        if names := [name for name in dict.fromkeys(used) if name in script.names]:
+            yield line.number, ", ".join(names)
+
+
+@SCRIPTS.rule("MIG106")
+def fixed_port(script: Script) -> Iterator[Spot]:
+    """The number of v1's port, where it stands for a port."""
+    for line in script.lines:
+        for port in sorted({V1_PORTS[kind] for kind in script.kinds if kind in V1_PORTS}):
+            if re.search(rf"(?<![\d.]){port}(?![\d.]\d|\d)", line.text) and _means_a_port(line.text, port):
+                yield Spot(f"{port} is the port that v1 gave; v2's is 29500.", line=line.number)
+
+
+def _means_a_port(text: str, port: int) -> bool:
+    return re.search(r"port|addr|host|endpoint|listen|EXPOSE|_URI", text, re.IGNORECASE) is not None or (
+        re.search(rf"[\w)}}\]]:{port}\b", text) is not None
+    )
+
+
+@SCRIPTS.rule("MIG107")
+def host_name(script: Script) -> Iterator[Spot]:
+    """Names of hosts as v1 made them, and ranks that are read from them."""
+    for line in script.lines:
+        if found := _HOSTS.search(line.text):
+            part = f"-{found[1] or found[2]}"
+            yield Spot(f"a host name with {part!r}: v2's hosts are called JOB-node-0-INDEX.JOB.", line=line.number)
+        elif _RANK_OF_HOST.search(line.text):
+            yield Spot("it takes a part of the host name: v2's names end otherwise.", line=line.number)
+
+
+@SCRIPTS.rule("MIG115")
+def other_launcher(script: Script) -> Iterator[Spot]:
+    """A launcher that reads variables of its own."""
+    for line in script.commands:
+        if found := _OTHER_LAUNCHERS.search(line.text):
+            name = re.sub(r"\s+", " ", found[1] or found[2])
+            yield Spot(f"{name} has its own way to find its nodes; see what it reads.", line=line.number)
+
+
+@SCRIPTS.rule("MIG117")
+def needs_a_variable(script: Script) -> Iterator[Spot]:
+    """A variable that the script cannot do without, and that only v1 sets."""
+    if script.launched:
+        return
+    of_flags = {number for number, _ in _flag_uses(script)}
+    for line, names in _by_line(_asked(script, Manner.FAILS)):
+        if line not in of_flags:
+            yield Spot(f"it needs {names}, which v2 does not set.", line=line)
+
+
+@SCRIPTS.rule("MIG204")
+def rendezvous(script: Script) -> Iterator[Spot]:
+    """Variables of torchrun's rendezvous."""
+    for line in script.lines:
+        if (found := _RENDEZVOUS.search(line.text)) and found[0] not in script.given:
+            yield Spot(f"it uses {found[0]}, which v1 made of elasticPolicy and v2 does not set.", line=line.number)

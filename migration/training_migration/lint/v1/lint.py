@@ -1,0 +1,45 @@
+"""`lint_v1`: what the rules find in a job of v1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from training_api.constants import LABEL_PREFIX
+from training_migration.convert.conversion import Options
+from training_migration.findings import Finding
+from training_migration.lint import pods
+from training_migration.lint.checks import Spot
+from training_migration.lint.entry_point import NOTHING, EntryPoint
+from training_migration.lint.inline import inline_findings
+from training_migration.lint.v1 import launch, lifecycle, target, topology
+from training_migration.lint.v1.subject import V1, Subject
+from training_migration.v1_job import V1Job
+
+MODULES = (target, launch, topology, lifecycle)
+"""Those with checks."""
+
+
+@V1.rule("MIG401")
+def own_labels(subject: Subject) -> Iterator[Spot]:
+    """Pods that read v1's labels of themselves."""
+    for role in subject.roles:
+        for path, field in pods.label_fields(role.pod):
+            if LABEL_PREFIX in field:
+                yield Spot(f"{field} is empty in v2's pods.", f"{role.pod_path}.{path}")
+
+
+def lint_v1(
+    job: V1Job, options: Options, *, scripts: Sequence[tuple[str, str]] = (), entry: EntryPoint = NOTHING
+) -> list[Finding]:
+    """What is found in a job, also in the command lines and variables of its containers.
+
+    `scripts` are path and text of those that it may run, `entry` is what its image starts: both tell what launches it.
+    """
+    subject = Subject(job, options, scripts, entry)
+    found = V1(subject, source=job.source, line=job.line)
+    for role in subject.roles:
+        launched = subject.launcher(role).sets_ranks
+        inside = inline_findings(role.pod, role.pod_path, role.main, kind=subject.kind, launched=launched)
+        found += [replace(each, source=job.source, line=job.line) for each in inside]
+    return sorted(dict.fromkeys(found), key=lambda each: each.rule.id)

@@ -1,0 +1,62 @@
+"""What the target has, and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from training_api.constants import MANAGED_BY_MULTIKUEUE
+from training_migration.findings import Severity
+from training_migration.lint.checks import Spot
+from training_migration.lint.names import room_for
+from training_migration.lint.v1.subject import V1, Subject
+from training_migration.lint.variables import POLICY_OF
+
+_ROLES_OF_THEIR_OWN: Final = frozenset({"TFJob"})
+"""Kinds whose replica types stay replicated jobs of their own."""
+
+
+@V1.rule("MIG002")
+def missing_feature(subject: Subject) -> Iterator[Spot]:
+    """A policy, a deadline or a manager that the target does not have."""
+    target, features = subject.options.target, subject.features
+    policy = POLICY_OF.get(subject.kind)
+    if policy is not None and policy not in features.policies:
+        message = (
+            f"Trainer {target} has no policy {policy}; a plain runtime with variables written out takes its place."
+        )
+        yield Spot(message, severity=Severity.WARNING)
+    if subject.policy.active_deadline_seconds is not None and not features.deadline:
+        message = f"a TrainJob of {target} has no deadline; it moves to the template of the Job."
+        yield Spot(message, "spec.runPolicy.activeDeadlineSeconds", severity=Severity.WARNING)
+    if subject.policy.managed_by == MANAGED_BY_MULTIKUEUE and not features.multikueue:
+        yield Spot(f"Trainer {target} runs jobs of MultiKueue by itself.", "spec.runPolicy.managedBy")
+
+
+@V1.rule("MIG003")
+def long_name(subject: Subject) -> Iterator[Spot]:
+    """A name that leaves no room for what v2 adds."""
+    name = subject.options.name or subject.job.metadata.name
+    for group, count in _groups(subject):
+        room = room_for(group, count)
+        if len(name) > room:
+            message = (
+                f"the name has {len(name)} characters and may have {room}: a pod's name has 63, of which"
+                f" {63 - room} are for '-{group}-0-{count - 1}' and a random ending."
+            )
+            yield Spot(message, "metadata.name")
+            return
+    if not name[:1].isalpha():
+        yield Spot(f"{name!r} does not begin with a letter, as names of TrainJobs do.", "metadata.name")
+
+
+def _groups(subject: Subject) -> list[tuple[str, int]]:
+    """The replicated jobs that come of it, each with its number of pods, the longest name first."""
+    if subject.kind == "MPIJob":
+        workers = sum(role.count for role in subject.roles if role.name == "Worker")
+        found = [("launcher", 1), ("node", max(workers, 1))]
+    elif subject.kind in _ROLES_OF_THEIR_OWN:
+        found = [(role.name.lower(), role.count) for role in subject.roles]
+    else:
+        found = [("node", max(subject.size, 1))]
+    return sorted(found, key=lambda group: room_for(*group))

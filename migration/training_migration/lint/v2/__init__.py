@@ -1,0 +1,1 @@
+"""Rules on runtimes and TrainJobs of v2."""

@@ -1,0 +1,118 @@
+"""`lint_v2`: what the rules find in runtimes and TrainJobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from training_migration.documents import Document
+from training_migration.findings import Finding
+from training_migration.lint.entry_point import NOTHING, EntryPoint
+from training_migration.lint.inline import inline_findings
+from training_migration.lint.v2 import fields, launch, topology
+from training_migration.lint.v2.subject import RUNTIMES, TRAIN_JOBS, Runtime, TrainJob
+from training_migration.lint.variables import POLICY_OF, V1_VARIABLES
+from training_migration.targets import Target
+from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME
+from training_migration.v2.stock import stock
+
+MODULES = (launch, topology, fields)
+"""Those with checks."""
+GROUP: Final = "trainer.kubeflow.org/"
+TRAIN_JOB: Final = "TrainJob"
+_KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
+
+Key = tuple[str, str, str]
+
+
+def is_v2(obj: Mapping[str, Any]) -> bool:
+    """Whether this is a runtime or a TrainJob."""
+    return str(obj.get("apiVersion", "")).startswith(GROUP) and obj.get("kind") in (TRAIN_JOB, RUNTIME, CLUSTER_RUNTIME)
+
+
+def lint_v2(
+    documents: Iterable[Document],
+    target: Target,
+    *,
+    scripts: Sequence[tuple[str, str]] = (),
+    entry: EntryPoint = NOTHING,
+) -> list[Finding]:
+    """What is found in the runtimes and TrainJobs among these documents, in their order.
+
+    `scripts` are path and text of those that they may run, `entry` is what their image starts.
+    """
+    given = [each for each in documents if each.object is not None and is_v2(each.object)]
+    jobs = iter(train_jobs(given, target, scripts=scripts, entry=entry))
+    found: list[Finding] = []
+    for document in given:
+        obj = document.object or {}
+        if obj["kind"] == TRAIN_JOB:
+            job = next(jobs)
+            of_one = [*TRAIN_JOBS(job), *_inside_job(job)]
+        else:
+            runtime = Runtime(obj, target)
+            of_one = [*RUNTIMES(runtime), *_inside_runtime(runtime)]
+        unique = dict.fromkeys(sorted(of_one, key=lambda each: each.rule.id))
+        found += [replace(each, source=document.source, line=document.line) for each in unique]
+    return found
+
+
+def train_jobs(
+    documents: Iterable[Document],
+    target: Target,
+    *,
+    scripts: Sequence[tuple[str, str]] = (),
+    entry: EntryPoint = NOTHING,
+) -> list[TrainJob]:
+    """The TrainJobs among these documents, each with its runtime: a given one, else one that v2 ships."""
+    given = [each.object for each in documents if each.object is not None and is_v2(each.object)]
+    runtimes = {_key(each): each for each in given if each["kind"] != TRAIN_JOB}
+    jobs = [each for each in given if each["kind"] == TRAIN_JOB]
+    return [TrainJob(each, target, _runtime(each, runtimes, target), scripts, entry) for each in jobs]
+
+
+def _key(obj: Mapping[str, Any]) -> Key:
+    """Kind, namespace and name."""
+    metadata = obj.get("metadata") or {}
+    kind = str(obj.get("kind"))
+    return kind, "" if kind == CLUSTER_RUNTIME else _namespace(metadata), str(metadata.get("name", ""))
+
+
+def _namespace(metadata: Mapping[str, Any]) -> str:
+    return str(metadata.get("namespace") or "default")
+
+
+def _runtime(obj: Mapping[str, Any], runtimes: Mapping[Key, Mapping[str, Any]], target: Target) -> Runtime | None:
+    """The runtime that a TrainJob refers to."""
+    reference = (obj.get("spec") or {}).get("runtimeRef") or {}
+    kind, name = str(reference.get("kind") or CLUSTER_RUNTIME), str(reference.get("name", ""))
+    namespace = "" if kind == CLUSTER_RUNTIME else _namespace(obj.get("metadata") or {})
+    known = runtimes.get((kind, namespace, name))
+    if known is None and kind == CLUSTER_RUNTIME:
+        known = stock(target).get(name)
+    return None if known is None else Runtime(known, target)
+
+
+def _inside_job(job: TrainJob) -> Iterable[Finding]:
+    """What the rules for scripts find in the command line and the variables of a TrainJob."""
+    container = {**{key: job.trainer.get(key) for key in ("command", "args", "env")}, "name": "node"}
+    env = frozenset(str(each.get("name")) for each in job.container.get("env") or ())
+    inside = inline_findings(
+        {"containers": [container]}, "", "node", kind=_kind(job.policy), launched=job.launcher.sets_ranks, given=env
+    )
+    return [replace(each, path=f"spec.trainer{each.path.removeprefix('.containers[0]')}") for each in inside]
+
+
+def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
+    """The same in the containers of a runtime, without what only a TrainJob's variables can tell."""
+    for each in runtime.replicated:
+        given = frozenset().union(*V1_VARIABLES.values())
+        yield from inline_findings(
+            each.pod, each.pod_path, each.main, kind=_kind(runtime.policy), launched=False, given=given
+        )
+
+
+def _kind(policy: str) -> str | None:
+    """The kind of v1 that a policy is for."""
+    return _KIND_OF.get(policy)

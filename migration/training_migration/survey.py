@@ -1,0 +1,85 @@
+"""Every job of a fleet examined: what becomes of it, how much there is to do, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from training_migration.cluster import clean
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
+from training_migration.findings import Finding, Severity, Verdict, verdict
+from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One job, or one document that is none because it is broken."""
+
+    source: str
+    line: int
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    verdict: Verdict | None = None
+    """None for what is broken."""
+    findings: tuple[Finding, ...] = ()
+    refused: str = ""
+    """Why v2 would not take what comes of the conversion; empty if it would."""
+    error: str = ""
+    """One sentence for what is broken."""
+
+    @property
+    def reason(self) -> str:
+        """What stands in the way of the job, in one sentence; empty if nothing does."""
+        if self.error or self.refused:
+            return self.error or self.refused
+        blocking = [each for each in self.open_findings if not each.rule.counterpart or each.level is Severity.ERROR]
+        blocking.sort(key=lambda each: each.rule.counterpart)
+        return blocking[0].message if blocking else ""
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """Those that the conversion has not mended."""
+        return tuple(each for each in self.findings if not each.fixed)
+
+
+def rows(documents: Iterable[Document], options: Options, ignored: Counter[str]) -> Iterator[Row]:
+    """One row for each job and for each broken document; the kinds of all other objects are counted in `ignored`."""
+    for document in documents:
+        obj = document.object
+        if obj is None:
+            yield Row(document.source, document.line, error=document.error)
+        elif is_v1_job(obj):
+            yield _row(document, clean(obj), options)
+        else:
+            ignored[str(obj.get("kind") or _UNKNOWN)] += 1
+
+
+_UNKNOWN: Final = "without a kind"
+
+
+def _row(document: Document, obj: Json, options: Options) -> Row:
+    metadata = obj.get("metadata")
+    given = metadata if isinstance(metadata, dict) else {}
+    namespace, name = (str(given.get(field) or "") for field in ("namespace", "name"))
+    row = Row(document.source, document.line, obj["kind"], namespace, name)
+    try:
+        job = v1_job(obj, document.source, document.line)
+    except Refused as refused:
+        return replace(row, error=f"v1 would refuse it: {refused}.")
+    return examined(row, job, options)
+
+
+def examined(row: Row, job: V1Job, options: Options) -> Row:
+    """The row with what the rules find in the job, and what becomes of that when it is converted."""
+    conversion = convert(job, options)
+    result = verdict(conversion.findings)
+    if conversion.refused and result in (Verdict.EXACT, Verdict.EQUIVALENT):
+        result = Verdict.NEEDS_WORK
+    return replace(row, verdict=result, findings=conversion.findings, refused=conversion.refused)

@@ -1,0 +1,1 @@
+"""Whether a cluster's own controllers make of a TrainJob what is predicted."""

@@ -1,0 +1,167 @@
+"""`migrate survey`: one row for every job, broken ones included, ranked; the same as JSON and as one page."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from e2e.v1_examples.expected import examples
+
+from training_migration.cli import migrate
+from training_migration.findings import Verdict
+from training_migration.masking import MASK
+from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
+from training_migration.yaml_text import dump
+
+Json = dict[str, Any]
+EXAMPLES = [each.job for each in examples(f"n{number}" for number in count())]
+
+
+def survey(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(migrate, ["survey", "--target", "2.3", *arguments], input=stdin)
+
+
+def surveyed(*arguments: str, stdin: str | None = None) -> Json:
+    content: Json = json.loads(survey("--format", "json", *arguments, stdin=stdin).stdout)
+    return content
+
+
+def jax_job(name: str = "a", **fields: Any) -> Json:
+    container = {"name": "jax", "image": "example.com/train:1", "command": ["python", "train.py"], **fields}
+    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
+    metadata = {"name": name, "namespace": "team"}
+    spec = {"jaxReplicaSpecs": {"Worker": worker}, "runPolicy": {"cleanPodPolicy": "Running"}}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": metadata, "spec": spec}
+
+
+def test_all_examples_of_v1_are_examined(tmp_path: Path) -> None:
+    for number, each in enumerate(EXAMPLES):
+        (tmp_path / f"{number:02}.yaml").write_text(dump([each]))
+    content = surveyed(str(tmp_path))
+    assert [job["ref"]["kind"] for job in content["jobs"]] == [each["kind"] for each in EXAMPLES]
+    assert [job["error"] for job in content["jobs"]] == [""] * len(EXAMPLES)
+    assert content["summary"]["impossible"] == 3, "two elastic PyTorchJobs and elastic Horovod"
+    assert all(job["reason"] for job in content["jobs"] if job["verdict"] in ("needs-work", "impossible"))
+
+
+def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
+    refused = {**jax_job("bad"), "spec": {"jaxReplicaSpecs": {"Boss": {}}}}
+    other = {"apiVersion": "v1", "kind": "ConfigMap"}
+    text = dump([other, jax_job(), refused, {"a": 1}, other]) + "---\na: [\n"
+    content = surveyed("-", stdin=text)
+    assert content["ignored"] == {"ConfigMap": 2, "without a kind": 1}
+    assert [(job["ref"]["name"], job["verdict"] is None) for job in content["jobs"]] == [
+        ("a", False),
+        ("bad", True),
+        ("", True),
+    ]
+    assert content["jobs"][1]["error"].startswith("v1 would refuse it: spec.jaxReplicaSpecs")
+    assert "is not YAML" in content["jobs"][2]["error"]
+    assert content["jobs"][2]["ref"]["line"] > text.count("\n") - 2
+    assert survey("-", stdin=text).exit_code == 2
+    assert "Ignored: 2 ConfigMap, 1 without a kind." in survey("-", stdin=text).stdout
+
+
+def test_the_table_is_ranked_and_says_what_stands_in_the_way() -> None:
+    lines = survey("-", stdin=dump(reversed(EXAMPLES))).stdout.splitlines()
+    verdicts = [word for line in lines for word in line.split() if word in ORDER][: len(EXAMPLES)]
+    assert verdicts == sorted(verdicts, key=ORDER.index)
+    assert "v2 knows no elastic jobs" in "\n".join(line for line in lines if "impossible" in line)
+    assert lines[-1].startswith(f"{len(EXAMPLES)} jobs for Trainer 2.3: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [([], 1), (["--fail-on", "never"], 0), (["--fail-on", "never", "--strict"], 3), (["--strict"], 3)],
+)
+def test_exit_codes(arguments: list[str], code: int) -> None:
+    elastic = next(each for each in EXAMPLES if "elasticPolicy" in each["spec"])
+    assert survey("-", *arguments, stdin=dump([elastic, jax_job()])).exit_code == code
+    assert survey("-", *arguments, stdin=dump([jax_job()])).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Give a PATH or --from-cluster."),
+        (["x", "-n", "a"], "Options of the cluster need --from-cluster."),
+        (["--from-cluster", "-A", "-n", "a"], "--namespace and --all-namespaces exclude each other."),
+    ],
+)
+def test_wrong_usage(arguments: list[str], sentence: str) -> None:
+    result = survey(*arguments)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {sentence}")
+
+
+def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:
+    result = survey("--from-cluster", "--kubeconfig", str(tmp_path / "none"))
+    assert result.exit_code == 5
+    assert result.stderr == f"Error: kubeconfig {tmp_path / 'none'} cannot be used: there is no such file.\n"
+
+
+class Page(HTMLParser):
+    """What a page refers to, and whether its elements nest."""
+
+    VOID = ("meta", "br", "rect")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: set[str] = set()
+        self.anchors: set[str] = set()
+        self.tags: set[str] = set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID or tag == "rect":
+            self.open.append(tag)
+        self.tags.add(tag)
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
+        self.anchors |= {f"#{value}" for name, value in attrs if name == "id"}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+
+def test_the_page_needs_nothing_else_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    out = tmp_path / "survey.html"
+    hostile = jax_job("x")
+    hostile["metadata"]["namespace"] = "<script>alert(1)</script>"
+    survey("-", "--format", "html", "-o", str(out), stdin=dump([*EXAMPLES, hostile]))
+    page = Page(out.read_text())
+    assert page.links == page.anchors
+    assert page.links
+    assert "script" not in page.tags
+    assert "http" not in "".join(page.links)
+    assert {"svg", "details", "table"} <= page.tags
+
+
+def test_the_bar_is_as_long_as_all_its_parts() -> None:
+    shown = bar({"exact": 1, "equivalent": 0, "needs-work": 3, "impossible": 0, "broken": 0})
+    assert 'x="0.000" y="0" width="25.000"' in shown
+    assert 'x="25.000" y="0" width="75.000"' in shown
+    assert "equivalent" not in shown
+    assert bar(dict.fromkeys(ORDER, 0)).count("<rect") == 0
+
+
+def test_every_verdict_has_its_place_its_meaning_and_its_colour() -> None:
+    assert set(ORDER) == set(MEANINGS) == set(COLOURS) == {*(each.value for each in Verdict), "broken"}
+
+
+@pytest.mark.parametrize("style", ["text", "json", "markdown", "html"])
+def test_no_secret_is_shown(style: str) -> None:
+    job = jax_job(env=[{"name": "HF_TOKEN", "value": "hf_verysecret"}], command=["run", "--password=verysecret"])
+    broken = {**jax_job("bad"), "spec": {"jaxReplicaSpecs": {"--token verysecret": {}}}}
+    shown = survey("-", "--format", style, stdin=dump([job, broken])).stdout
+    assert "verysecret" not in shown
+    assert MASK in shown or style == "html"

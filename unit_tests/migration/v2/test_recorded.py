@@ -1,0 +1,65 @@
+"""What is predicted of TrainJobs is what the real controllers have built of them (`python -m e2e.migration.record`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from training_migration.targets import Target
+from training_migration.v2.refusal import Refusal
+from training_migration.v2.render import render_v2
+from training_migration.v2.stock import stock
+from training_migration.verify.differences import differences, expected
+
+Json = dict[str, Any]
+
+FOLDER = Path(__file__).parent
+CASES = sorted(file.stem for file in (FOLDER / "recorded").glob("*.yaml"))
+NOT_PREDICTED = {
+    "refused-no-runtime": "only the cluster knows its runtimes",
+    "refused-volcano-priority": "only the cluster knows its classes of priority",
+    "refused-processes-of-torch": "a runtime without a TrainJob",
+    "refused-replicas": "a runtime without a TrainJob",
+    "refused-trainer-without-node": "a runtime without a TrainJob",
+    "refused-two-policies": "a runtime without a TrainJob",
+}
+
+
+def record(case: str) -> Json:
+    found: Json = yaml.load((FOLDER / "recorded" / f"{case}.yaml").read_text(), yaml.CSafeLoader)
+    return found
+
+
+def given(case: str) -> list[Json]:
+    objects = list(yaml.load_all((FOLDER / "given" / f"{case}.yaml").read_text(), yaml.CSafeLoader))
+    for each in objects:
+        each["metadata"]["namespace"] = case
+    return objects
+
+
+def runtime_of(case: str, objects: list[Json]) -> Json:
+    """The runtime that a case's TrainJob refers to: its own, or a stock one."""
+    return objects[0] if len(objects) > 1 else stock(Target.V2_3)[objects[-1]["spec"]["runtimeRef"]["name"]]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("refused-")])
+def test_what_is_built_is_predicted(case):
+    objects = given(case)
+    rendering = render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
+    assert differences(expected(rendering), record(case)["built"]) == []
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("refused-") and case not in NOT_PREDICTED])
+def test_what_is_refused_is_predicted_as_refused(case):
+    objects = given(case)
+    assert set(record(case)) <= {"refused", "stuck"}
+    with pytest.raises(Refusal):
+        render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
+
+
+@pytest.mark.parametrize("case", NOT_PREDICTED)
+def test_what_only_a_cluster_refuses_is_refused_by_it(case):
+    assert "refused" in record(case)
