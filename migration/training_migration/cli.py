@@ -8,6 +8,7 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.diff import diff
 from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
 from training_migration.commands.run import run
@@ -36,6 +37,7 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(diff)
 migrate.add_command(lint_command)
 migrate.add_command(probe)
 migrate.add_command(run)

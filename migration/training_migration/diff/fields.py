@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from training_api.quantity import amount
 from training_api.registry import KINDS
-from training_migration.diff.leaves import MAIN, Leaf
+from training_migration.diff.leaves import MAIN, Leaf, PodValues
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared
 from training_migration.findings import Severity
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text
 from training_migration.v2.names import PORT
-
-Leaves = Mapping[str, Leaf]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,13 @@ class Class:
 
 E, W, I = Severity.ERROR, Severity.WARNING, Severity.INFO  # noqa: E741  # a table's column
 _CLASSES: Final = (
-    Class(r"containers\[main\]\.(image|workingDir)$", Aspect.PROCESS, E, E),
-    Class(r"containers\[main\]\.name$", Aspect.CONTAINERS, I),
-    Class(r"containers\[main\]\.envFrom", Aspect.ENVIRONMENT, E, E),
-    Class(r"containers\[main\]\.ports", Aspect.NETWORK, I),
-    Class(r"containers\[main\]\.volume(Mounts|Devices)", Aspect.VOLUMES, E),
-    Class(r"containers\[main\]\.resources\.\w+\.[^.]*[./][^.]*", Aspect.RESOURCES, E, E),
-    Class(r"containers\[main\]\.resources", Aspect.RESOURCES, W, W),
+    Class(r"containers\[@\]\.(image|workingDir)$", Aspect.PROCESS, E, E),
+    Class(r"containers\[@\]\.name$", Aspect.CONTAINERS, I),
+    Class(r"containers\[@\]\.envFrom", Aspect.ENVIRONMENT, E, E),
+    Class(r"containers\[@\]\.ports", Aspect.NETWORK, I),
+    Class(r"containers\[@\]\.volume(Mounts|Devices)", Aspect.VOLUMES, E),
+    Class(r"containers\[@\]\.resources\.\w+\.[^.]*[./][^.]*", Aspect.RESOURCES, E, E),
+    Class(r"containers\[@\]\.resources", Aspect.RESOURCES, W, W),
     Class(r"containers\[[^]]*\]\.kind$", Aspect.CONTAINERS, I),
     Class(r"containers\[[^]]*\]\.env", Aspect.ENVIRONMENT, W),
     Class(r"containers\[", Aspect.CONTAINERS, W, W),
@@ -82,8 +81,8 @@ NOT_COMPARED: Final = (
     Skipped(r"status", "nothing runs yet"),
 )
 ELSEWHERE: Final = (
-    Skipped(r"containers\[main\]\.env(\[.*)?$", "variables are compared by what they mean"),
-    Skipped(r"containers\[main\]\.(command|args)", "compared as the command line that is run"),
+    Skipped(r"containers\[@\]\.env(\[.*)?$", "variables are compared by what they mean"),
+    Skipped(r"containers\[@\]\.(command|args)", "compared as the command line that is run"),
     Skipped(r"spec\.(hostname|subdomain)$", "compared as names under which pods are reached"),
     Skipped(r"spec\.restartPolicy$", "compared by what happens when a container ends"),
     Skipped(r"containers\[[^]]*\]\.restartPolicy$", "part of the kind of the container"),
@@ -117,16 +116,16 @@ _GIVEN_TO_ALL: Final = (
 )
 KNOWN: Final = (
     Known(
-        r"containers\[main\]\.image$",
+        r"containers\[@\]\.image$",
         _ANY,
         "v2 needs an image with an SSH server; whether anything else changed in it cannot be seen",
         kind="MPIJob",
         severity=W,
     ),
-    Known(r"containers\[main\]\.image$", _ANY, "another image may hold another program"),
-    Known(r"containers\[main\]\.name$", _CHANGED, "who names the container, for logs or metrics, has to change that"),
+    Known(r"containers\[@\]\.image$", _ANY, "another image may hold another program"),
+    Known(r"containers\[@\]\.name$", _CHANGED, "who names the container, for logs or metrics, has to change that"),
     Known(
-        rf"containers\[main\]\.ports\[({'|'.join(str(info.port) for info in KINDS.values())}|{PORT})/TCP\]$",
+        rf"containers\[@\]\.ports\[({'|'.join(str(info.port) for info in KINDS.values())}|{PORT})/TCP\]$",
         _ONE_SIDED,
         "the port of v1's kind is not that of v2's policy; each side uses its own",
         equivalent=True,
@@ -173,7 +172,7 @@ KNOWN: Final = (
         equivalent=True,
     ),
     Known(
-        r"containers\[main\]\.readinessProbe",
+        r"containers\[@\]\.readinessProbe",
         frozenset({Likeness.GAINED}),
         "lets the launcher wait for its hosts",
         kind="MPIJob",
@@ -191,50 +190,55 @@ KNOWN: Final = (
 """The first one that fits counts."""
 
 
-def compared(kind: str, v1: Leaves, v2: Leaves) -> Iterator[Item]:
+def compared(kind: str, v1: PodValues, v2: PodValues) -> Iterator[Item]:
     """An item for each value of either pod; of entries of lists that only one side has one for the whole entry."""
     done: set[str] = set()
-    for path in dict.fromkeys((*v1, *v2)):
+    for path in dict.fromkeys((*v1.by_path, *v2.by_path)):
         if _listed(path, NOT_COMPARED) or _listed(path, ELSEWHERE):
             continue
         entry = _lonely_entry(path, v1, v2)
-        if entry in done:
-            continue
-        if entry:
+        if entry is None:
+            yield _item(kind, path, path, v1, v2)
+        elif entry not in done:
             done.add(entry)
-        yield _item(kind, entry or path, path, v1, v2)
+            yield _item(kind, entry, path, v1, v2)
 
 
-def skipped(v1: Leaves, v2: Leaves) -> Iterator[NotCompared]:
+def skipped(v1: PodValues, v2: PodValues) -> Iterator[NotCompared]:
     """The values that are not compared at all, each with the reason."""
-    for path in dict.fromkeys((*v1, *v2)):
+    for path in dict.fromkeys((*v1.by_path, *v2.by_path)):
         if (entry := _listed(path, NOT_COMPARED)) is not None:
             yield NotCompared(path, entry.reason)
 
 
-def _listed(path: str, patterns: Sequence[Skipped]) -> Skipped | None:
+@lru_cache(maxsize=4096)
+def _listed(path: str, patterns: tuple[Skipped, ...]) -> Skipped | None:
     return next((each for each in patterns if re.match(each.pattern, path)), None)
 
 
-def _lonely_entry(path: str, v1: Leaves, v2: Leaves) -> str:
-    """The outermost entry of a list around this value that the other side has nothing of; empty for none."""
-    for match in re.finditer(r"\]", path):
-        entry = path[: match.end()]
-        if not (_has(v1, entry) and _has(v2, entry)):
-            return entry
-    return ""
+@lru_cache(maxsize=4096)
+def _class(path: str) -> Class:
+    return next(each for each in _CLASSES if re.match(each.pattern, path))
 
 
-def _has(leaves: Leaves, entry: str) -> bool:
-    return any(path == entry or path.startswith((f"{entry}.", f"{entry}[")) for path in leaves)
+def _lonely_entry(path: str, v1: PodValues, v2: PodValues) -> str | None:
+    """The outermost entry of a list around this value that the other side has nothing of."""
+    first, second = v1.by_path.get(path), v2.by_path.get(path)
+    if first and second:
+        return None
+    leaf, other = (first, v2) if first else (v2.by_path[path], v1)
+    return next((entry for entry in leaf.entries if entry not in other.entries), None)
 
 
-def _item(kind: str, entry: str, path: str, v1: Leaves, v2: Leaves) -> Item:
-    texts = (_shown(entry, v1), _shown(entry, v2))
-    there = _has(v1, entry) or entry in v1, _has(v2, entry) or entry in v2
-    verdict = _verdict(path, there, v1.get(path), v2.get(path))
-    family = next(each for each in _CLASSES if re.match(each.pattern, entry))
-    label = (v1.get(path) or v2[path]).path if entry == path else _label(entry, path, v1.get(path) or v2[path])
+def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues) -> Item:
+    """Of a value, or of an entry that only the side with this value has."""
+    first, second = v1.by_path.get(path), v2.by_path.get(path)
+    verdict = _verdict(path, first, second)
+    family = _class(entry)
+    texts = (_shown(entry, v1) if first else "", _shown(entry, v2) if second else "")
+    leaf = first or v2.by_path[path]
+    # The entry as the pod has it: as much shorter as the entry is than the path.
+    label = leaf.path.removesuffix(path.removeprefix(entry)) if entry != path else leaf.path
     if verdict is Likeness.SAME:
         return Item(family.aspect, label, *texts, verdict)
     severity = family.gained if verdict is Likeness.GAINED else family.severity
@@ -250,17 +254,12 @@ def _fits(known: Known, kind: str, entry: str, verdict: Likeness) -> bool:
     return known.kind in ("", kind) and verdict in known.verdicts and re.match(known.pattern, entry) is not None
 
 
-def _label(entry: str, path: str, leaf: Leaf) -> str:
-    """The entry's own path, as far as the leaf's goes beyond it."""
-    return leaf.path.removesuffix(path.removeprefix(entry))
-
-
-def _verdict(path: str, there: tuple[bool, bool], v1: Leaf | None, v2: Leaf | None) -> Likeness:
-    if not there[0]:
+def _verdict(path: str, v1: Leaf | None, v2: Leaf | None) -> Likeness:
+    if v1 is None:
         return Likeness.GAINED
-    if not there[1]:
+    if v2 is None:
         return Likeness.LOST
-    return Likeness.SAME if v1 and v2 and _alike(path, v1.value, v2.value) else Likeness.DIFFERENT
+    return Likeness.SAME if _alike(path, v1.value, v2.value) else Likeness.DIFFERENT
 
 
 def _alike(path: str, v1: Any, v2: Any) -> bool:
@@ -274,14 +273,14 @@ def _alike(path: str, v1: Any, v2: Any) -> bool:
     return False
 
 
-def _shown(entry: str, leaves: Leaves) -> str:
+def _shown(entry: str, values: PodValues) -> str:
     """The value, or all of those of an entry."""
-    if entry in leaves:
-        return _safe(entry, _text(leaves[entry].value))
-    below = {
-        path.removeprefix(entry).lstrip("."): leaf.value for path, leaf in leaves.items() if _is_below(path, entry)
-    }
-    return ", ".join(f"{name}: {_safe(entry + name, _text(value))}" for name, value in below.items())
+    if entry in values.by_path:
+        return _safe(entry, _text(values.by_path[entry].value))
+    below = {path: values.by_path[path].value for path in values.entries.get(entry, ())}
+    return ", ".join(
+        f"{path.removeprefix(entry).lstrip('.')}: {_safe(path, _text(value))}" for path, value in below.items()
+    )
 
 
 _VARIABLE: Final = re.compile(r"\.env\[([^]]*)\]")
@@ -293,10 +292,6 @@ def _safe(path: str, text: str) -> str:
     name = variable[1] if variable else path.rpartition(".")[2]
     is_value = not variable or path.endswith("value")
     return MASK if text and is_value and (LAST_APPLIED in path or is_credential(name)) else mask_text(text)
-
-
-def _is_below(path: str, entry: str) -> bool:
-    return path.startswith((f"{entry}.", f"{entry}["))
 
 
 def _text(value: Any) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from training_migration.rendering import RenderedPod
 
 Json = dict[str, Any]
-MAIN: Final = "main"
-"""What the container that trains is called in paths, since its name differs."""
+Path = tuple[str, ...]
+CONTAINERS: Final = "containers"
+_ROOTS: Final = frozenset({CONTAINERS, "apiVersion", "kind", "metadata", "spec", "status"})
+MAIN: Final = "@"
+"""What the container that trains is called in paths, since its name differs; no other one can have this name."""
 
 _KEYS: Final[Mapping[str, Callable[[Json], str]]] = {
     "env": lambda each: str(each["name"]),
@@ -20,7 +24,7 @@ _KEYS: Final[Mapping[str, Callable[[Json], str]]] = {
     "volumes": lambda each: str(each.get("name")),
     "imagePullSecrets": lambda each: str(each.get("name")),
     "hostAliases": lambda each: str(each.get("ip")),
-    "items": lambda each: str(each.get("key") or each.get("path")),
+    "items": lambda each: str(each.get("path")),
 }
 """Lists whose order says nothing -> what each entry is called."""
 
@@ -33,10 +37,29 @@ class Leaf:
     """As in the pod, for people: `spec.containers[node].image`."""
     value: Any
     """A text, number, truth value, None, or an empty list or object."""
+    entries: tuple[str, ...] = ()
+    """The entries of lists around it, the outermost first, in the form of the path that is equal on both sides."""
 
 
-def leaves(pod: RenderedPod) -> dict[str, Leaf]:
-    """All values of a pod by a path that is equal on both sides where they are for the same."""
+@dataclass(frozen=True)
+class PodValues:
+    """All values of a pod."""
+
+    by_path: Mapping[str, Leaf]
+    """By a path that is equal on both sides where values are for the same."""
+
+    @cached_property
+    def entries(self) -> Mapping[str, Sequence[str]]:
+        """All entries of lists, and the paths of the values in each."""
+        found: dict[str, list[str]] = {}
+        for path, leaf in self.by_path.items():
+            for entry in leaf.entries:
+                found.setdefault(entry, []).append(path)
+        return found
+
+
+def leaves(pod: RenderedPod) -> PodValues:
+    """Take a pod apart."""
     content: Json = dict(pod.pod)
     spec: Json = dict(content.pop("spec"))
     found: dict[str, Leaf] = {}
@@ -44,23 +67,23 @@ def leaves(pod: RenderedPod) -> dict[str, Leaf]:
         for position, container in enumerate(spec.pop(field, None) or ()):
             name = str(container.get("name", position))
             role = MAIN if name == pod.container and field == "containers" else name
+            place, own = (CONTAINERS, f"[{role}]"), f"spec.{field}[{name}]"
             for path, value in _flat(container, ()):
-                found[_joined(("containers", role), path)] = Leaf(f"spec.{field}[{name}]{_text(path)}", value)
-            kind = _kind(field, container)
-            found[f"containers[{role}].kind"] = Leaf(f"spec.{field}[{name}]", kind)
+                found[_text((*place, *path))] = Leaf(own + _text(path), value, _entries((*place, *path)))
+            found[_text((*place, "kind"))] = Leaf(own, _kind(field, container), _entries(place))
     for path, value in _flat({**content, "spec": spec}, ()):
-        text = _text(path).lstrip(".")
-        found[text] = Leaf(text, value)
-    return found
+        found[_text(path)] = Leaf(_text(path), value, _entries(path))
+    return PodValues(found)
+
+
+def _entries(path: Path) -> tuple[str, ...]:
+    return tuple(_text(path[: number + 1]) for number, part in enumerate(path) if part.startswith("["))
 
 
 def _kind(field: str, container: Json) -> str:
     if field == "containers":
         return "container"
     return "native sidecar" if container.get("restartPolicy") == "Always" else "init container"
-
-
-Path = tuple[str, ...]
 
 
 def _flat(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
@@ -78,18 +101,18 @@ def _flat(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _named(field: str, entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Of several entries with one name the last one counts, as it does for variables."""
+    """Entries by name where each has its own, else by position; of several variables of one name the last counts."""
     key = _KEYS.get(field)
-    if key is None or not all(isinstance(each, dict) for each in entries):
-        yield from ((str(position), each) for position, each in enumerate(entries))
-    else:
+    if key is not None and all(isinstance(each, dict) for each in entries):
         defaults = {"protocol": "TCP"} if field == "ports" else {}
-        yield from {key(each): {**defaults, **each} for each in entries}.items()
-
-
-def _joined(head: tuple[str, str], path: Path) -> str:
-    return f"{head[0]}[{head[1]}]{_text(path)}"
+        named = {key(each): {**defaults, **each} for each in entries}
+        if len(named) == len(entries) or field == "env":
+            yield from named.items()
+            return
+    yield from ((str(position), each) for position, each in enumerate(entries))
 
 
 def _text(path: Path) -> str:
-    return "".join(part if part.startswith("[") else f".{part}" for part in path)
+    """`spec.volumes[data].name`; below a container it begins with a dot."""
+    text = "".join(part if part.startswith("[") else f".{part}" for part in path)
+    return text.lstrip(".") if path and path[0] in _ROOTS else text

@@ -11,7 +11,7 @@ from training_migration.convert.launchers import Launcher
 from training_migration.diff.fields import compared, skipped
 from training_migration.diff.folding import together
 from training_migration.diff.hosts import host_items
-from training_migration.diff.leaves import Leaf, leaves
+from training_migration.diff.leaves import PodValues, leaves
 from training_migration.diff.meeting import Meeting, launcher, meetings
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared, Pair
 from training_migration.diff.pairing import Place, PlacePair, pair_places
@@ -89,7 +89,7 @@ class Pods:
     def _view(self, side: int, place: Place) -> View:
         return view(self.sides[side], place, self.numbers[side])
 
-    def _leaves(self, first: Place, second: Place) -> tuple[dict[str, Leaf], dict[str, Leaf]]:
+    def _leaves(self, first: Place, second: Place) -> tuple[PodValues, PodValues]:
         return leaves(self.sides[0].pods[first]), leaves(self.sides[1].pods[second])
 
     def _names(self, first: Place, second: Place) -> Iterator[Item]:

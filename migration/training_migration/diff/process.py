@@ -31,8 +31,10 @@ def command_items(kind: str, v1: View, v2: View, launchers: tuple[Launcher, Laun
     words = tuple(v1.words), tuple(v2.words)
     given = [bool(each.side.container(each.place).get("command")) for each in (v1, v2)]
     texts = (_line(words[0]), _line(words[1]))
-    if words[0] == words[1] and given[0] == given[1]:
+    if v1.side.words(v1.place) == v2.side.words(v2.place):
         verdict, reason, severity = Likeness.SAME, "", None
+    elif words[0] == words[1] and given[0] == given[1]:
+        verdict, reason, severity = Likeness.EQUIVALENT, "a shell in front of it only sets variables", None
     elif kind == "MPIJob" and v1.place.role == "worker":
         verdict, severity = Likeness.EQUIVALENT, None
         reason = "v1's workers sleep until they are entered, v2's run an SSH server"

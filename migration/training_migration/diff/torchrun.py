@@ -101,7 +101,8 @@ def _wiring(view: View, settings: Mapping[str, str], names: Mapping[str, str]) -
         facts |= endpoint(view, settings["rdzv_endpoint"], names["rdzv_endpoint"])
     else:
         address, port = settings["master_addr"], settings["master_port"]
-        facts |= endpoint(view, f"{address}:{port}", names["master_addr"], names["master_port"])
+        facts[Role.HOST] = Fact(address, view.who(address), (names["master_addr"],))
+        facts[Role.PORT] = Fact(port, "given", (names["master_port"],))
     if settings["rdzv_backend"] == "static" and "standalone" not in settings:
         facts[Role.RANK] = Fact(settings["node_rank"], settings["node_rank"], (names["node_rank"],))
     itself = facts[Role.HOST].meaning == view.numbers.get(view.place) and settings["node_rank"] == "0"

@@ -72,7 +72,10 @@ def _short(text: str) -> str:
 
 def as_text(difference: Difference, *, everything: bool = False, terminal: bool = False) -> str:
     """A table for each group of pods, one for the whole, and the sentence that sums it up."""
-    parts = [f"{difference.job}, started by {difference.launcher}", *(f"{side}: {text}" for side, text in _training(difference))]
+    parts = [
+        f"{difference.job}, started by {difference.launcher}",
+        *(f"{side}: {text}" for side, text in _training(difference)),
+    ]
     for title, items in sections(difference, everything=everything):
         table = _table(items)
         shown = (table.terminal(COLOURS) if terminal else table.plain()) if items else "nothing differs"
