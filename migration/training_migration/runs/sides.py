@@ -113,7 +113,7 @@ def _checked(document: Document, obj: Json) -> V1Job:
 
 
 def with_runtime(document: Document, train_job: Json, runtimes: Sequence[Json], stock: Mapping[str, Json]) -> V2Side:
-    """A TrainJob with the runtime that it refers to; raises Failure where it is neither given nor of v2's own."""
+    """Find the runtime of a TrainJob among those given, then among v2's own; raises Failure for one that is nowhere."""
     reference = (train_job.get("spec") or {}).get("runtimeRef") or {}
     kind, name = reference.get("kind", _DEFAULT_KIND), reference.get("name")
     given = [each for each in runtimes if (each["kind"], each["metadata"]["name"]) == (kind, name)]
