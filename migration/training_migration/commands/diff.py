@@ -10,10 +10,14 @@ from pathlib import Path
 import click
 import cloup
 
+from training_controllers.frameworks.registry import FrameworkOptions
+from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.pod_spec import CannotBuild
 from training_migration.commands import flags
 from training_migration.commands.loading import documents, jobs, where
-from training_migration.commands.run_flags import converted
+from training_migration.commands.render import OPERATOR
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
 from training_migration.diff import diff as compare_renderings
 from training_migration.diff.model import Difference
 from training_migration.exits import Exit, Failure
@@ -34,6 +38,8 @@ from training_migration.v2.stock import stock
 @click.argument("v1")
 @click.argument("v2", required=False)
 @flags.target
+@OPERATOR.option("--gang-scheduler-name", default="", help="Who places the pods of a job together. Default: nobody.")
+@OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
 @click.option("--all", "everything", is_flag=True, help="Show what is the same as well.")
 @flags.fail_on
 @flags.formats("text", "json", "markdown", "html")
@@ -45,6 +51,8 @@ def diff(
     v1: str,
     v2: str | None,
     target: Target,
+    gang_scheduler_name: str,
+    cluster_domain: str,
     everything: bool,
     fail_on: Severity | None,
     style: str,
@@ -55,17 +63,19 @@ def diff(
     Both are files, folders or `-`; without V2 the jobs are converted first. Several jobs are paired by namespace and
     name. `error` stands for another training, `warning` for another end in some situation, `info` for the rest.
     """
-    pairs = _pairs(jobs([v1]), v2, target)
-    found = [_compared(job, side, target) for job, side in pairs]
+    framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
+    options = Options(target, gang_scheduler=gang_scheduler_name)
+    pairs = _pairs(jobs([v1]), v2, options)
+    found = [_compared(job, side, target, framework) for job, side in pairs]
     terminal = output is None and sys.stdout.isatty()
     flags.write(_shown(found, style, everything=everything, terminal=terminal), output)
     context.exit(max(_code(each, fail_on) for each in found))
 
 
-def _pairs(v1: Sequence[V1Job], v2: str | None, target: Target) -> list[tuple[V1Job, V2Side]]:
+def _pairs(v1: Sequence[V1Job], v2: str | None, options: Options) -> list[tuple[V1Job, V2Side]]:
     if v2 is None:
-        return [(job, converted(job, target)) for job in v1]
-    sides = _train_jobs(v2, target)
+        return [(job, _converted(job, options)) for job in v1]
+    sides = _train_jobs(v2, options.target)
     if len(v1) == len(sides) == 1:
         return [(v1[0], sides[0])]
     known = {(namespace_of(side.train_job), side.train_job["metadata"]["name"]): side for side in sides}
@@ -88,9 +98,17 @@ def _train_jobs(path: str, target: Target) -> list[V2Side]:
     return sides
 
 
-def _compared(job: V1Job, side: V2Side, target: Target) -> Difference:
+def _converted(job: V1Job, options: Options) -> V2Side:
+    conversion = convert(job, options)
+    if conversion.refused or conversion.runtime is None:
+        place = where(job.source, job.line)
+        raise Failure(f"{place}: it cannot be converted: {conversion.refused}", Exit.NO_COUNTERPART)
+    return V2Side(conversion.train_job, conversion.runtime, job.source)
+
+
+def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
     try:
-        first = render_v1(job)
+        first = render_v1(job, framework)
     except CannotBuild as error:
         raise Failure(f"{where(job.source, job.line)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
     try:
