@@ -44,6 +44,9 @@ LEADS = {
 NO_SCHEDULER = "nobody"
 """Pods wait for a scheduler of this name for ever, so that a cluster with nodes does not run them."""
 
+METRIC = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+"""What an elastic job is scaled by."""
+
 
 def job(name: str, kind: str = "PyTorchJob", *, arguments: tuple[str, ...] = (), **replicas: int) -> Object:
     """A job with so many replicas of each type, for example `job("a", Master=1, Worker=2)`."""
