@@ -59,7 +59,7 @@ def _group(context: Context, replica_type: str, name: str, *, trains: bool) -> G
     template = with_native_sidecars(context, replica_type, template, main)
     return Group(
         name,
-        with_restart_policy(template, context.replica(replica_type).restart_policy),
+        with_restart_policy(context, replica_type, template),
         job_limits(context, replica_type, main=main),
         context.count(replica_type),
         trains=trains,
