@@ -59,7 +59,13 @@ class Rendered:
     help="Which side to show: that of each job as it is, or jobs of v1 as they are, converted, or both.",
 )
 @click.option("--as-process", is_flag=True, help="Show what each process is started with: command and environment.")
-@OPERATOR.option("--gang-scheduler-name", default="", help="Who places the pods of a job together. Default: nobody.")
+@OPERATOR.option(
+    "--gang-scheduler",
+    "gang_scheduler_name",
+    default="",
+    metavar="NAME",
+    help="Who places the pods of a job together. Default: nobody.",
+)
 @OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
 @flags.formats("yaml", "json")
 @flags.output
