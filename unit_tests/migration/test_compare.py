@@ -73,7 +73,7 @@ def test_the_workers_of_mpi_need_no_exit_code_since_nothing_in_them_ends(role: s
     places = (("launcher", 0), ("worker", 0)), (("launcher", 0), ("node", 0))
     seen = tuple(Pod(name, 0, None if name == role else 0, 0) for name, _ in places[0])
     trained = [(Process(name, 0, 0, 1, 0),) for name in ("worker", "node")]
-    v1 = run(Side.V1, places[0], ref=Ref("MPIJob", "team", "mnist"), pods=seen, processes=trained[0])
+    v1 = changed(run(Side.V1, places[0], pods=seen, processes=trained[0]), ref=Ref("MPIJob", "team", "mnist"))
     assert compare(v1, run(Side.V2, places[1], processes=trained[1])).outcome is outcome
 
 
