@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from training_migration.convert.conversion import Options
 from training_migration.documents import Document
 from training_migration.findings import Finding
-from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2
+from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
 from training_migration.lint.around.files import FILES
 from training_migration.lint.around.objects import OBJECTS
 from training_migration.lint.entry_point import NOTHING, EntryPoint
@@ -17,7 +17,7 @@ from training_migration.lint.lines import Lines
 from training_migration.lint.shape import misfit
 from training_migration.lint.suppression import ignored_by_annotation, ignored_in_lines
 from training_migration.lint.v1.subject import Subject
-from training_migration.lint.v2.lint import is_v2, train_jobs
+from training_migration.lint.v2.lint import KIND_OF, is_v2, train_jobs
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Text = tuple[str, str]
@@ -129,24 +129,41 @@ def _scripts_of(obj: Mapping[str, Any]) -> Iterator[Text]:
 
 def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in files of scripts and in ConfigMaps."""
-    kinds = {job.job.info.kind for job in work.jobs}
-    kind = next(iter(kinds)) if len(kinds) == 1 else None
-    launched = _all_launched(fleet, scripts, work.jobs)
+    commands = list(_commands(fleet, scripts, work.jobs))
     for path, text in fleet.scripts:
+        kind, launched = _use(path, commands)
         yield from lint_script(path, text, kind=kind, launched=launched)
     for document in fleet.documents:
         for name, text in _scripts_of(document.object or {}):
+            kind, launched = _use(name, commands)
             for finding in lint_script(name, text, kind=kind, launched=launched):
                 yield replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
 
 
-def _all_launched(fleet: Fleet, scripts: Sequence[Text], jobs: Sequence[V1Job]) -> bool:
-    """Whether each job that is given starts with a launcher that sets rank and world size."""
-    subjects = [Subject(job, fleet.options, scripts, fleet.entry) for job in jobs]
-    launchers = [launcher for subject in subjects for _, launcher in subject.launchers]
-    given = train_jobs(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
-    launchers += [job.launcher for job in given]
-    return bool(launchers) and all(launcher.sets_ranks for launcher in launchers)
+class _Command(NamedTuple):
+    """A command line of a job."""
+
+    kind: str
+    launched: bool
+    """Whether it is a launcher that sets rank and world size."""
+    container: Mapping[str, Any]
+
+
+def _commands(fleet: Fleet, scripts: Sequence[Text], jobs: Sequence[V1Job]) -> Iterator[_Command]:
+    """The command lines of all jobs."""
+    for job in jobs:
+        subject = Subject(job, fleet.options, scripts, fleet.entry)
+        for role, launcher in subject.launchers:
+            yield _Command(subject.kind, launcher.sets_ranks, role.container)
+    for each in train_jobs(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry):
+        yield _Command(KIND_OF.get(each.policy, ""), each.launcher.sets_ranks, each.container)
+
+
+def _use(path: str, commands: Sequence[_Command]) -> tuple[str | None, bool]:
+    """The kind of the jobs that run a script, and whether a launcher does; of all jobs where none names it."""
+    users = [each for each in commands if pods.runs(each.container, path)] or commands
+    kinds = {each.kind for each in users}
+    return (kinds.pop() or None) if len(kinds) == 1 else None, bool(users) and all(each.launched for each in users)
 
 
 def _of_files(fleet: Fleet) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from training_controllers.gang.resources import Amounts
 from training_migration.targets import FEATURES, Features, Target
 from training_migration.v2.draft import Draft, Role, ancestor_of
 from training_migration.v2.names import NODE, TRAINER
-from training_migration.v2.quantities import containers_of, requests, write_canonically
+from training_migration.v2.quantities import containers_of, requests, write_canonically, write_resources
 from training_migration.v2.strategic import merged
 
 Json = dict[str, Any]
@@ -69,6 +69,9 @@ def _with_defaults(jobset: Json) -> Json:
         replicated_job.setdefault("replicas", 1)
         replicated_job.setdefault("groupName", "default")
         _complete(replicated_job)
+    for policy in jobset.get("volumeClaimPolicies") or ():
+        for claim in policy.get("templates") or ():
+            write_resources(claim["spec"].get("resources"))
     if "failurePolicy" in jobset:
         jobset["failurePolicy"].setdefault("restartStrategy", "Recreate")
     return jobset

@@ -67,6 +67,17 @@ def test_scripts_of_jobs_with_a_launcher_lack_nothing() -> None:
     assert "MIG117" in ids(list(looked_at(scripts=[script]).findings))
 
 
+def test_a_script_is_judged_by_the_jobs_that_run_it() -> None:
+    script = ("src/train.py", 'import os\nos.environ["RANK"], os.environ["PROCESS_ID"]')
+    jax = job("JAXJob", {"Worker": role(2, command=["python", "jax_train.py"])})
+    assert "src/train.py" not in {each.source for each in looked_at(pytorch(), jax, scripts=[script]).findings}
+    other = ("src/jax_train.py", script[1])
+    (only,) = (
+        each for each in looked_at(pytorch(), jax, scripts=[other]).findings if each.source == "src/jax_train.py"
+    )
+    assert only.message == "it needs PROCESS_ID, which v2 does not set."
+
+
 def test_the_entry_point_of_an_image_is_combined_as_a_kubelet_does() -> None:
     image = of_dockerfile('FROM x\nENTRYPOINT ["python", \\\n "-u"]\nCMD ["train.py"]')
     assert image == EntryPoint(["python", "-u"], ["train.py"])
