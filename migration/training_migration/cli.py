@@ -12,6 +12,7 @@ from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
 from training_migration.commands.run import run
 from training_migration.commands.survey import survey
+from training_migration.commands.verify import verify
 from training_migration.exits import Exit, Failure
 
 
@@ -40,3 +41,4 @@ migrate.add_command(lint_command)
 migrate.add_command(probe)
 migrate.add_command(run)
 migrate.add_command(survey)
+migrate.add_command(verify)
