@@ -10,7 +10,7 @@ from e2e.harness.client import Object, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import LEADS, PLURALS, REPLICAS, Namespace, job, typical
-from e2e.harness.operator import WRITES, Operator, look_again
+from e2e.harness.operator import Operator, rests
 
 LIMIT = 60.0
 """Seconds for a controller to notice, and for the operator to try again."""
@@ -152,10 +152,7 @@ async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, ope
         "PATCH", f"{path}/resize", {"spec": {"containers": [resized]}}, "application/strategic-merge-patch+json"
     )
     pods = await jobs.pods("filled")
-    writes = operator.counted(WRITES)
-    for _ in range(3):
-        await look_again(operator, jobs.api, f"{jobs.jobs(kind)}/filled")
-    assert operator.counted(WRITES) == writes
+    await rests(operator, jobs.api, f"{jobs.jobs(kind)}/filled")
     assert await jobs.pods("filled") == pods
     await finish(jobs, body)
 

@@ -9,7 +9,7 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.injector import LABEL, installed
 from e2e.harness.jobs import REPLICAS
-from e2e.harness.operator import WRITES, Operator, look_again
+from e2e.harness.operator import Operator, rests
 from e2e.scene import NAME, Scene, ready_node, training
 
 WEBHOOK = "autoscaler"
@@ -137,13 +137,7 @@ async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     assert new == ([set(requests)] if scope == "job" else [{"train-worker-0"}, {"train-worker-1"}])
     assert "restarts" not in (await scene.status())["replicaStatuses"]["Worker"]
     pods = await scene.jobs.pods(NAME)
-
-    async def rests() -> bool:
-        before = operator.counted(WRITES)
-        await look_again(operator, scene.api, scene.path)
-        return operator.counted(WRITES) == before
-
-    await eventually(rests, "a look at the job that leads to no write")
+    await rests(operator, scene.api, scene.path)
     assert await scene.jobs.pods(NAME) == pods
     told = await scene.api.call("GET", f"/api/v1/namespaces/{scene.jobs.name}/events")
     assert [event for event in told["items"] if event["reason"] == "TemplateChanged"] == []

@@ -135,3 +135,12 @@ def test_every_target_of_the_makefile_is_explained() -> None:
     assert phony is not None
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"^  make ([a-z0-9-]+) +\S", shown, re.MULTILINE)) == set(phony[1].split())
+
+
+def test_the_image_is_built_from_all_packages() -> None:
+    """A new package is copied by the Dockerfile, and what that copies is not kept from it."""
+    commands = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    copied = {source for sources in commands for source in sources.split()}
+    assert {root.name for root in PACKAGES.values()} <= copied
+    let_in = re.findall(r"^!/(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert [path for path in copied if not any(Path(path).is_relative_to(each) for each in let_in)] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,7 +140,7 @@ def test_keys_of_mpi_jobs_without_mpi_are_refused(cluster: Cluster) -> None:
 
 def test_two_overlays_at_once_are_refused(cluster: Cluster) -> None:
     with pytest.raises(HarnessError, match="already registered id"):
-        combined(cluster, "standalone", [], resources=["../namespaced"])
+        combined(cluster, "standalone", [], others=["namespaced"])
 
 
 @pytest.mark.parametrize("namespace", ["", "elsewhere"])
@@ -155,15 +156,16 @@ def test_all_rights_go_to_the_account_where_it_is(cluster: Cluster, overlay: str
 
 
 def combined(
-    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", resources: Sequence[str] = ()
+    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", others: Sequence[str] = ()
 ) -> list[Object]:
-    """An overlay with components; kustomize takes relative paths only, hence the folder among them."""
-    content: Object = {
-        "resources": [f"../{overlay}", *resources],
-        "components": [f"../../components/{component}" for component in components],
-    }
-    if namespace:
-        content["namespace"] = namespace
-    with tempfile.TemporaryDirectory(prefix=".test-", dir=DEPLOY / "overlays") as folder:
+    """An overlay with components; kustomize takes relative paths only."""
+    with tempfile.TemporaryDirectory() as folder:
+        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())
+        content: Object = {
+            "resources": [f"{deploy}/overlays/{each}" for each in (overlay, *others)],
+            "components": [f"{deploy}/components/{component}" for component in components],
+        }
+        if namespace:
+            content["namespace"] = namespace
         (Path(folder) / "kustomization.yaml").write_text(json.dumps(content))
         return render(cluster, Path(folder))

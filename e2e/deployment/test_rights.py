@@ -7,21 +7,21 @@ from functools import partial
 from typing import Any
 
 import pytest
-from e2e.deployment.installation import DEPLOY, Right, account_kubeconfig, asked, granted, of_kind, render
-from e2e.harness.bare import AUDITED, bare
-from e2e.harness.client import Api, ApiError, connect, eventually
+from e2e.deployment.installation import DEPLOY, Right, account_kubeconfig, asked, granted, render
+from e2e.deployment.needed import ASKING, RULES, Rule, ask_for_everything, begin, refusals, without
+from e2e.harness.bare import bare
+from e2e.harness.client import connect, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.jobs import PLURALS, Namespace, job, typical
+from e2e.harness.jobs import METRIC, PLURALS, Namespace, job, typical
 from e2e.harness.operator import Operator, running_operator
 
 NAMESPACE = "kubeflow"
 NEVER_ASKED_FOR = {("kubeflow.org", f"{plural}/finalizers", "update") for plural in PLURALS.values()}
-"""Rights that an admission plugin looks up; `test_owners_need_the_right_to_finalizers` shows what they are for."""
+"""Rights that an admission plugin looks up: `needed.py` shows what they are for."""
 LISTS = "list"
 """Asked for where an API server cannot stream a list as a watch, or has forgotten where a watch was."""
 NEVER_USED = {("", "pods/exec", "create")}
-"""Rights that are only passed on: nobody may grant a launcher what he does not have."""
-METRIC = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+"""Rights that are only passed on: nobody may grant a launcher what he does not have; `needed.py` shows this, too."""
 
 
 @pytest.fixture(scope="module")
@@ -154,39 +154,26 @@ async def another_pod(jobs: Namespace, uid: str) -> dict[str, Any] | None:
     return pods[0] if pods and pods[0]["metadata"]["uid"] != uid else None
 
 
-async def test_owners_need_the_right_to_finalizers(cluster: Cluster, operator: Operator, jobs: Namespace) -> None:
-    role = of_kind(render(cluster, DEPLOY / "overlays" / "standalone"), "ClusterRole")["training-operator"]
-    rules = [rule for rule in role["rules"] if "pytorchjobs/finalizers" not in rule["resources"]]
-    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/training-operator"
-    await jobs.api.patch(path, {"rules": rules})
-    try:
-        await eventually(lambda: may_not_own(jobs.api), "the API server has taken the right away")
-        await jobs.create(job("unowned", Master=1))
-        path_of_job = f"{jobs.jobs('PyTorchJob')}/unowned"
+@pytest.mark.parametrize("rule", RULES, ids=str)
+async def test_without_a_rule_something_is_refused(
+    cluster: Cluster, operator: Operator, jobs: Namespace, rule: Rule
+) -> None:
+    name = f"without-{RULES.index(rule)}"
+    await begin(jobs, name)
+    async with without(jobs.api, rule):
+        before = len(refusals(cluster))
+        await ask_for_everything(jobs, name)
 
-        async def said() -> bool:
-            waiting = (await jobs.api.call("GET", path_of_job)).get("status", {}).get("waiting", {})
-            return "cannot set blockOwnerDeletion" in waiting.get("message", "")
+        async def refused() -> bool:
+            return any(rule.is_named_by(refusal) for refusal in refusals(cluster)[before:])
 
-        await eventually(said, "the job says why it waits")
-    finally:
-        await jobs.api.patch(path, {"rules": role["rules"]})
+        await eventually(refused, f"a refusal for want of {rule}", 30)
+    operator.child.check_alive()
 
 
-async def may_not_own(api: Api) -> bool:
-    """Whether the operator's account lacks the right."""
-    question = {
-        "user": AUDITED,
-        "resourceAttributes": {
-            "group": "kubeflow.org",
-            "resource": "pytorchjobs",
-            "subresource": "finalizers",
-            "verb": "update",
-            "namespace": "default",
-        },
-    }
-    try:
-        answer = await api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": question})
-    except ApiError:
-        return False
-    return not answer["status"]["allowed"]
+async def test_what_was_held_up_goes_on_when_the_rules_are_there_again(operator: Operator, jobs: Namespace) -> None:
+    for number in range(len(RULES)):
+        for suffix, (kind, pods) in ASKING.items():
+            name = f"without-{number}-{suffix}"
+            if await jobs.api.get(f"{jobs.jobs(kind)}/{name}"):  # else the test that makes it was not asked for
+                await jobs.pods_reach(name, pods, 60)

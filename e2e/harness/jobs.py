@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from e2e.harness.client import Api, Object, eventually
+from e2e.harness.client import Api, ApiError, Object, eventually
 
 PLURALS = {
     "PyTorchJob": "pytorchjobs",
@@ -43,6 +43,9 @@ LEADS = {
 """The replica type whose first pod has the role of the master."""
 NO_SCHEDULER = "nobody"
 """Pods wait for a scheduler of this name for ever, so that a cluster with nodes does not run them."""
+
+METRIC = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+"""What an elastic job is scaled by."""
 
 
 def job(name: str, kind: str = "PyTorchJob", *, arguments: tuple[str, ...] = (), **replicas: int) -> Object:
@@ -103,10 +106,14 @@ class Namespace:
         await eventually(reached, f"{count} pods of {job_name}", limit)
 
     async def set_phase(self, job_name: str, phase: str) -> None:
-        """Move all pods of a job to a phase, as a node would."""
+        """Move all pods of a job to a phase, as a node would; one that decides the job may end the others."""
         for pod in await self.pods(job_name):
             path = f"{self._core}/pods/{pod['metadata']['name']}/status"
-            await self.api.patch(path, {"status": {"phase": phase}})
+            try:
+                await self.api.patch(path, {"status": {"phase": phase}})
+            except ApiError as error:
+                if error.status != 404:
+                    raise
 
     async def condition(self, body: Object, type_: str, limit: float = 30.0) -> dict[str, Any]:
         """Wait until a condition of the job is True, and return it."""

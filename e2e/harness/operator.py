@@ -77,6 +77,17 @@ async def look_again(operator: Operator, api: Api, job: str) -> None:
     await eventually(looked, "the operator looks at the job again")
 
 
+async def rests(operator: Operator, api: Api, job: str) -> None:
+    """Wait until a look at the job at path `job` leads to no write: what was to be counted and told, is."""
+
+    async def quiet() -> bool:
+        before = operator.counted(WRITES)
+        await look_again(operator, api, job)
+        return operator.counted(WRITES) == before
+
+    await eventually(quiet, "a look at the job that leads to no write")
+
+
 @contextmanager
 def running_operator(kubeconfig: Path, log: Path, *flags: str) -> Iterator[Operator]:
     """An operator that is ready; at the end it must leave on SIGTERM with status 0."""

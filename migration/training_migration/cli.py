@@ -8,8 +8,11 @@ import click
 import cloup
 
 from training_migration.commands.compare import compare
+from training_migration.commands.convert import convert
 from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
+from training_migration.commands.render import render
+from training_migration.commands.report import report
 from training_migration.commands.run import run
 from training_migration.commands.survey import survey
 from training_migration.commands.verify import verify
@@ -37,8 +40,11 @@ def migrate() -> None:
 
 
 migrate.add_command(compare)
+migrate.add_command(convert)
 migrate.add_command(lint_command)
 migrate.add_command(probe)
+migrate.add_command(render)
+migrate.add_command(report)
 migrate.add_command(run)
 migrate.add_command(survey)
 migrate.add_command(verify)

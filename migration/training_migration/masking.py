@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from training_migration.yaml_text import dump, parts
+
 MASK: Final = "********"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Holds the whole object once more."""
@@ -105,13 +107,33 @@ def masked(value: Any) -> Any:
         return _masked_list(value)
     if not isinstance(value, Mapping):
         return value
-    content = ("data", "stringData") if value.get("kind") == "Secret" else ()
-    return {
-        key: dict.fromkeys(each, MASK)
-        if key in content and isinstance(each, Mapping)
-        else _masked_field(value, key, each)
-        for key, each in value.items()
-    }
+    match value.get("kind"):
+        case "Secret":
+            inside = {key: dict.fromkeys(value[key], MASK) for key in _CONTENT if isinstance(value.get(key), Mapping)}
+        case "ConfigMap":
+            content = value.get("data")
+            inside = (
+                {"data": {key: _masked_file(key, each) for key, each in content.items()}}
+                if isinstance(content, Mapping)
+                else {}
+            )
+        case _:
+            inside = {}
+    return {key: inside[key] if key in inside else _masked_field(value, key, each) for key, each in value.items()}
+
+
+_CONTENT: Final = ("data", "stringData")
+
+
+def _masked_file(name: str, text: Any) -> Any:
+    """A file of a ConfigMap; one that holds objects, as a snapshot of a runtime does, is masked as they are."""
+    if not isinstance(text, str) or "\n" not in text or is_credential(name):
+        return _masked_field({}, name, text)
+    found = list(parts(text))
+    shown = [masked(each.value) for each in found]
+    if any(not isinstance(each.value, dict) for each in found) or shown == [each.value for each in found]:
+        return mask_text(text)
+    return dump(shown)
 
 
 def _masked_field(owner: Mapping[str, Any], key: str, value: Any) -> Any:

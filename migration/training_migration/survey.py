@@ -12,6 +12,7 @@ from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.documents import Document
 from training_migration.findings import Finding, Severity, Verdict, verdict
+from training_migration.lint import lint_v1
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Json = dict[str, Any]
@@ -79,7 +80,20 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
 def examined(row: Row, job: V1Job, options: Options) -> Row:
     """The row with what the rules find in the job, and what becomes of that when it is converted."""
     conversion = convert(job, options)
-    result = verdict(conversion.findings)
+    findings = together(lint_v1(job, options), conversion.findings)
+    result = verdict(findings)
     if conversion.refused and result in (Verdict.EXACT, Verdict.EQUIVALENT):
         result = Verdict.NEEDS_WORK
-    return replace(row, verdict=result, findings=conversion.findings, refused=conversion.refused)
+    return replace(row, verdict=result, findings=findings, refused=conversion.refused)
+
+
+def together(linted: Iterable[Finding], converted: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What is found in a job and its conversion, by rule.
+
+    Of a rule that both apply the conversion knows more: what it has mended. What it does not speak of but is said to
+    mend is mended.
+    """
+    known = tuple(converted)
+    told = {each.rule.id for each in known}
+    alone = (replace(each, fixed=each.rule.converted) for each in linted if each.rule.id not in told)
+    return tuple(sorted((*known, *alone), key=lambda each: each.rule.id))

@@ -1,7 +1,8 @@
 """The wiring of the operator: caches, queues, controllers; what starts and stops in which order.
 
-Start: probes and metrics, caches, leadership, controllers. Stop: not ready any more, queues hand out nothing, running
-reconciles end, events are sent, the lease is given back, watches and connections close.
+Start: probes and metrics, caches, leadership, controllers. Stop: not ready any more, nothing is followed,
+queues hand out nothing, nothing more is sent for jobs, requests on the way are answered, events are sent, the lease is
+given back, connections close.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from training_operator.triggers import Target, Triggers
 from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
 
 GRACE_SECONDS: Final = 8.0
-"""For running reconciles at the end; below the 10 s that v1's manifest gives the pod."""
+"""For answers to requests on the way at the end; below the 10 s that v1's manifest gives the pod."""
 FLUSH_SECONDS: Final = 0.3
 """For events at the end: another leader waits meanwhile, and is to work within a second."""
 OUTSIDE: Final = "kubeflow"
@@ -114,8 +115,8 @@ class App:
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
         self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
-        gate, observe = FairGate(bucket=bucket), self.metrics.count_request
-        self._client = KubeClient(transport, gate, self._rng, observe, fence=self._elector)
+        self._gate = FairGate(bucket=bucket)
+        self._client = KubeClient(transport, self._gate, self._rng, self.metrics.count_request, fence=self._elector)
         self._events = EventRecorder(self._client, now, self._clock)
         self._expectations = Expectations(self._clock)
         self._triggers = Triggers(self._expectations, self.metrics)
@@ -212,9 +213,17 @@ class App:
         await kind.controller.run()
 
     async def _wind_down(self) -> None:
+        """Begin nothing more, have an answer to all that has been sent, and send the events.
+
+        Looks at jobs end where they are: what follows is decided from what is stored, as after a crash.
+        """
+        for task in self._following:
+            task.cancel()
+        for kind in self._kinds.values():
+            kind.queue.close()
         try:
             async with asyncio.timeout(GRACE_SECONDS):
-                await asyncio.gather(*(kind.controller.drain() for kind in self._kinds.values()))
+                await self._gate.close()
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._events.flush()
         except TimeoutError:

@@ -84,15 +84,10 @@ class Controller(Generic[K]):
         self._log = structlog.get_logger().bind(controller=name)
 
     async def run(self) -> None:
-        """Work until the queue is closed and cancelled; `drain` ends it in good order."""
+        """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work())
-
-    async def drain(self) -> None:
-        """Hand out no more keys and wait until those that are out are done."""
-        self._queue.close()
-        await self._queue.idle()
 
     async def _work(self) -> None:
         while True:

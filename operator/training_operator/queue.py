@@ -50,8 +50,6 @@ class WorkQueue(Generic[K]):
         self._order = count()
         self._entries = asyncio.Semaphore(0)
         """Counts `_ready`, so that an entry wakes one worker and not all."""
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._closed = False
 
     def __len__(self) -> int:
@@ -96,7 +94,6 @@ class WorkQueue(Generic[K]):
                 _, since = self._dirty.pop(key)
                 now = self._clock()
                 self._active[key] = now
-                self._idle.clear()
                 if self._metrics:
                     self._metrics.started(now - since)
                 return key
@@ -104,16 +101,10 @@ class WorkQueue(Generic[K]):
     def done(self, key: K) -> None:
         """Let the key be handed out again."""
         started = self._active.pop(key)
-        if not self._active:
-            self._idle.set()
         if self._metrics:
             self._metrics.finished(self._clock() - started)
         if (dirty := self._dirty.get(key)) is not None:
             self._push(key, *dirty)
-
-    async def idle(self) -> None:
-        """Wait until no key is being worked on."""
-        await self._idle.wait()
 
     def working(self) -> list[float]:
         """For how many seconds each key has been worked on that is out now."""

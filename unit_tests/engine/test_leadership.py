@@ -10,6 +10,7 @@ from unit_tests.simulation.faults import Faults, status
 from unit_tests.simulation.jobs import counters, jax, paddle
 from unit_tests.simulation.process import SETTINGS
 
+from training_operator.app import FLUSH_SECONDS
 from training_operator.kube.flow import AdaptiveLimit
 
 pytestmark = pytest.mark.virtual_time
@@ -50,6 +51,30 @@ async def test_a_leader_that_stops_hands_over_at_once() -> None:
         await leader.stop()
         await asyncio.sleep(4)
         assert await holder(world) == "b"
+
+
+async def test_a_leader_that_stops_waits_for_what_it_has_sent_and_sends_nothing_more() -> None:
+    """A job is begun, and every answer takes a second: the rest is the next leader's."""
+    async with cluster() as world:
+        leader = world.operator(identity="a", settings=ELECTING)
+        await asyncio.sleep(1)
+        standby = world.operator(identity="b", settings=ELECTING)
+        leader.transport.delay = lambda request: 0.0 if "/leases" in request.path else 1.0
+        await world.api.create(jax(workers=60))
+        await asyncio.sleep(8.5)
+        clock, sent = asyncio.get_running_loop().time, len(leader.transport.sent)
+        assert leader.transport.in_flight > 1
+        begun = clock()
+        await leader.stop()
+        assert 2 * FLUSH_SECONDS < clock() - begun < 1 + 2 * FLUSH_SECONDS
+        after = [request.path for request in leader.transport.sent[sent:]]
+        assert [path for path in after if "/leases" not in path and not path.endswith("/events")] == []
+        assert await holder(world) == ""
+        await asyncio.sleep(20)
+        assert await holder(world) == "b"
+        assert standby.alive
+        assert len(await world.pods()) == 60
+        assert world.audit.complaints == []
 
 
 async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text, masked
+from training_migration.yaml_text import dump
 
 
 @pytest.mark.parametrize(
@@ -129,3 +130,18 @@ def test_secrets_show_their_keys_only(field: str) -> None:
 def test_a_config_map_keeps_what_is_no_credential() -> None:
     config = {"kind": "ConfigMap", "data": {"password": "x", "a.ini": "token=abc\nlr=1"}}
     assert masked(config) == {"kind": "ConfigMap", "data": {"password": MASK, "a.ini": f"token={MASK}\nlr=1"}}
+
+
+def test_objects_inside_a_config_map_are_masked_as_objects() -> None:
+    inner = dump([{"args": ["--token", "abc"], "env": [{"name": "PASSWORD", "value": "abc"}]}])
+    shown = masked(
+        {"kind": "ConfigMap", "data": {"runtime.yaml": inner, "plain": "a: 1\nb:   2\n", "list": "- a\n- b\n"}}
+    )
+    assert shown["data"]["runtime.yaml"] == inner.replace("abc", f"'{MASK}'")
+    assert shown["data"]["plain"] == "a: 1\nb:   2\n", "what has nothing to hide stays as it is written"
+    assert shown["data"]["list"] == "- a\n- b\n"
+
+
+@pytest.mark.parametrize("content", [None, {}, [], 3, {"a": 1}])
+def test_a_config_map_may_be_anything(content: object) -> None:
+    assert masked({"kind": "ConfigMap", "data": content}) == {"kind": "ConfigMap", "data": content}

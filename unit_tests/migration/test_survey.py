@@ -16,6 +16,8 @@ from training_migration.cli import migrate
 from training_migration.findings import Verdict
 from training_migration.masking import MASK
 from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
+from training_migration.rules import RULES, found
+from training_migration.survey import together
 from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
@@ -65,6 +67,28 @@ def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
     assert content["jobs"][2]["ref"]["line"] > text.count("\n") - 2
     assert survey("-", stdin=text).exit_code == 2
     assert "Ignored: 2 ConfigMap, 1 without a kind." in survey("-", stdin=text).stdout
+
+
+def test_of_a_rule_that_lint_and_conversion_apply_the_conversion_knows_more() -> None:
+    mended, other = (next(each for each in RULES.values() if each.converted is known) for known in (True, False))
+    linted = [found(mended.id, "lint"), found(other.id, "lint")]
+    by_both = together(linted, [found(mended.id, "convert"), found(other.id, "convert", fixed=True)])
+    assert {(each.rule.id, each.message, each.fixed) for each in by_both} == {
+        (mended.id, "convert", False),
+        (other.id, "convert", True),
+    }
+    alone = together(linted, [])
+    assert {(each.rule.id, each.fixed) for each in alone} == {(mended.id, True), (other.id, False)}
+
+
+def test_a_plain_pytorch_job_is_found_and_mended() -> None:
+    """The guide's own example: without the conversion every node would train alone."""
+    container = {"name": "pytorch", "image": "example.com/train:1", "command": ["python", "train.py"]}
+    replica = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    job = {**jax_job(), "kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}}
+    [row] = surveyed("-", stdin=dump([job]))["jobs"]
+    assert [each["fixed"] for each in row["findings"] if each["id"] == "MIG101"] == [True]
+    assert row["verdict"] in ("exact", "equivalent")
 
 
 def test_the_table_is_ranked_and_says_what_stands_in_the_way() -> None:

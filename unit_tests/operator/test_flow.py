@@ -134,3 +134,29 @@ async def test_requests_in_the_background_share_an_idle_gate_and_keep_to_its_lim
         await asyncio.sleep(0.5)
         assert len(log) == 8
     assert (len(log), gate.in_flight) == (9, 0)
+
+
+async def test_a_gate_that_closes_waits_for_what_is_in_flight_and_lets_only_the_background_through() -> None:
+    gate, log = FairGate(AdaptiveLimit(2, 2)), list[str]()
+    clock = asyncio.get_running_loop().time
+    jobs = [asyncio.create_task(through(gate, "job", log, seconds=3)) for _ in range(5)]
+    await asyncio.sleep(1)
+    status = asyncio.create_task(through(gate, "job", log, urgent=True, seconds=4))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(gate.close())
+    late = asyncio.create_task(through(gate, "job", log, urgent=True))
+    events = [asyncio.create_task(through(gate, BACKGROUND, log)) for _ in range(3)]
+    await closing
+    assert clock() == 5
+    await asyncio.gather(*events)
+    assert log == ["job"] * 3 + [BACKGROUND] * 3
+    assert [task.done() for task in (*jobs, status, late)] == [True, True, False, False, False, True, False]
+    for task in (*jobs, late):
+        task.cancel()
+
+
+async def test_a_gate_with_nothing_in_flight_closes_at_once() -> None:
+    gate = FairGate()
+    await through(gate, "job", [])
+    await gate.close()
+    assert asyncio.get_running_loop().time() == 1

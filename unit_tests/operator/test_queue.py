@@ -110,17 +110,14 @@ async def test_nothing_is_handed_out_after_closing() -> None:
     assert await empty(queue)
 
 
-async def test_idle_waits_for_what_is_out() -> None:
+async def test_what_is_out_is_told_with_its_time() -> None:
     queue = WorkQueue[str]()
-    await queue.idle()
     queue.add("a")
     await taken(queue)
-    waiting = asyncio.create_task(queue.idle())
     await asyncio.sleep(3)
-    assert not waiting.done()
     assert queue.working() == [3]
     queue.done("a")
-    await waiting
+    assert queue.working() == []
 
 
 async def test_the_queue_measures() -> None:

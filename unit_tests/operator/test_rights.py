@@ -22,7 +22,7 @@ PODS_REFUSED = (
 GRANT_REFUSED = (
     'roles.rbac.authorization.k8s.io "m-launcher" is forbidden: user "x" (groups=["system:authenticated"]) is '
     'attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["pods/exec"], '
-    'Verbs:["create"]}'
+    'ResourceNames:["m-worker-0" "m-worker-1"], Verbs:["create"]}'
 )
 
 
@@ -56,6 +56,7 @@ def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str
             Right("patch", "jaxjobs/status", "kubeflow.org"),
         ),
         (GRANT_REFUSED, Right("create", "pods/exec", "")),
+        (GRANT_REFUSED.replace('ResourceNames:["m-worker-0" "m-worker-1"], ', ""), Right("create", "pods/exec", "")),
         ('pods "a-worker-0" is forbidden: exceeded quota: pods, requested: count/pods=1', None),
         ('pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false', None),
     ],

@@ -12,6 +12,7 @@ from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.names import check_name
 from training_migration.convert.notes import Notes
 from training_migration.convert.plan import Plan
+from training_migration.convert.stock import on_stock
 from training_migration.v1_job import V1Job
 
 PLANS: Final[Mapping[str, Callable[[Context], Plan]]] = {
@@ -42,8 +43,9 @@ def convert(job: V1Job, options: Options) -> Conversion:
         return _conversion(context, None, {})
     run_policy.tell_of_extensions(context)
     check_name(context, plan.groups)
-    runtime = assemble.runtime(context, plan)
-    return _conversion(context, runtime, assemble.train_job(context, plan))
+    runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)
+    stock_job = on_stock(context, plan, runtime, train_job) if options.stock else None
+    return _conversion(context, runtime, train_job) if stock_job is None else _conversion(context, None, stock_job)
 
 
 def _conversion(context: Context, runtime: dict[str, object] | None, train_job: dict[str, object]) -> Conversion:

@@ -14,7 +14,8 @@ from training_migration.lint.around.files import FILES
 from training_migration.lint.around.objects import OBJECTS
 from training_migration.lint.entry_point import NOTHING, EntryPoint
 from training_migration.lint.lines import Lines
-from training_migration.lint.suppression import ignored_by_annotation, ignored_in_line
+from training_migration.lint.shape import misfit
+from training_migration.lint.suppression import ignored_by_annotation, ignored_in_lines
 from training_migration.lint.v1.subject import Subject
 from training_migration.lint.v2.lint import is_v2, train_jobs
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
@@ -66,6 +67,7 @@ class _Work:
 def lint(fleet: Fleet) -> Outcome:
     """All findings in the order of the input, without those that annotations leave out."""
     work = _Work()
+    fleet = replace(fleet, documents=_readable(fleet.documents, work))
     scripts = [*fleet.scripts, *_mounted(fleet.documents)]
     found = [*_of_documents(fleet, scripts, work), *_of_scripts(fleet, scripts, work), *_of_files(fleet)]
     return Outcome(_not_annotated(fleet, found), work.problems, _count(fleet, work), work.others)
@@ -78,10 +80,8 @@ def _count(fleet: Fleet, work: _Work) -> int:
 def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in the objects, one after the other, and then together."""
     for document in fleet.documents:
-        obj = document.object
-        if obj is None:
-            work.problems.append(f"{_where(document)}: {document.error}")
-        elif is_v1_job(obj):
+        obj = document.object or {}
+        if is_v1_job(obj):
             try:
                 job = v1_job(obj, document.source, document.line)
             except Refused as refused:
@@ -94,6 +94,20 @@ def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterato
             yield from lint_object(document)
     yield from lint_v2(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
     yield from lint_together(fleet.documents, fleet.options.target)
+
+
+def _readable(documents: Sequence[Document], work: _Work) -> list[Document]:
+    """The objects that there are, and that have the shape which rules rely on."""
+    kept = []
+    for each in documents:
+        problem = each.error if each.object is None else misfit(each.object)
+        if not problem:
+            kept.append(each)
+        elif each.object is None or is_v2(each.object) or is_v1_job(each.object):
+            work.problems.append(f"{_where(each)}: {problem}")
+        else:
+            work.others += 1
+    return kept
 
 
 def _where(document: Document) -> str:
@@ -139,7 +153,8 @@ def _of_files(fleet: Fleet) -> Iterator[Finding]:
     for path, text in fleet.around:
         yield from lint_file(path, text)
     for document in fleet.around_objects:
-        if document.object is not None and not is_v1_job(document.object) and not is_v2(document.object):
+        obj = document.object
+        if obj is not None and not misfit(obj) and not is_v1_job(obj) and not is_v2(obj):
             yield from lint_object(document)
 
 
@@ -161,12 +176,13 @@ def placed(found: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
     kept: list[Finding] = []
     told: set[tuple[str, str, int]] = set()
     for finding in found:
-        line = finding.line
-        if finding.path and line and finding.source in lines:
-            line = lines[finding.source].of(line, finding.path)
+        field = range(finding.line, finding.line + 1)
+        if finding.path and finding.line and finding.source in lines:
+            field = lines[finding.source].of(finding.line, finding.path)
+        line = field.start
         place = (finding.rule.id, finding.source, line)
         twice = finding.rule.id in _BY_LINE_AND_BY_FIELD and line and place in told
         told.add(place)
-        if not twice and finding.rule.id not in ignored_in_line(split.get(finding.source, ()), line):
+        if not twice and finding.rule.id not in ignored_in_lines(split.get(finding.source, ()), field):
             kept.append(replace(finding, line=line))
     return kept

@@ -22,19 +22,22 @@ class Lines:
             for root in yaml.compose_all(text, Loader=_LOADER):
                 self._objects += [root, *_items(root)]
 
-    def of(self, begin: int, path: str) -> int:
-        """The line of a field of the object that begins here, or of the nearest field around an absent one."""
+    def of(self, begin: int, path: str) -> range:
+        """The lines of a field of the object that begins here, or the first one of the nearest field around it."""
         later = [each for each in self._objects if each.start_mark.line + 1 >= begin]
         if not later:
-            return begin
+            return range(begin, begin + 1)
         node = min(later, key=lambda each: each.start_mark.line)
         line = node.start_mark.line + 1
+        last = line
         for step in _STEP.finditer(path):
             found = _below(node, step[1] if step[1] is not None else step[0])
             if found is None:
-                break
+                return range(line, line + 1)
             line, node = found
-        return line
+            # An alias stands elsewhere than what it means; text in a block ends where the next line begins.
+            last = node.end_mark.line + (node.end_mark.column > 0)
+        return range(line, max(line, last) + 1)
 
 
 def _items(root: yaml.Node) -> Iterator[yaml.Node]:

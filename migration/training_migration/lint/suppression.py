@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from training_migration.findings import Finding
-from training_migration.rules import RULES
 
 IGNORE_ANNOTATION: Final = "migration.training.kubeflow.org/ignore"
 """On jobs, runtimes and TrainJobs: ids of rules, separated by commas."""
@@ -32,12 +31,13 @@ def ignored_by_annotation(obj: Mapping[str, Any]) -> frozenset[str]:
     return _ids(str(annotations.get(IGNORE_ANNOTATION) or ""))
 
 
-def ignored_in_line(lines: Sequence[str], line: int) -> frozenset[str]:
-    """Ids that a comment in this line names, or one that has the line above for itself."""
+def ignored_in_lines(lines: Sequence[str], field: range) -> frozenset[str]:
+    """Ids that comments in these lines name, or one that has the line above for itself."""
     found: set[str] = set()
-    if 0 < line <= len(lines) and (comment := _COMMENT.search(lines[line - 1])):
-        found |= _ids(comment[1])
-    above = lines[line - 2] if 1 < line <= len(lines) + 1 else ""
+    for line in lines[max(field.start - 1, 0) : field.stop - 1] if field.start > 0 else ():
+        if comment := _COMMENT.search(line):
+            found |= _ids(comment[1])
+    above = lines[field.start - 2] if 1 < field.start <= len(lines) + 1 else ""
     if _ONLY_A_COMMENT.match(above) and (comment := _COMMENT.search(above)):
         found |= _ids(comment[1])
     return frozenset(found)
@@ -84,8 +84,3 @@ def without(findings: Iterable[Finding], known: Mapping[tuple[str, str, str, str
         else:
             kept.append(finding)
     return kept
-
-
-def unknown_rules(text: str) -> list[str]:
-    """Ids in a text that no rule has."""
-    return sorted(_ids(text) - RULES.keys())

@@ -88,7 +88,7 @@ def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
     runtimes = [o for _, o in found if is_runtime(o)]
     return Sides(
         None if v1 is None else _checked(*v1),
-        None if train_job is None else _with_runtime(*train_job, runtimes, stock),
+        None if train_job is None else with_runtime(*train_job, runtimes, stock),
         tuple(_once(others)),
     )
 
@@ -112,7 +112,8 @@ def _checked(document: Document, obj: Json) -> V1Job:
         raise Failure(f"{document.source}: line {document.line}: v1 refuses it: {refused}", Exit.USAGE) from None
 
 
-def _with_runtime(document: Document, train_job: Json, runtimes: Sequence[Json], stock: Mapping[str, Json]) -> V2Side:
+def with_runtime(document: Document, train_job: Json, runtimes: Sequence[Json], stock: Mapping[str, Json]) -> V2Side:
+    """Find the runtime of a TrainJob among those given, then among v2's own; raises Failure for one that is nowhere."""
     reference = (train_job.get("spec") or {}).get("runtimeRef") or {}
     kind, name = reference.get("kind", _DEFAULT_KIND), reference.get("name")
     given = [each for each in runtimes if (each["kind"], each["metadata"]["name"]) == (kind, name)]

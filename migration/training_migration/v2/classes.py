@@ -57,7 +57,6 @@ _FILLED_IN: Final[tuple[tuple[str, object], ...]] = (
     (r"serviceAccount", _ANY),
     (r"containers\[\]\.terminationMessagePath", "/dev/termination-log"),
     (r"containers\[\]\.terminationMessagePolicy", "File"),
-    (r"containers\[\]\.imagePullPolicy", _ANY),
     (r"containers\[\]\.ports\[\]\.protocol", "TCP"),
     (r"containers\[\]\.env\[\]\.value", ""),
     (r"containers\[\]\.env\[\]\.valueFrom\.fieldRef\.apiVersion", "v1"),
@@ -81,11 +80,11 @@ _FILLED_IN_OF: Final[dict[str, tuple[tuple[str, object], ...]]] = {
     "Job": (
         (r"spec\.backoffLimit", 6),
         (r"spec\.manualSelector", False),
-        (r"spec\.podReplacementPolicy", _ANY),
         (r"spec\.podFailurePolicy\.rules\[\]\.onPodConditions\[\]\.status", "True"),
     ),
     "JobSet": ((r"spec\.failurePolicy\.maxRestarts", 0), (r"spec\.coordinator\.(jobIndex|podIndex)", 0)),
     "Pod": ((r"metadata\.labels\.jobset\.sigs\.k8s\.io/priority", _ANY),),  # the number of its class of priority
+    "PersistentVolumeClaim": ((r"spec\.volumeMode", "Filesystem"), (r"metadata\.finalizers(\[\])?", _ANY)),
     "Service": (
         (r"spec\.(clusterIPs|ipFamilies)(\[\])?", _ANY),
         (r"spec\.ipFamilyPolicy", _ANY),
@@ -118,7 +117,26 @@ def comparable(obj: Json) -> Json:
             _request_limits(container)
             if copy["spec"].get("hostNetwork"):
                 _open_on_host(container)
+    if copy["kind"] == "Job":
+        replaced = "Failed" if copy["spec"].get("podFailurePolicy") else "TerminatingOrFailed"
+        copy["spec"].setdefault("podReplacementPolicy", replaced)
+    for pod_spec in _pod_specs(copy):
+        for container in containers_of(pod_spec):
+            container.setdefault("imagePullPolicy", _pulled(container.get("image") or ""))
     return dict(_kept(copy["kind"], copy, ""))
+
+
+def _pod_specs(obj: Json) -> list[Json]:
+    if obj["kind"] == "Pod":
+        return [obj["spec"]]
+    return [obj["spec"]["template"]["spec"]] if obj["kind"] == "Job" else []
+
+
+def _pulled(image: str) -> str:
+    """When the API server lets an image be pulled: always, if it is the latest."""
+    name, digest, _ = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
 def _kept(kind: str, value: Any, path: str) -> Any:

@@ -8,6 +8,7 @@ from hashlib import sha1
 from typing import Any, Final
 
 from training_migration.targets import Features
+from training_migration.v2.claims import claim_volumes
 from training_migration.v2.identity import owned_by, uid
 from training_migration.v2.names import JOBSET_API, JOBSET_LABEL
 
@@ -61,6 +62,7 @@ def _job(jobset: Json, replicated_job: Json, name: str, marks: dict[str, str]) -
         pod["metadata"][block] = {**pod["metadata"][block], **_exclusive(jobset, replicated_job, block)}
     if domain := subdomain(jobset):
         pod["spec"]["subdomain"] = domain
+    claim_volumes(jobset, pod["spec"])
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
     return _with_selector(job)
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.v2.claims import complete_claims
 from training_migration.v2.draft import Draft, put_ports
 from training_migration.v2.names import JOBSET_API
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
 
@@ -59,6 +60,7 @@ def admitted(jobset: Json) -> Json:
         rule["name"] = rule.get("name") or f"failurePolicyRule{position}"
     for refusal in _refusals(jobset):
         raise refusal
+    complete_claims(jobset)
     return jobset
 
 
@@ -66,8 +68,6 @@ def _refusals(jobset: Json) -> Iterator[Refusal]:
     spec, path = jobset["spec"], "spec.template.spec"
     jobs = spec["replicatedJobs"]
     names = [each["name"] for each in jobs]
-    if spec.get("volumeClaimPolicies"):
-        yield NotPredicted(f"{path}.volumeClaimPolicies", "the volumes that JobSet claims are not predicted")
     subdomain = spec["network"].get("subdomain") or ""
     if subdomain and not _is_label(subdomain):
         yield Refusal(f"{path}.network.subdomain", f"{subdomain} is no name for a Service of at most 63 characters")

@@ -7,6 +7,7 @@ from typing import Any
 from training_migration.rendering import RenderedPod, Rendering
 from training_migration.targets import Target
 from training_migration.v2 import admission, blocks
+from training_migration.v2.claims import claims
 from training_migration.v2.jobs import jobs, service
 from training_migration.v2.jobset import admitted, submitted
 from training_migration.v2.pods import pods
@@ -36,6 +37,6 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     beside = [each for policy in policies for each in policy.objects(work)]
     jobset = admitted(submitted(work))
     made = list(jobs(jobset, work.features))
-    objects = [snapshot(work), *beside, jobset, service(jobset), *(job for _, _, job in made)]
+    objects = [snapshot(work), *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
     rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
     return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))

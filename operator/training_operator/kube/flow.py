@@ -77,6 +77,9 @@ class FairGate:
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._flows: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._answered = asyncio.Event()
+        """Set whenever nothing is in flight but what is in the background."""
 
     @property
     def limit(self) -> AdaptiveLimit:
@@ -110,9 +113,21 @@ class FairGate:
         finally:
             self._leave(flow)
 
+    async def close(self) -> None:
+        """Let nothing more through but what is in the background, and wait for the end of what is in flight.
+
+        What waits for its turn, or comes later, waits until it is cancelled.
+        """
+        self._closed = True
+        if self._in_flight > self._of_background:
+            self._answered.clear()
+            await self._answered.wait()
+
     def _leave(self, flow: str) -> None:
         self._in_flight -= 1
         self._of_background -= flow == BACKGROUND
+        if self._in_flight == self._of_background:
+            self._answered.set()
         self._admit()
 
     def _admit(self) -> None:
@@ -135,13 +150,13 @@ class FairGate:
             place.set_result(None)
 
     def _waiting_urgent(self) -> Iterator[asyncio.Future[None]]:
-        while self._urgent and self._in_flight < self._limit.now + RESERVED:
+        while self._urgent and not self._closed and self._in_flight < self._limit.now + RESERVED:
             place = self._urgent.popleft()
             if not place.done():  # else its waiter was cancelled
                 yield place
 
     def _waiting_in_turn(self) -> Iterator[asyncio.Future[None]]:
-        while self._flows and self._in_flight < self._limit.now and self._has_token():
+        while self._flows and not self._closed and self._in_flight < self._limit.now and self._has_token():
             flow, queue = self._flows.popitem(last=False)
             place = queue.popleft()
             if queue:
@@ -151,7 +166,7 @@ class FairGate:
 
     def _waiting_in_background(self) -> Iterator[asyncio.Future[None]]:
         while self._background and self._in_flight < self._limit.now and self._has_token():
-            calm = not self._flows and self._in_flight - self._of_background < CALM
+            calm = self._closed or (not self._flows and self._in_flight - self._of_background < CALM)
             if self._of_background and not calm:
                 return
             place = self._background.popleft()

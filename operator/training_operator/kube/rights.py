@@ -12,7 +12,7 @@ _PATTERNS: Final = (
     # Nobody may grant what he does not have: launchers of MPIJobs are granted something.
     re.compile(
         r'not currently held:\s*\{APIGroups:\["(?P<group>[^"]*)"\], Resources:\["(?P<resource>[^"]+)"\], '
-        r'Verbs:\["(?P<verb>\w+)"'
+        r'(?:ResourceNames:\[[^\]]*\], )?Verbs:\["(?P<verb>\w+)"'
     ),
 )
 """How the API server's RBAC words a refusal; quotas, policies and namespaces that end word theirs otherwise."""

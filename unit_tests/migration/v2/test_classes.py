@@ -84,6 +84,25 @@ def test_what_matters_is_seen(change):
     assert comparable(stored) != comparable(pod())
 
 
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("a", "Always"),
+        ("a:latest", "Always"),
+        ("r.example:5000/a", "Always"),
+        ("a:1", "IfNotPresent"),
+        ("r.example:5000/a:1", "IfNotPresent"),
+        ("a@sha256:0", "IfNotPresent"),
+    ],
+)
+def test_when_an_image_is_pulled(image, policy):
+    plain, stated = ({"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image}]}} for _ in range(2))
+    stated["spec"]["containers"][0]["imagePullPolicy"] = policy
+    assert comparable(stated) == comparable(plain)
+    stated["spec"]["containers"][0]["imagePullPolicy"] = "Never"
+    assert comparable(stated) != comparable(plain)
+
+
 def test_the_object_itself_stays_as_it_is():
     (jobset,) = objects(rendered(train_job({}), runtime({})), "JobSet")
     before = deepcopy(jobset)

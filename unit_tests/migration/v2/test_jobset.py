@@ -220,3 +220,31 @@ def test_names_must_leave_room_for_those_of_pods(name, nodes, fits):
 def test_what_jobset_refuses(spec, message):
     with pytest.raises(Refusal, match=message):
         rendered(train_job({}), runtime({}, template={"spec": spec}))
+
+
+def claiming(retention=None, mounted="data"):
+    policy = {"templates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}]}
+    if retention:
+        policy["retentionPolicy"] = {"whenDeleted": retention}
+    jobs = [
+        replicated_job("look", ancestor=""),
+        replicated_job("node", container(volumeMounts=[{"name": mounted, "mountPath": "/d"}])),
+    ]
+    return runtime({}, template={"spec": {"replicatedJobs": jobs, "volumeClaimPolicies": [policy]}})
+
+
+@pytest.mark.parametrize(("retention", "owned"), [(None, True), ("Delete", True), ("Retain", False)])
+def test_volumes_are_claimed_for_the_pods_that_mount_them(retention, owned):
+    rendering = rendered(train_job({}), claiming(retention))
+    (claim,) = objects(rendering, "PersistentVolumeClaim")
+    assert claim["metadata"]["name"] == "data-job"
+    assert claim["metadata"]["labels"] == {f"{PREFIX}jobset-name": "job"}
+    assert ("ownerReferences" in claim["metadata"]) is owned
+    look, node = (pod.pod["spec"] for pod in rendering.pods)
+    assert "volumes" not in look
+    assert node["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-job"}}]
+
+
+def test_a_claim_that_nobody_mounts_is_refused():
+    with pytest.raises(Refusal, match="no container mounts data"):
+        rendered(train_job({}), claiming(mounted="other"))

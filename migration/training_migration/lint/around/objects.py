@@ -49,8 +49,10 @@ def role_of_v1_only(obj: Json) -> Iterator[Spot]:
 @OBJECTS.rule("MIG203")
 def autoscaler(obj: Json) -> Iterator[Spot]:
     """An autoscaler of a job of v1."""
+    if obj.get("kind") != "HorizontalPodAutoscaler":
+        return
     target = (obj.get("spec") or {}).get("scaleTargetRef") or {}
-    if obj.get("kind") == "HorizontalPodAutoscaler" and target.get("apiVersion") == API_VERSION:
+    if target.get("apiVersion") == API_VERSION:
         yield Spot(f"it changes the number of workers of a {target.get('kind')}.", "spec.scaleTargetRef")
 
 

@@ -146,7 +146,7 @@ def language_of(path: str, text: str) -> Language:
 def _source(text: str, language: Language) -> tuple[tuple[int, ...], str]:
     """Number of each line in the file, and the code; of a notebook that of its cells."""
     if language is Language.NOTEBOOK:
-        pairs = list(_of_notebook(text))
+        pairs = list(_of_notebook(text)) or [(1, "")]
         return tuple(number for number, _ in pairs), "\n".join(code for _, code in pairs)
     code = text.replace("\r\n", "\n").replace("\r", "\n")
     return tuple(range(1, code.count("\n") + 2)), code

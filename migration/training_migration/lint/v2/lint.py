@@ -38,7 +38,7 @@ def lint_v2(
     scripts: Sequence[tuple[str, str]] = (),
     entry: EntryPoint = NOTHING,
 ) -> list[Finding]:
-    """What is found in the runtimes and TrainJobs among these documents, in their order.
+    """What is found in the runtimes and TrainJobs among these documents, in their order; each has the right shape.
 
     `scripts` are path and text of those that they may run, `entry` is what their image starts.
     """

@@ -1,0 +1,211 @@
+"""`training-operator migrate convert`: v1's jobs as YAML for Trainer v2, each with what is different all the same."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+import cloup
+
+from training_migration.commands import flags
+from training_migration.commands.loading import checked, where
+from training_migration.convert import convert as converted
+from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.convert.files import write_whole
+from training_migration.convert.writer import NoteStyle, notes_text, title, yaml_text
+from training_migration.documents import read
+from training_migration.exits import Exit, Failure, of_findings, worst
+from training_migration.findings import Severity
+from training_migration.targets import Target
+from training_migration.v1_job import V1Job, is_v1_job
+
+_Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
+STANDARD_OUTPUT: Final = Path("-")
+NATIVE: Final = "native"
+
+
+def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) -> Any:
+    return cloup.option(
+        name,
+        type=click.Choice([each.value for each in kind]),
+        default=default.value,
+        callback=lambda context, parameter, value: kind(value),
+        help=help_text,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What was read: jobs, sentences about what is broken, and how many objects are none of v1's jobs."""
+
+    jobs: Sequence[V1Job]
+    problems: Sequence[str]
+    others: int
+
+
+@cloup.command()
+@flags.inputs
+@flags.target
+@flags.kubernetes
+@cloup.option_group(
+    "How to convert",
+    _choice("--compat-env", CompatEnv, CompatEnv.AUTO, "When v1's variables (RANK, MASTER_ADDR, ...) are written out."),
+    _choice("--ttl", Ttl, Ttl.DROP, "What becomes of ttlSecondsAfterFinished."),
+    cloup.option(
+        "--sidecars", type=click.Choice(["plain", NATIVE]), default="plain", help="What further containers become."
+    ),
+    _choice(
+        "--asymmetric", Asymmetric, Asymmetric.MERGE_MAX, "What becomes of a master whose template is another one."
+    ),
+    cloup.option("--stock", is_flag=True, help="Use a runtime that v2 ships where nothing is lost by it."),
+    cloup.option("--gang-scheduler", default="", metavar="NAME", help="What v1's --gang-scheduler-name said."),
+    cloup.option("--name", default="", help="Name of the TrainJob. Default: the job's."),
+    cloup.option("--namespace", "-n", default="", help="Namespace of what is written. Default: the job's."),
+)
+@cloup.option_group(
+    "What to write",
+    cloup.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, allow_dash=True),
+        default=STANDARD_OUTPUT,
+        metavar="DIR|-",
+        help="Folder for one file per job, or standard output.",
+    ),
+    _choice("--notes", NoteStyle, NoteStyle.INLINE, "Where to say what is different."),
+)
+@flags.fail_on
+@flags.strict
+@click.pass_context
+def convert(
+    context: click.Context,
+    *,
+    paths: tuple[str, ...],
+    target: Target,
+    kubernetes: str,
+    compat_env: CompatEnv,
+    ttl: Ttl,
+    sidecars: str,
+    asymmetric: Asymmetric,
+    stock: bool,
+    gang_scheduler: str,
+    name: str,
+    namespace: str,
+    output: Path,
+    notes: NoteStyle,
+    fail_on: Severity | None,
+    strict: bool,
+) -> None:
+    """Write the TrainJobs, with their runtimes, that do what the v1 jobs of PATH... do.
+
+    Objects of other kinds are left alone. A job that v2 would refuse is not written; a line on standard error says what
+    became of each.
+    """
+    options = Options(
+        target,
+        kubernetes=kubernetes,
+        compat_env=compat_env,
+        ttl=ttl,
+        asymmetric=asymmetric,
+        native_sidecars=sidecars == NATIVE,
+        stock=stock,
+        gang_scheduler=gang_scheduler,
+        name=name,
+        namespace=namespace,
+    )
+    given = _input(paths)
+    if name and len(given.jobs) > 1:
+        raise Failure(f"--name is for one job, but there are {len(given.jobs)}.", Exit.USAGE)
+    if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
+        raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
+    conversions = _without_doubles([converted(job, options) for job in given.jobs])
+    _write([each for each in conversions if not each.refused], output, notes)
+    for problem in given.problems:
+        click.echo(f"Error: {problem}", err=True)
+    for conversion in conversions:
+        click.echo(_verdict(conversion), err=True)
+    if given.others:
+        click.echo(f"{given.others} other objects left alone.", err=True)
+    if not given.jobs and not given.problems:
+        raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
+    context.exit(worst([Exit.USAGE] * bool(given.problems) + [_exit(each, fail_on, strict) for each in conversions]))
+
+
+def _input(paths: Sequence[str]) -> Input:
+    jobs, problems, others = [], [], 0
+    for document in read(paths, sys.stdin):
+        if document.object is None:
+            problems.append(f"{where(document.source, document.line)}: {document.error}")
+        elif not is_v1_job(document.object):
+            others += 1
+        else:
+            try:
+                jobs.append(checked(document))
+            except Failure as failure:
+                problems.append(str(failure))
+    return Input(jobs, problems, others)
+
+
+def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:
+    """The same with a refusal of every one whose TrainJob would have the name of an earlier one."""
+    first: dict[tuple[str, str], Conversion] = {}
+    result = []
+    for conversion in conversions:
+        metadata = conversion.train_job.get("metadata") or {}
+        key = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+        if not conversion.refused and first.setdefault(key, conversion) is not conversion:
+            text = f"{title(first[key])} becomes the TrainJob {key[1]} already; convert this one alone with --name."
+            result.append(replace(conversion, refused=text))
+        else:
+            result.append(conversion)
+    return result
+
+
+def _write(conversions: Sequence[Conversion], output: Path, notes: NoteStyle) -> None:
+    """All of them; raises Failure for what cannot be written."""
+    if output == STANDARD_OUTPUT:
+        click.echo("---\n".join(yaml_text(each, notes) for each in conversions), nl=False)
+        return
+    try:
+        for path, text in _files(conversions, output, notes):
+            write_whole(path, text)
+    except OSError as error:
+        raise Failure(f"{error.filename or output}: cannot be written: {error.strerror}.", Exit.USAGE) from None
+
+
+def _files(conversions: Sequence[Conversion], folder: Path, notes: NoteStyle) -> Iterator[tuple[Path, str]]:
+    for conversion in conversions:
+        path = folder / file_name(conversion)
+        yield path, yaml_text(conversion, notes)
+        if notes is NoteStyle.FILE:
+            yield path.with_suffix(".notes.txt"), notes_text(conversion)
+
+
+def file_name(conversion: Conversion) -> str:
+    """`NAME.yaml`, in a folder of the namespace's name where there is one."""
+    metadata = conversion.train_job["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}.yaml" if namespace else f"{metadata['name']}.yaml"
+
+
+def _verdict(conversion: Conversion) -> str:
+    """One line on what became of the job."""
+    place = where(conversion.job.source, conversion.job.line)
+    if conversion.refused:
+        return f"{place}: {title(conversion)}: not converted: {conversion.refused}"
+    open_ones = sorted({each.rule.id for each in conversion.findings if not each.fixed and each.level is not _INFO})
+    details = f" ({', '.join(open_ones)})" if open_ones else ""
+    return f"{place}: {title(conversion)}: {conversion.verdict}{details}"
+
+
+_INFO: Final = Severity.INFO
+
+
+def _exit(conversion: Conversion, fail_on: Severity | None, strict: bool) -> Exit:
+    if conversion.refused:
+        return Exit.REFUSED
+    return of_findings(conversion.findings, fail_on, strict=strict)

@@ -1,0 +1,186 @@
+"""`training-operator migrate render`: the objects and pods that v1's operator and v2's controllers make of jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import cloup
+
+from training_controllers.frameworks.registry import FrameworkOptions
+from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.pod_spec import CannotBuild
+from training_migration.commands import flags
+from training_migration.commands.loading import checked, documents, where
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
+from training_migration.exits import Exit, Failure
+from training_migration.masking import masked
+from training_migration.render_v1 import render_v1
+from training_migration.rendering import Rendering
+from training_migration.runs.sides import with_runtime
+from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.targets import Target
+from training_migration.v1_job import V1Job, is_v1_job
+from training_migration.v2.process import command_line, environment
+from training_migration.v2.refusal import Refusal
+from training_migration.v2.render import render_v2
+from training_migration.v2.stock import stock
+from training_migration.yaml_text import dump
+
+Json = dict[str, Any]
+
+SCHEMA = "migrate.render/1"
+OPERATOR = cloup.OptionGroup("What v1's operator was told")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One job on one side."""
+
+    side: str
+    ref: Json
+    rendering: Rendering
+
+
+@cloup.command()
+@flags.inputs
+@flags.target
+@flags.kubernetes
+@click.option(
+    "--side",
+    type=click.Choice(["own", "v1", "v2", "both"]),
+    default="own",
+    help="Which side to show: that of each job as it is, or jobs of v1 as they are, converted, or both.",
+)
+@click.option("--as-process", is_flag=True, help="Show what each process is started with: command and environment.")
+@OPERATOR.option(
+    "--gang-scheduler",
+    "gang_scheduler_name",
+    default="",
+    metavar="NAME",
+    help="Who places the pods of a job together. Default: nobody.",
+)
+@OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
+@flags.formats("yaml", "json")
+@flags.output
+def render(
+    *,
+    paths: tuple[str, ...],
+    target: Target,
+    kubernetes: str,
+    side: str,
+    as_process: bool,
+    gang_scheduler_name: str,
+    cluster_domain: str,
+    style: str,
+    output: Path | None,
+) -> None:
+    """Predict what becomes of the jobs in PATH (files, folders, - for standard input): objects, and every single pod.
+
+    Jobs of v1 are rendered by the operator's own code, TrainJobs as v2's controllers would, with the runtimes in PATH
+    or those that v2 ships. Values of Secrets and of what looks like a credential are masked: the output is for
+    reading. The exit status is 4 if v2 would refuse a TrainJob.
+    """
+    framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
+    options = Options(target, kubernetes, gang_scheduler=gang_scheduler_name)
+    found = list(_rendered(documents(paths), side, options, framework))
+    if not found:
+        raise Failure(f"{', '.join(paths)}: there is no job of this side in it.", Exit.USAGE)
+    shown = [_processes(each) if as_process else _objects(each) for each in found]
+    flags.write(_written(found, masked(shown), style, as_process=as_process), output)
+
+
+def _rendered(
+    given: Sequence[Document], side: str, options: Options, framework: FrameworkOptions
+) -> Iterator[Rendered]:
+    """Each job on the wanted sides, in the order of the input."""
+    runtimes = [each.object for each in given if each.object is not None and is_runtime(each.object)]
+    for document in given:
+        obj = document.object or {}
+        if is_v1_job(obj):
+            job = checked(document)
+            if side != "v2":
+                yield Rendered("v1", _ref(document, obj), _on_v1(job, framework))
+            if side in ("v2", "both"):
+                yield Rendered("v2", _ref(document, obj), _converted(job, options))
+        elif is_train_job(obj) and side != "v1":
+            of_v2 = with_runtime(document, obj, runtimes, stock(options.target))
+            yield Rendered("v2", _ref(document, obj), _on_v2(of_v2.train_job, of_v2.runtime, options, document))
+
+
+def _on_v1(job: V1Job, framework: FrameworkOptions) -> Rendering:
+    try:
+        return render_v1(job, framework)
+    except CannotBuild as error:
+        raise Failure(f"{where(job.source, job.line)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
+
+
+def _converted(job: V1Job, options: Options) -> Rendering:
+    conversion = convert(job, options)
+    place = Document(job.source, job.line, job.object)
+    if conversion.refused or conversion.runtime is None:
+        raise Failure(f"{where(job.source, job.line)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
+    return _on_v2(conversion.train_job, conversion.runtime, options, place)
+
+
+def _on_v2(train_job: Json, runtime: Json, options: Options, place: Document) -> Rendering:
+    try:
+        return render_v2(train_job, runtime, options.target)
+    except Refusal as refusal:
+        text = str(refusal).rstrip(".")
+        raise Failure(f"{where(place.source, place.line)}: v2 would refuse it: {text}.", Exit.REFUSED) from None
+
+
+def _ref(document: Document, obj: Json) -> Json:
+    metadata = obj["metadata"]
+    names = {field: metadata.get(field) or "" for field in ("namespace", "name")}
+    return {"kind": obj["kind"], **names, "source": document.source, "line": document.line}
+
+
+def _objects(rendered: Rendered) -> Json:
+    """All objects and pods."""
+    pods = [
+        {
+            "role": each.role,
+            "index": each.index,
+            "container": each.container,
+            "hostname": each.hostname,
+            "pod": each.pod,
+        }
+        for each in rendered.rendering.pods
+    ]
+    return {"side": rendered.side, "job": rendered.ref, "objects": list(rendered.rendering.objects), "pods": pods}
+
+
+def _processes(rendered: Rendered) -> Json:
+    """The process that trains, of each pod."""
+    processes = []
+    for each in rendered.rendering.pods:
+        command, arguments = command_line(each)
+        pod = {"role": each.role, "index": each.index, "hostname": each.hostname}
+        processes.append({**pod, "command": command, "args": arguments, "env": environment(each)})
+    return {"side": rendered.side, "job": rendered.ref, "processes": processes}
+
+
+def _written(found: Sequence[Rendered], shown: Sequence[Json], style: str, *, as_process: bool) -> str:
+    if style == "json":
+        return json.dumps({"schema": SCHEMA, "jobs": shown}, indent=2, ensure_ascii=False)
+    if as_process:
+        return dump(shown)
+    return "---\n".join(f"# {_title(one)}\n{dump(_plain(each))}" for one, each in zip(found, shown, strict=True))
+
+
+def _title(rendered: Rendered) -> str:
+    ref = rendered.ref
+    return f"{ref['kind']} {ref['name']} of {where(ref['source'], ref['line'])} on {rendered.side}"
+
+
+def _plain(shown: Json) -> list[Json]:
+    """The objects alone, as kubectl shows them."""
+    return [*shown["objects"], *(each["pod"] for each in shown["pods"])]

@@ -1,0 +1,50 @@
+"""A chapter of a report: what one file of results says, whatever wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from training_migration.report.columns import Table
+
+
+class Standing(StrEnum):
+    """What a result means for somebody who has to decide."""
+
+    GOOD = "good"
+    OPEN = "open"
+    """Evidence is missing, or somebody has to look."""
+    BAD = "bad"
+
+
+_WORST_FIRST: Final = (Standing.BAD, Standing.OPEN, Standing.GOOD)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is as it should be, or is not; a test case of JUnit."""
+
+    name: str
+    standing: Standing
+    message: str = ""
+    """Why it is not good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """The results of one verb."""
+
+    verb: str
+    source: str
+    headline: str
+    checks: tuple[Check, ...]
+    tables: tuple[tuple[str, Table], ...] = ()
+    """With the title of each; the title may be empty."""
+    html: str = ""
+    """A piece of a page in place of the tables, where there is more to see."""
+
+    @property
+    def standing(self) -> Standing:
+        """The worst of its checks."""
+        return min((check.standing for check in self.checks), key=_WORST_FIRST.index, default=Standing.GOOD)
