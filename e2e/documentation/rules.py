@@ -43,7 +43,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield from ("Severity: " + rule.severity + "." + _sentence(rule), "")
     yield from ("## Why", "", rule.why, "", "## What to do", "", rule.remedy, "")
     yield from ("## Where this is from", "", *(f"- {linked(each)}" for each in rule.reference.split("; ")), "")
-    yield from ("[All rules](../rules.md), and how to leave a finding out.", "")
+    yield from ("[All rules](../rules.md); [how to leave a finding out](../lint.md#leaving-findings-out).", "")
 
 
 def _sentence(rule: Rule) -> str:

@@ -15,11 +15,12 @@ from training_local.demo import DEMOS, python_for
 from training_migration.compare import Comparison, Tolerance, compare
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
-from training_migration.runs.both_local import What, local_both
+from training_migration.runs.both_local import local_both
 from training_migration.runs.local import LocalOptions, Tell
 from training_migration.runs.record import RunRecord
 from training_migration.runs.recording import Metric, record_of
 from training_migration.runs.sides import V2Side
+from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job, v1_job
 from training_migration.v2.stock import stock
@@ -55,7 +56,7 @@ def converted(job: V1Job) -> V2Side:
     """As `migrate convert` moves it."""
     conversion = convert(job, Options(TARGET))
     assert conversion.runtime is not None, conversion.refused
-    return V2Side(conversion.train_job, conversion.runtime, "converted")
+    return V2Side(conversion.train_job, conversion.runtime, "converted", conversion.others)
 
 
 def naive(job: V1Job) -> V2Side:
@@ -92,7 +93,8 @@ async def play(case: Case, environment: Path | None, tell: Tell) -> Comparison:
     """Run both sides and compare them; raises BadInput if the framework is not there."""
     python = python_for(DEMOS[case.framework], environment)
     job, others = read(case)
-    what = What(others, LocalOptions(python, limit=LIMIT))
-    v1, v2 = await local_both(job, case.v2(job), TARGET, what, tell)
+    v1, v2 = await local_both(
+        Plan(job, case.v2(job), TARGET, tuple(others)), What(), LocalOptions(python, limit=LIMIT), tell
+    )
     records: list[RunRecord] = [record_of(each, case.metrics) for each in (v1, v2)]
     return compare(*records, tolerance=Tolerance(case.tolerance))

@@ -9,6 +9,7 @@ import cloup
 
 from training_migration.commands.compare import compare
 from training_migration.commands.convert import convert
+from training_migration.commands.diff import diff
 from training_migration.commands.lint import lint_command
 from training_migration.commands.probe import probe
 from training_migration.commands.render import render
@@ -41,6 +42,7 @@ def migrate() -> None:
 
 migrate.add_command(compare)
 migrate.add_command(convert)
+migrate.add_command(diff)
 migrate.add_command(lint_command)
 migrate.add_command(probe)
 migrate.add_command(render)

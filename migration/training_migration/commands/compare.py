@@ -16,7 +16,7 @@ from training_migration.compare import Comparison, Outcome, Tolerance
 from training_migration.compare import compare as compare_runs
 from training_migration.exits import Exit, Failure
 from training_migration.report.compare import as_html, as_json, as_markdown, as_text
-from training_migration.report.svg import STYLE
+from training_migration.report.page import page
 from training_migration.runs.record import BadRecord, RunRecord, Side, read_record
 
 CODES: Final = {
@@ -85,8 +85,5 @@ def shown(comparison: Comparison, style: str, *, terminal: bool) -> str:
         case "markdown":
             return as_markdown(comparison)
         case "html":
-            return f'<!doctype html><meta charset="utf-8"><style>{_PAGE}{STYLE}</style>{as_html(comparison)}'
+            return page("Two runs compared", as_html(comparison))
     return as_text(comparison, terminal=terminal)
-
-
-_PAGE: Final = ":root{color-scheme:light dark}body{font:15px system-ui,sans-serif;margin:2em}"

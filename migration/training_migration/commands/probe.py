@@ -21,6 +21,7 @@ from training_migration.runs.record import EndState
 from training_migration.runs.recording import Seen, found_by_probe, record_of
 from training_migration.runs.sightings import Place
 from training_migration.runs.templates import templates
+from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 
@@ -38,39 +39,40 @@ Json = dict[str, Any]
     show_default=True,
     help="How long pods wait for each other.",
 )
+@run_flags.limit(120.0)
 @click.option("--changed-scripts", is_flag=True, help="The script reads v2's own variables where v1's are not there.")
-@run_flags.machine
+@run_flags.place
 @flags.formats("text", "json")
 @flags.output
 @click.pass_context
 def probe(
     context: click.Context,
+    /,
     *,
     paths: tuple[str, ...],
     target: Target,
     side: str,
     seconds: float,
+    limit: float,
     changed_scripts: bool,
-    python: Path | None,
-    sandbox: str,
-    gpus: int | None,
     style: str,
     output: Path | None,
+    **place: Any,
 ) -> None:
     """Start the pods of the job of PATH... on v1 and on v2 with a test of the wiring in place of the training.
 
     Each pod tells what it knows of its rank, resolves the names of the others, and meets them at rank 0's port.
     PATH... are as for `migrate run`. The exit status is 0 if all pods met on the sides that were run, 6 if not.
     """
-    plan = run_flags.both_sides(paths, target, side)
-    names = _names(plan, changed_scripts=changed_scripts)
-    here = run_flags.Here(python, sandbox, gpus, limit=seconds + 120.0, settle=seconds + 10.0)
-    seen = here.run(plan, target, names, seconds)
+    where = run_flags.Place(**place)
+    plan = run_flags.plan_of(paths, target, side, where.namespace_v2)
+    what = What(probed=_names(plan, changed_scripts=changed_scripts), seconds=seconds)
+    seen = where.run(plan, what, limit=seconds + limit, settle=seconds + 10.0)
     flags.write(_as_json(seen) if style == "json" else _as_text(seen, terminal=output is None), output)
     context.exit(worst(map(_exit_of, seen)))
 
 
-def _names(plan: run_flags.Plan, *, changed_scripts: bool) -> tuple[str, ...]:
+def _names(plan: Plan, *, changed_scripts: bool) -> tuple[str, ...]:
     """What ranks are read from; without a v1 job whatever there is."""
     if plan.v1 is None:
         return tuple(

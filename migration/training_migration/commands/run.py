@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import cloup
@@ -16,6 +17,7 @@ from training_migration.compare import compare as compare_runs
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import RunRecord, to_json
 from training_migration.runs.recording import BadPattern, Metric, record_of
+from training_migration.runs.what import What
 from training_migration.targets import Target
 
 
@@ -31,9 +33,9 @@ from training_migration.targets import Target
 )
 @click.option(
     "--witness/--no-witness",
-    default=True,
-    show_default=True,
-    help="Whether Python programs tell their rank: a module on PYTHONPATH watches the framework's initialisation.",
+    default=None,
+    help="Whether Python programs tell their rank: a module on PYTHONPATH watches the framework's initialisation. "
+    "Default: here they do, on a cluster not.",
 )
 @run_flags.limit(600.0)
 @click.option(
@@ -43,42 +45,43 @@ from training_migration.targets import Target
     show_default=True,
     help="Seconds that pods which still run when the job has ended have to end too.",
 )
-@run_flags.machine
+@run_flags.place
 @click.option("--records", type=click.Path(path_type=Path, file_okay=False), help="Folder for v1.json and v2.json.")
 @flags.formats("text", "json", "markdown", "html")
 @flags.output
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     *,
     paths: tuple[str, ...],
     target: Target,
     side: str,
     patterns: tuple[str, ...],
     tolerance: float | None,
-    witness: bool,
+    witness: bool | None,
     limit: float,
     settle: float,
-    python: Path | None,
-    sandbox: str,
-    gpus: int | None,
     records: Path | None,
     style: str,
     output: Path | None,
+    **place: Any,
 ) -> None:
-    """Run the job of PATH... on v1 and then on v2, on this machine, and compare the two runs.
+    """Run the job of PATH... on v1 and then on v2, and compare the two runs.
 
     PATH... hold one training job of v1, or one TrainJob with its runtime, or both, and what they need; without a
-    TrainJob the v1 job is converted. v1's side is run by this operator, v2's pods are started as its controllers would
-    make them. The exit status is 0 if the same training happened, 6 if not, and 7 if evidence is missing.
+    TrainJob the v1 job is converted. On this machine this operator runs v1's side, and v2's pods are started as its
+    controllers would make them. On a cluster what is created has a label of the run and is removed at the end, also
+    after Ctrl-C. The exit status is 0 if the same training happened, 6 if not, and 7 if evidence is missing.
     """
     try:
         metrics = [Metric.parse(each) for each in patterns]
     except BadPattern as error:
         raise Failure(f"{error}.", Exit.USAGE) from None
-    plan = run_flags.both_sides(paths, target, side)
-    here = run_flags.Here(python, sandbox, gpus, limit, settle, witness=witness)
-    seen = [record_of(each, metrics) for each in here.run(plan, target)]
+    where = run_flags.Place(**place)
+    plan = run_flags.plan_of(paths, target, side, where.namespace_v2)
+    what = What(watched(witness, where))
+    seen = [record_of(each, metrics) for each in where.run(plan, what, limit, settle)]
     _keep(seen, records)
     if len(seen) == 1:
         flags.write(to_json(seen[0]).decode(), output)
@@ -86,6 +89,11 @@ def run(
     comparison = compare_runs(*seen, tolerance=Tolerance(tolerance))
     flags.write(shown(comparison, style, terminal=output is None and sys.stdout.isatty()), output)
     context.exit(CODES[comparison.outcome])
+
+
+def watched(asked: bool | None, where: run_flags.Place) -> bool:
+    """Whether there is a witness: on this machine unless it is not wanted, on a cluster only if it is."""
+    return where.where == run_flags.LOCAL if asked is None else asked
 
 
 def _keep(seen: Sequence[RunRecord], folder: Path | None) -> None:

@@ -14,10 +14,13 @@ import cloup
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
+from training_migration.runs.both_cluster import cluster_both, new_run
+from training_migration.runs.cluster import ClusterOptions
 from training_migration.runs.foreground import finish
 from training_migration.runs.record import EndState, RunRecord
 from training_migration.runs.recording import Seen
 from training_migration.runs.sides import V2Side, read_sides
+from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 from training_migration.v2.stock import stock
@@ -26,24 +29,74 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 NEEDS_LOCAL: Final = "runs on this machine need more packages: pip install 'training-operator[local]'"
 SIDES: Final = ("both", "v1", "v2")
+LOCAL: Final = "local"
+CLUSTER: Final = "cluster"
 
 
-def machine(command: _Command) -> _Command:
-    """How pods are run on this machine: `python`, `sandbox`, `gpus`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where jobs are run: the values of the options of `place`."""
+
+    where: str
+    python: Path | None
+    sandbox: str
+    gpus: int | None
+    kubeconfig: str
+    context_v1: str
+    context_v2: str
+    namespace_v1: str
+    namespace_v2: str
+
+    def check(self, plan: Plan) -> None:
+        """Raise Failure where an option is missing."""
+        for side, there, namespace in (("v1", plan.v1, self.namespace_v1), ("v2", plan.v2, self.namespace_v2)):
+            if self.where == CLUSTER and there is not None and not namespace:
+                raise Failure(
+                    f"--namespace-{side} is missing: where may its side of the run create objects?", Exit.USAGE
+                )
+
+    def run(self, plan: Plan, what: What, limit: float, settle: float) -> list[Seen]:
+        """Run the sides of a plan, one after the other. Raises Failure."""
+        self.check(plan)
+        if self.where == CLUSTER:
+            run = new_run()
+            places = ((self.context_v1, self.namespace_v1), (self.context_v2, self.namespace_v2))
+            v1, v2 = (ClusterOptions(self.kubeconfig, c, n, limit, settle, run) for c, n in places)
+            return finish(cluster_both(plan, what, v1, v2, tell))
+        try:
+            from training_migration.runs import both_local, local  # noqa: PLC0415 - they need an extra
+        except ImportError as error:
+            raise Failure(f"{NEEDS_LOCAL} ({error}).", Exit.ENVIRONMENT) from None
+        options = local.LocalOptions(self.python, self.sandbox, self.gpus, limit, settle)
+        return finish(both_local.local_both(plan, what, options, tell))
+
+
+def place(command: _Command) -> _Command:
+    """The options by which the values of Place are given."""
     options = (
-        click.option(
+        cloup.option(
+            "--where",
+            type=click.Choice([LOCAL, CLUSTER]),
+            default=LOCAL,
+            help="On an embedded cluster of this machine, or on a cluster with the controllers of either side.",
+        ),
+        cloup.option(
             "--python",
             type=click.Path(path_type=Path),
-            help="What pods find as `python`: an interpreter or a virtual environment. Default: that of this program.",
+            help="Here, what pods find as `python`: an interpreter or a virtual environment. Default: this program's.",
         ),
-        click.option(
+        cloup.option(
             "--sandbox",
             type=click.Choice(["auto", "netns", "host"]),
             default="auto",
-            show_default=True,
-            help="How pods are kept apart; auto takes the best there is.",
+            help="Here, how pods are kept apart; auto takes the best there is.",
         ),
-        click.option("--gpus", type=click.IntRange(0, 1024), help="Offer so many GPUs, be they there or not."),
+        cloup.option("--gpus", type=click.IntRange(0, 1024), help="Here, offer so many GPUs, be they there or not."),
+        cloup.option("--kubeconfig", default="", show_default=False, help="Of clusters. Default: as kubectl has it."),
+        cloup.option("--context-v1", default="", show_default=False, help="Of v1's cluster. Default: the current one."),
+        cloup.option("--context-v2", default="", show_default=False, help="Of v2's cluster. Default: the current one."),
+        cloup.option("--namespace-v1", default="", show_default=False, help="Where v1's objects may be created."),
+        cloup.option("--namespace-v2", default="", show_default=False, help="Where v2's objects may be created."),
     )
     for option in reversed(options):
         command = option(command)
@@ -52,9 +105,7 @@ def machine(command: _Command) -> _Command:
 
 def side(command: _Command) -> _Command:
     """`--side` as `side: str`."""
-    return cloup.option(
-        "--side", type=click.Choice(SIDES), default="both", show_default=True, help="Which side to run."
-    )(command)
+    return cloup.option("--side", type=click.Choice(SIDES), default="both", help="Which side to run.")(command)
 
 
 def limit(default: float) -> Callable[[_Command], _Command]:
@@ -64,7 +115,6 @@ def limit(default: float) -> Callable[[_Command], _Command]:
         "limit",
         type=click.FloatRange(min=1.0),
         default=default,
-        show_default=True,
         help="Seconds after which a side is given up.",
     )
 
@@ -74,56 +124,26 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
-    """How jobs are run on this machine."""
+def plan_of(paths: tuple[str, ...], target: Target, side: str, namespace: str = "") -> Plan:
+    """What is to be run of the files; without a TrainJob the v1 job is converted. Raises Failure.
 
-    python: Path | None
-    sandbox: str
-    gpus: int | None
-    limit: float
-    settle: float
-    witness: bool = False
-
-    def run(self, plan: Plan, target: Target, probed: tuple[str, ...] = (), seconds: float = 0.0) -> list[Seen]:
-        """Run the sides of a plan, one after the other; with `probed` as a test of the wiring. Raises Failure."""
-        try:
-            from training_migration.runs import both_local, local  # noqa: PLC0415 - they need an extra
-        except ImportError as error:
-            raise Failure(f"{NEEDS_LOCAL} ({error})", Exit.ENVIRONMENT) from None
-        options = local.LocalOptions(
-            self.python, self.sandbox, self.gpus, self.limit, self.settle, witnessed=self.witness
-        )
-        what = both_local.What(plan.others, options, probed, seconds)
-        return finish(both_local.local_both(plan.v1, plan.v2, target, what, tell))
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is run."""
-
-    v1: V1Job | None
-    v2: V2Side | None
-    others: tuple[dict[str, Any], ...]
-
-
-def both_sides(paths: tuple[str, ...], target: Target, side: str) -> Plan:
-    """What is to be run of the files; without a TrainJob the v1 job is converted. Raises Failure."""
+    `namespace` is where the v2 side will be, for the host names in it; empty: where the v1 job is.
+    """
     sides = read_sides(paths, stock(target))
     v1 = sides.v1 if side != "v2" else None
-    v2 = None if side == "v1" else sides.v2 or (converted(sides.v1, target) if sides.v1 else None)
+    v2 = None if side == "v1" else sides.v2 or (converted(sides.v1, target, namespace) if sides.v1 else None)
     if side == "v1" and v1 is None:
         raise Failure("there is no training job of v1 in the files.", Exit.USAGE)
-    return Plan(v1, v2, sides.others)
+    return Plan(v1, v2, target, sides.others)
 
 
-def converted(job: V1Job, target: Target) -> V2Side:
+def converted(job: V1Job, target: Target, namespace: str) -> V2Side:
     """The v2 side of a v1 job; raises Failure for one that cannot be converted."""
-    conversion = convert(job, Options(target))
+    conversion = convert(job, Options(target, namespace=namespace))
     if conversion.refused:
         raise Failure(f"{job.source}: cannot be converted: {conversion.refused}", Exit.NO_COUNTERPART)
     assert conversion.runtime is not None, "only asked for, a stock runtime is referred to"
-    return V2Side(conversion.train_job, conversion.runtime, f"{job.source} (converted)")
+    return V2Side(conversion.train_job, conversion.runtime, f"{job.source} (converted)", conversion.others)
 
 
 def exit_of(record: RunRecord) -> Exit:

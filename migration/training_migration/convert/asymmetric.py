@@ -9,6 +9,7 @@ from typing import Any, Final
 from training_api.quantity import amount
 from training_migration.convert.context import Context, Json
 from training_migration.convert.conversion import Asymmetric
+from training_migration.findings import Severity
 
 MERGEABLE: Final = re.compile(r"spec\.(volumes|containers\[[^]]*\]\.(resources|env|volumeMounts))\b.*")
 """Where the larger of both serves master and workers alike."""
@@ -53,8 +54,9 @@ def one_template(context: Context, master: str, worker: str, templates: Mapping[
         except Conflict:
             pass
         else:
-            text = f"{master} and {worker} differ in {shown}: all nodes get the larger of both."
-            context.notes.add("MIG201", text, path, fixed=True)
+            text = f"{master} and {worker} differ in {shown}: all nodes get the larger of both, or what either has."
+            amounts_only = all(".resources." in each for each in paths)
+            context.notes.add("MIG201", text, path, severity=Severity.WARNING, fixed=amounts_only)
             return merged
     text = f"{master} and {worker} differ in {shown}: they stay two groups of pods with variables of their own."
     context.notes.add("MIG201", text, path, fixed=True)

@@ -44,7 +44,7 @@ def with_daemon(template: Json, keys: str) -> Json:
     lines = [
         "set -e",
         f"mkdir -p {SCRATCH} /run/sshd 2>/dev/null || mkdir -p {SCRATCH}",
-        f"(umask 077; export -p; echo \"cd '$PWD'\") >{SCRATCH}/environment",
+        f"(umask 077; {{ export -p; echo \"cd '$PWD'\"; }} >{SCRATCH}/environment)",
         f"rm -f {SCRATCH}/host_key",
         f"ssh-keygen -q -t ed25519 -N '' -f {SCRATCH}/host_key",
     ]

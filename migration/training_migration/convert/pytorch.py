@@ -141,8 +141,8 @@ def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
         return int(nproc)
     if nproc in ("cpu", "gpu") and launcher is Launcher.TORCHRUN and _insert_flag(main, nproc):
         context.notes.add("MIG109", f"--nproc-per-node={nproc} is in the command now.", "spec.nprocPerNode", fixed=True)
-        return None
-    if gpus(main):
+        return None if gpus(main) else cpus(main)
+    if gpus(main) and nproc != "cpu":
         return None
     if others := other_accelerators(main):
         count = sum(others.values())

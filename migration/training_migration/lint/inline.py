@@ -17,15 +17,15 @@ OF_THE_LAUNCHER = frozenset({"MIG115"})
 
 
 def inline_findings(
-    pod: Json, path: str, main: str, *, kind: str | None, launched: bool, given: frozenset[str] = frozenset()
+    pod: Json, path: str, *, kind: str | None, launched: bool, given: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
-    """What the rules for scripts find in a pod's containers, by field; `main` is the one that trains."""
+    """What the rules for scripts find in a pod's containers, by field; `given` are variables that are known to be "
+    "set."""
     for group in ("initContainers", "containers"):
         for at, container in enumerate(pod.get(group) or ()):
-            own = given | frozenset(pods.env_names(container)) if container.get("name") == main else given
             where = f"{path}.{group}[{at}]"
             for field, text, language in _texts(container):
-                for finding in lint_script(field, text, kind=kind, given=own, launched=launched, language=language):
+                for finding in lint_script(field, text, kind=kind, given=given, launched=launched, language=language):
                     if finding.rule.id not in OF_THE_LAUNCHER:
                         yield replace(finding, path=f"{where}.{field}", source="", line=0)
 

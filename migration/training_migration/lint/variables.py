@@ -37,6 +37,9 @@ WORLD: Final = frozenset(
 )
 """Of these, the ones without which a process believes to be alone."""
 
+NUMBERS: Final = frozenset({"WORLD_SIZE", "RANK", "NUM_PROCESSES", "PROCESS_ID"})
+"""Of these, the ones that are numbers."""
+
 UNBUFFERED: Final = frozenset({"PyTorchJob", "XGBoostJob", "PaddleJob", "JAXJob"})
 """Kinds whose pods v1 gave PYTHONUNBUFFERED."""
 

@@ -19,12 +19,12 @@ from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.node.logs import LogReader, attempts
 from training_migration.rendering import Rendering
 from training_migration.runs.api import Api, Refused
+from training_migration.runs.ends import end_of_v1
 from training_migration.runs.job_ends import State
 from training_migration.runs.jobset import COMPANIONS, JobSetPlay
 from training_migration.runs.record import EndState, Ref, Side
 from training_migration.runs.recording import Seen
 from training_migration.runs.sightings import Sightings, phase_of, trouble_of
-from training_migration.runs.v1_end import end_of_v1
 
 Json = dict[str, Any]
 Tell = Callable[[str], None]
@@ -46,8 +46,6 @@ class LocalOptions:
     """Seconds after which a side is given up."""
     settle: float = 10.0
     """Seconds that pods which still run when the job has ended have to end too."""
-    witnessed: bool = True
-    """Whether the objects bring the witness."""
 
 
 class LocalSide:
@@ -56,7 +54,7 @@ class LocalSide:
     def __init__(self, side: Side, ref: Ref, containers: dict[str, str], options: LocalOptions, tell: Tell) -> None:
         """`containers` are the names of those that train, by role; `tell` is given a line for the user now and then."""
         self._options, self._tell = options, tell
-        self.seen = Seen(side, ref, LOCAL, time.time(), containers, options.witnessed)
+        self.seen = Seen(side, ref, LOCAL, time.time(), containers, witnessed=False)
 
     async def run_v1(self, job: Json, others: Sequence[Json]) -> Seen:
         """Run a v1 job by its operator; `others` are the objects that it needs."""

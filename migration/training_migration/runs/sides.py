@@ -26,6 +26,8 @@ class V2Side:
     train_job: Json
     runtime: Json
     source: str
+    others: tuple[Json, ...] = ()
+    """What a conversion has added for its pods."""
 
     @property
     def ref(self) -> Ref:
@@ -61,6 +63,11 @@ def namespace_of(obj: Json) -> str:
 def containers_of(job: V1Job) -> dict[str, str]:
     """Role -> name of the container that trains, on v1."""
     return {role.lower(): job.job.main_container(role) for role in job.job.replicas}
+
+
+def clean_pod_policy(job: V1Job) -> str:
+    """What the job asks for, empty where it does not say."""
+    return (job.object["spec"].get("runPolicy") or {}).get("cleanPodPolicy") or ""
 
 
 def hosts_of(job: V1Job) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,6 +58,18 @@ def test_the_naive_conversion_is_an_error(tmp_path: Path) -> None:
     (only,) = content["findings"]
     assert (only["id"], only["source"], only["path"], only["line"]) == ("MIG101", str(file), "spec.trainer.command", 12)
     assert set(only) == {"id", "severity", "source", "line", "path", "message", "remedy", "reference", "converted"}
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "migration" / "lint.md").read_text()
+    (job,) = re.findall(r"```yaml\n(apiVersion: trainer.*?)```", page, re.DOTALL)
+    (shown,) = re.findall(
+        r"\$ training-operator migrate lint --target 2.3 mnist.yaml mnist.py\n(.*?)```", page, re.DOTALL
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("mnist.yaml").write_text(job)
+    Path("mnist.py").write_text('import os\n\nimport torch\n\nWORLD_SIZE = int(os.environ.get("WORLD_SIZE", 1))\n')
+    assert run("mnist.yaml", "mnist.py").stdout == shown
 
 
 def test_sarif_has_rules_levels_and_lines(tmp_path: Path) -> None:

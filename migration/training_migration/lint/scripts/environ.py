@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from training_migration.lint.variables import NUMBERS
 
 
 class Manner(StrEnum):
@@ -88,7 +91,9 @@ class _Reader:
                 yield from self._tested(node)
                 yield from self._each(ast.iter_child_nodes(node), missing)
             case ast.Call() if isinstance(node.func, ast.Name) and node.func.id in _NUMBERS and len(node.args) == 1:
-                yield from self._number(node.args[0], missing)
+                yield from self._needed(node.args[0], missing)
+            case ast.FormattedValue():
+                yield from self._needed(node.value, missing)
             case _:
                 yield from self._one(node, missing)
                 yield from self._each(ast.iter_child_nodes(node), missing)
@@ -102,7 +107,7 @@ class _Reader:
         if isinstance(node, ast.Subscript) and self._is_environ(node.value) and (name := self._name(node.slice)):
             yield Access(name, node.lineno, missing if isinstance(node.ctx, ast.Load) else Manner.SETS)
         elif isinstance(node, ast.Call) and (name := self._asked(node)):
-            yield Access(name, node.lineno, Manner.GOES_ON)
+            yield Access(name, node.lineno, missing if _is_placeholder(name, node) else Manner.GOES_ON)
 
     def _asked(self, call: ast.Call) -> str:
         """The variable of `environ.get`, `environ.setdefault`, `environ.pop` with a default, or `getenv`."""
@@ -116,8 +121,8 @@ class _Reader:
         asks = isinstance(function, ast.Name) and function.id in self.getters
         return self._name(call.args[0]) if asks else ""
 
-    def _number(self, node: ast.expr, missing: Manner) -> Iterator[Access]:
-        """`int(environ.get("X"))` fails where X is missing: None is no number."""
+    def _needed(self, node: ast.expr, missing: Manner) -> Iterator[Access]:
+        """`int(environ.get("X"))` fails where X is missing: None is no number, and no part of an address."""
         if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and (name := self._asked(node)):
             yield Access(name, node.lineno, missing)
         else:
@@ -130,6 +135,14 @@ class _Reader:
                 continue
             if self._is_environ(test.comparators[0]) and (name := self._name(test.left)):
                 yield Access(name, test.lineno, Manner.FAILS if _fatal(node, test.ops[0]) else Manner.GOES_ON)
+
+
+def _is_placeholder(name: str, call: ast.Call) -> bool:
+    """Whether the default of a number is a text that is none, as `environ.get("RANK", "{}")` for a message."""
+    default = call.args[1] if len(call.args) > 1 else None
+    if name not in NUMBERS or not isinstance(default, ast.Constant) or not isinstance(default.value, str):
+        return False
+    return re.fullmatch(r"\s*|\s*-?\d+\s*", default.value) is None
 
 
 def _copied(call: ast.Call) -> ast.expr | None:

@@ -12,7 +12,7 @@ from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.environ import Access, Manner, accesses, by_manner
 from training_migration.lint.scripts.registry import SCRIPTS
 from training_migration.lint.scripts.script import Language, Script
-from training_migration.lint.variables import V1_PORTS, WORLD
+from training_migration.lint.variables import FIXED_PORT, POLICY_OF, V1_PORTS, WORLD
 
 _SHELL_USE: Final = re.compile(r"\$(?:\{(?P<braced>\w+)(?P<rest>[^}]*)\}|(?P<bare>\w+)|\((?P<expanded>\w+)\))")
 """`$X`, `${X:-1}`, and `$(X)`, which Kubernetes replaces in command lines."""
@@ -30,7 +30,7 @@ _OTHER_LAUNCHERS: Final = re.compile(
     r"|^\s*(?:import|from)\s+(lightning|pytorch_lightning)\b"
 )
 _HOSTS: Final = re.compile(
-    r"-(master|worker|launcher|ps|chief|evaluator)-(?=\d|[{$%\"'(*]|$)"
+    r"-(master|worker|launcher|ps|chief|evaluator)-(?=\d|[{$%\"'(*]|$)(?!\d+-[\d{$%\"'])"
     r"|[\w}]-(launcher)(?=[\"'\s:,]|$)"
 )
 _RANK_OF_HOST: Final = re.compile(
@@ -38,6 +38,7 @@ _RANK_OF_HOST: Final = re.compile(
     r"|\$\{HOSTNAME(?:##|%%|#|%|//|:)|\$\{?HOSTNAME\}?[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
     r"|\bhostname\b[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
 )
+_ALONE_WITHOUT_TF_CONFIG: Final = re.compile(r"\b(MultiWorkerMirroredStrategy|TFConfigClusterResolver)\(")
 _RENDEZVOUS: Final = re.compile(r"\bPET_(?:RDZV_\w+|MAX_RESTARTS)\b")
 
 
@@ -55,10 +56,14 @@ def _python(script: Script) -> dict[Manner, list[Access]]:
     }
 
 
+def _own(script: Script) -> frozenset[str]:
+    """Names that shell code sets itself."""
+    return frozenset(name for line in script.lines for name in _SHELL_SETS.findall(line.text))
+
+
 def _shell(script: Script) -> Iterator[Access]:
     """What shell code asks for, of the names that v1 set and it does not set itself."""
-    own = {name for line in script.lines for name in _SHELL_SETS.findall(line.text)}
-    names = script.names - own
+    names = script.names - _own(script)
     ends = _ends_without(script)
     for line in script.commands:
         for use in _SHELL_USE.finditer(line.text):
@@ -100,6 +105,9 @@ def goes_on_alone(script: Script) -> Iterator[Spot]:
     for line, names in _by_line(each for each in _asked(script, Manner.GOES_ON) if each.name in WORLD):
         message = f"it goes on without {names}: where v2 does not set it, every node trains alone."
         yield Spot(message, line=line, severity=severity)
+    for each in script.lines if "TF_CONFIG" in script.names and script.is_python else ():
+        if found := _ALONE_WITHOUT_TF_CONFIG.search(each.text):
+            yield Spot(f"{found[1]} trains alone without TF_CONFIG, which v2 does not set.", line=each.number)
 
 
 @SCRIPTS.rule("MIG103")
@@ -110,21 +118,33 @@ def launcher_flags(script: Script) -> Iterator[Spot]:
 
 
 def _flag_uses(script: Script) -> Iterator[tuple[int, str]]:
+    """Lines with such flags, and the variables in them, of a script that starts a launcher somewhere."""
+    if not any(_LAUNCHERS.search(line.text) for line in script.commands):
+        return
+    names = script.names - _own(script)
     for line in script.commands:
-        if not _LAUNCHERS.search(line.text) or not _FLAGS.search(line.text):
-            continue
-        used = [use["braced"] or use["bare"] or use["expanded"] for use in _SHELL_USE.finditer(line.text)]
-        if names := [name for name in dict.fromkeys(used) if name in script.names]:
-            yield line.number, ", ".join(names)
+        if _FLAGS.search(line.text):
+            used = [use["braced"] or use["bare"] or use["expanded"] for use in _SHELL_USE.finditer(line.text)]
+            if missing := [name for name in dict.fromkeys(used) if name in names]:
+                yield line.number, ", ".join(missing)
 
 
 @SCRIPTS.rule("MIG106")
 def fixed_port(script: Script) -> Iterator[Spot]:
     """The number of v1's port, where it stands for a port."""
+    ports = {V1_PORTS[kind]: kind for kind in sorted(script.kinds) if kind in V1_PORTS}
     for line in script.lines:
-        for port in sorted({V1_PORTS[kind] for kind in script.kinds if kind in V1_PORTS}):
+        for port, kind in sorted(ports.items()):
             if re.search(rf"(?<![\d.]){port}(?![\d.]\d|\d)", line.text) and _means_a_port(line.text, port):
-                yield Spot(f"{port} is the port that v1 gave; v2's is 29500.", line=line.number)
+                yield _port(port, kind, line.number)
+
+
+def _port(port: int, kind: str, line: int) -> Spot:
+    """What becomes of the port: a policy has its own, a runtime without a policy has what its template says."""
+    if POLICY_OF.get(kind) in FIXED_PORT:
+        return Spot(f"{port} is the port that v1 gave; v2's is 29500.", line=line)
+    message = f"{port} is the port that v1 gave; in v2 it is what the runtime says."
+    return Spot(message, line=line, severity=Severity.INFO)
 
 
 def _means_a_port(text: str, port: int) -> bool:

@@ -35,7 +35,7 @@ def scaled(script: Script) -> Iterator[Spot]:
 def other_mpi(script: Script) -> Iterator[Spot]:
     """Signs of Open MPI 5, Intel MPI, MPICH."""
     for line in script.lines:
-        if found := _OTHER_MPI.search(line.text):
+        if (found := _OTHER_MPI.search(line.text)) and found[1] not in script.given:
             yield Spot(f"{found[0]!r} is of an MPI that v2 does not set up.", line=line.number)
 
 

@@ -40,6 +40,6 @@ def lint_v1(
     found = V1(subject, source=job.source, line=job.line)
     for role in subject.roles:
         launched = subject.launcher(role).sets_ranks
-        inside = inline_findings(role.pod, role.pod_path, role.main, kind=subject.kind, launched=launched)
+        inside = inline_findings(role.pod, role.pod_path, kind=subject.kind, launched=launched)
         found += [replace(each, source=job.source, line=job.line) for each in inside]
     return sorted(dict.fromkeys(found), key=lambda each: each.rule.id)

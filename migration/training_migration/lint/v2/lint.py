@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from training_migration.documents import Document
 from training_migration.findings import Finding
+from training_migration.lint import pods
 from training_migration.lint.entry_point import NOTHING, EntryPoint
 from training_migration.lint.inline import inline_findings
 from training_migration.lint.v2 import fields, launch, topology
 from training_migration.lint.v2.subject import RUNTIMES, TRAIN_JOBS, Runtime, TrainJob
-from training_migration.lint.variables import POLICY_OF, V1_VARIABLES
+from training_migration.lint.variables import FIXED_PORT, POLICY_OF, V1_VARIABLES
 from training_migration.targets import Target
 from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME
 from training_migration.v2.stock import stock
@@ -21,6 +22,8 @@ MODULES = (launch, topology, fields)
 """Those with checks."""
 GROUP: Final = "trainer.kubeflow.org/"
 TRAIN_JOB: Final = "TrainJob"
+_OF_FIXED_PORTS: Final = frozenset({"MIG106"})
+"""Rules on ports that a runtime without such a policy may have for itself."""
 _KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
 
 Key = tuple[str, str, str]
@@ -99,18 +102,22 @@ def _inside_job(job: TrainJob) -> Iterable[Finding]:
     container = {**{key: job.trainer.get(key) for key in ("command", "args", "env")}, "name": "node"}
     env = frozenset(str(each.get("name")) for each in job.container.get("env") or ())
     inside = inline_findings(
-        {"containers": [container]}, "", "node", kind=_kind(job.policy), launched=job.launcher.sets_ranks, given=env
+        {"containers": [container]}, "", kind=_kind(job.policy), launched=job.launcher.sets_ranks, given=env
     )
-    return [replace(each, path=f"spec.trainer{each.path.removeprefix('.containers[0]')}") for each in inside]
+    found = [replace(each, path=f"spec.trainer{each.path.removeprefix('.containers[0]')}") for each in inside]
+    return [each for each in found if job.policy in FIXED_PORT or each.rule.id not in _OF_FIXED_PORTS]
 
 
 def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
     """The same in the containers of a runtime, without what only a TrainJob's variables can tell."""
     for each in runtime.replicated:
-        given = frozenset().union(*V1_VARIABLES.values())
-        yield from inline_findings(
-            each.pod, each.pod_path, each.main, kind=_kind(runtime.policy), launched=False, given=given
-        )
+        own = {name for container in pods.containers(each.pod) for name in pods.env_names(container)}
+        given = frozenset(own).union(*V1_VARIABLES.values())
+        for finding in inline_findings(
+            each.pod, each.pod_path, kind=_kind(runtime.policy), launched=False, given=given
+        ):
+            if runtime.policy in FIXED_PORT or finding.rule.id not in _OF_FIXED_PORTS:
+                yield finding
 
 
 def _kind(policy: str) -> str | None:

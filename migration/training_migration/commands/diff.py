@@ -1,0 +1,137 @@
+"""`training-operator migrate diff`: what v1 and v2 make of one job, compared by meaning."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import cloup
+
+from training_controllers.frameworks.registry import FrameworkOptions
+from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.pod_spec import CannotBuild
+from training_migration.commands import flags
+from training_migration.commands.loading import documents, jobs, where
+from training_migration.commands.render import OPERATOR
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.diff import diff as compare_renderings
+from training_migration.diff.model import Difference
+from training_migration.exits import Exit, Failure
+from training_migration.findings import Severity
+from training_migration.render_v1 import render_v1
+from training_migration.report.diff import as_html, as_json, as_markdown, as_text
+from training_migration.report.page import page
+from training_migration.runs.sides import V2Side, namespace_of, with_runtime
+from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.targets import Target
+from training_migration.v1_job import V1Job
+from training_migration.v2.refusal import Refusal
+from training_migration.v2.render import render_v2
+from training_migration.v2.stock import stock
+
+
+@cloup.command()
+@click.argument("v1")
+@click.argument("v2", required=False)
+@flags.target
+@OPERATOR.option("--gang-scheduler-name", default="", help="Who places the pods of a job together. Default: nobody.")
+@OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
+@click.option("--all", "everything", is_flag=True, help="Show what is the same as well.")
+@flags.fail_on
+@flags.formats("text", "json", "markdown", "html")
+@flags.output
+@click.pass_context
+def diff(
+    context: click.Context,
+    *,
+    v1: str,
+    v2: str | None,
+    target: Target,
+    gang_scheduler_name: str,
+    cluster_domain: str,
+    everything: bool,
+    fail_on: Severity | None,
+    style: str,
+    output: Path | None,
+) -> None:
+    """Compare the pods that v1 makes of the jobs in V1 with those that v2 makes of the TrainJobs in V2.
+
+    Both are files, folders or `-`; without V2 the jobs are converted first. Several jobs are paired by namespace and
+    name. `error` stands for another training, `warning` for another end in some situation, `info` for the rest.
+    """
+    framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
+    options = Options(target, gang_scheduler=gang_scheduler_name)
+    pairs = _pairs(jobs([v1]), v2, options)
+    found = [_compared(job, side, target, framework) for job, side in pairs]
+    terminal = output is None and sys.stdout.isatty()
+    flags.write(_shown(found, style, everything=everything, terminal=terminal), output)
+    context.exit(max(_code(each, fail_on) for each in found))
+
+
+def _pairs(v1: Sequence[V1Job], v2: str | None, options: Options) -> list[tuple[V1Job, V2Side]]:
+    if v2 is None:
+        return [(job, _converted(job, options)) for job in v1]
+    sides = _train_jobs(v2, options.target)
+    if len(v1) == len(sides) == 1:
+        return [(v1[0], sides[0])]
+    known = {(namespace_of(side.train_job), side.train_job["metadata"]["name"]): side for side in sides}
+    pairs = []
+    for job in v1:
+        key = (namespace_of(job.object), job.job.metadata.name)
+        if key not in known:
+            place = where(job.source, job.line)
+            raise Failure(f"{place}: there is no TrainJob {'/'.join(key)} in {v2}.", Exit.USAGE)
+        pairs.append((job, known[key]))
+    return pairs
+
+
+def _train_jobs(path: str, target: Target) -> list[V2Side]:
+    found = [(each, each.object) for each in documents([path]) if each.object is not None]
+    runtimes = [obj for _, obj in found if is_runtime(obj)]
+    sides = [with_runtime(each, obj, runtimes, stock(target)) for each, obj in found if is_train_job(obj)]
+    if not sides:
+        raise Failure(f"{path}: there is no TrainJob in it.", Exit.USAGE)
+    return sides
+
+
+def _converted(job: V1Job, options: Options) -> V2Side:
+    conversion = convert(job, options)
+    if conversion.refused or conversion.runtime is None:
+        place = where(job.source, job.line)
+        raise Failure(f"{place}: it cannot be converted: {conversion.refused}", Exit.NO_COUNTERPART)
+    return V2Side(conversion.train_job, conversion.runtime, job.source)
+
+
+def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
+    try:
+        first = render_v1(job, framework)
+    except CannotBuild as error:
+        raise Failure(f"{where(job.source, job.line)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
+    try:
+        second = render_v2(side.train_job, side.runtime, target)
+    except Refusal as refusal:
+        raise Failure(f"{side.source}: v2 would refuse it: {refusal}.", Exit.REFUSED) from None
+    return compare_renderings(first, second, job, train_job=side.train_job)
+
+
+def _code(difference: Difference, fail_on: Severity | None) -> Exit:
+    order = list(Severity)
+    worst = difference.worst
+    bad = fail_on is not None and worst is not None and order.index(worst) <= order.index(fail_on)
+    return Exit.FOUND if bad else Exit.DONE
+
+
+def _shown(found: Sequence[Difference], style: str, *, everything: bool, terminal: bool) -> str:
+    match style:
+        case "json":
+            content = [as_json(each) for each in found]
+            return json.dumps(content[0] if len(content) == 1 else content, indent=2)
+        case "markdown":
+            return "\n\n".join(as_markdown(each, everything=everything) for each in found)
+        case "html":
+            return page("What v1 and v2 make of it", *map(as_html, found))
+    return "\n\n".join(as_text(each, everything=everything, terminal=terminal) for each in found)

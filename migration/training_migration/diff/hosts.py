@@ -1,0 +1,42 @@
+"""Whether the names of pods that a pod is given lead anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from training_migration.diff.model import Aspect, Item, Likeness
+from training_migration.diff.wiring import View
+from training_migration.findings import Severity
+
+_ROLES: Final = "master|worker|chief|ps|evaluator|launcher|node"
+
+
+def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[str, str]) -> Iterator[Item]:
+    """Whether every name of a pod of the job in variables, command line and host file leads to a pod there.
+
+    `names` are those of the jobs of both sides.
+    """
+    lost = [sorted(_unresolved(each, names, file)) for each, file in zip(views, files, strict=True)]
+    texts = (_told(lost[0]), _told(lost[1]))
+    if lost[1] and not lost[0]:
+        reason, severity = f"nobody on v2 has the name {lost[1][0]}", Severity.ERROR
+        yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.DIFFERENT, reason, severity)
+    elif lost[0] and not lost[1]:
+        yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.EQUIVALENT, "all names of v2 lead to pods")
+    else:
+        yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.SAME)
+
+
+def _told(lost: Sequence[str]) -> str:
+    return f"nobody's: {', '.join(lost)}" if lost else "all lead to pods"
+
+
+def _unresolved(view: View, names: tuple[str, str], file: str) -> set[str]:
+    """What looks like the name of a pod of the job on either side, and is nobody's here."""
+    jobs = "|".join(map(re.escape, names))
+    pattern = re.compile(rf"(?<![\w.-])(?:{jobs})-(?:{_ROLES})(?:-\d+)*(?:\.[\w.-]*\w)?(?![\w-])")
+    texts = [*view.environment.values(), *view.words, file]
+    found = {match[0] for text in texts for match in pattern.finditer(text)}
+    return {name for name in found if view.side.place_of(name) is None and name not in view.side.entered}

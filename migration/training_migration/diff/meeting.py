@@ -1,0 +1,153 @@
+"""Who trains with whom: the wiring of both sides compared, role by role."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from training_migration.convert.launchers import Launcher, launcher_of
+from training_migration.diff.model import Aspect, Item, Likeness
+from training_migration.diff.pairing import Place
+from training_migration.diff.readers import readers
+from training_migration.diff.side import RenderedSide
+from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring, view
+from training_migration.findings import Severity
+
+_WEAKER: Final = frozenset({Role.RANK, Role.SIZE, Role.LOCAL})
+"""Roles in which a launcher that perhaps nobody starts may differ without harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """One way to read the variables of both sides."""
+
+    reader: tuple[Reader, Reader]
+    certain: bool
+    """Whether it is known that this is how they are read."""
+    wirings: tuple[Mapping[Place, Wiring], Mapping[Place, Wiring]]
+
+    @property
+    def every_node_alone(self) -> bool:
+        """Whether v1's pods find each other and v2's do not."""
+        first, second = ([wiring.alone for wiring in side.values()] for side in self.wirings)
+        return len(second) > 1 and all(second) and not all(first)
+
+    @property
+    def compat(self) -> bool:
+        """Whether v2's pods find each other by variables that v2 does not set by itself."""
+        return not self.reader[1].native and any(
+            fact.names for w in self.wirings[1].values() for fact in w.facts.values()
+        )
+
+    def described(self, side: int) -> str:
+        """Who trains with whom on v1 (0) or v2 (1)."""
+        wirings = list(self.wirings[side].values())
+        pods = f"{len(wirings)} pod{'s' * (len(wirings) > 1)}"
+        if all(wiring.alone for wiring in wirings):
+            return f"{pods}, each alone" if len(wirings) > 1 else f"{pods} that is told nothing"
+        meetings = {fact.meaning for wiring in wirings if (fact := wiring.facts.get(Role.HOST))}
+        sizes = sorted({fact.shown for wiring in wirings if (fact := wiring.facts.get(Role.SIZE))})
+        groups = f"{len(meetings)} groups" if len(meetings) > 1 else "one group"
+        return f"{pods} in {groups}" + (f", world size {' and '.join(sizes)}" if sizes else "")
+
+    def meets(self, side: int) -> dict[Place, frozenset[int]]:
+        """Whom each pod of v1 (0) or v2 (1) is told of."""
+        return {place: _told_of(wiring) for place, wiring in self.wirings[side].items()}
+
+    def items(self, first: Place, second: Place) -> Iterator[Item]:
+        """What a pair of pods learns, role by role."""
+        wirings = self.wirings[0].get(first), self.wirings[1].get(second)
+        if wirings[0] is None or wirings[1] is None:
+            return
+        for role in Role:
+            facts = wirings[0].facts.get(role), wirings[1].facts.get(role)
+            if any(facts):
+                yield self._item(role, *facts)
+
+    def _item(self, role: Role, v1: Fact | None, v2: Fact | None) -> Item:
+        names = dict.fromkeys(name for fact in (v1, v2) if fact for name in fact.names)
+        path = (
+            role
+            + (f" ({', '.join(names)})" if names else "")
+            + ("" if self.certain else f", read by {self.reader[1].name}")
+        )
+        verdict, reason = self._judged(role, v1, v2)
+        texts = (v1.shown if v1 else "", v2.shown if v2 else "")
+        return Item(Aspect.ENVIRONMENT, path, *texts, verdict, reason, self._severity(role, verdict))
+
+    def _judged(self, role: Role, v1: Fact | None, v2: Fact | None) -> tuple[Likeness, str]:
+        who = self.reader[1].name
+        if v2 is None:
+            lost = "the number of nodes cannot change while the job runs"
+            return Likeness.LOST, lost if role is Role.ELASTIC else f"{who} finds no {role} on v2"
+        if v1 is None:
+            return Likeness.GAINED, f"{who} finds no {role} on v1"
+        if v1.meaning != v2.meaning:
+            other = f"{who} starts another number of processes in each pod"
+            return Likeness.DIFFERENT, other if role is Role.LOCAL else f"{who} learns another {role}"
+        if v1.shown == v2.shown:
+            return Likeness.SAME, ""
+        return Likeness.EQUIVALENT, "leads to the same pods" if role in _HOSTS else "means the same"
+
+    def _severity(self, role: Role, verdict: Likeness) -> Severity | None:
+        if verdict in (Likeness.SAME, Likeness.EQUIVALENT):
+            return None
+        if role is Role.ELASTIC or (role is Role.PEERS and not self.reader[1].native):
+            return Severity.WARNING
+        if not self.certain and self.reader[1].native and role in _WEAKER:
+            return Severity.WARNING
+        return Severity.ERROR
+
+
+def _told_of(wiring: Wiring) -> frozenset[int]:
+    if wiring.alone:
+        return frozenset()
+    meanings = [fact.meaning for role in _HOSTS if (fact := wiring.facts.get(role))]
+    return frozenset(_numbers(meanings))
+
+
+def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
+    """All pods that a meaning speaks of."""
+    if isinstance(meaning, int):
+        yield meaning
+    elif isinstance(meaning, tuple | list):
+        for each in meaning:
+            yield from _numbers(each)
+
+
+_HOSTS: Final = frozenset({Role.HOST, Role.PEERS, Role.CLUSTER})
+
+
+def launcher(side: RenderedSide, places: Sequence[Place], numbers: Mapping[Place, int]) -> Launcher:
+    """What the first of these pods starts."""
+    if not places:
+        return Launcher.ABSENT
+    start = view(side, places[0], numbers).start
+    given = side.container(places[0]).get("command")
+    return launcher_of(list(start.words), ()) if given else launcher_of((), list(start.words))
+
+
+def meetings(
+    kind: str,
+    sides: tuple[RenderedSide, RenderedSide],
+    launchers: tuple[Launcher, Launcher],
+    numbers: tuple[Mapping[Place, int], Mapping[Place, int]],
+) -> list[Meeting]:
+    """Each way in which the variables may be read; `numbers` name the pods that train, equal for those of a pair."""
+    first, second = (readers(kind, each) for each in launchers)
+    pairs = list(zip(first, second, strict=True)) if first == second else [(a, b) for a in first for b in second]
+    views: tuple[list[View], list[View]] = tuple(  # type: ignore[assignment]  # two of them, as there are sides
+        [view(side, place, known) for place in known] for side, known in zip(sides, numbers, strict=True)
+    )
+    return [
+        Meeting(
+            pair,
+            len(pairs) == 1,
+            (
+                {each.place: pair[0].read(each) for each in views[0]},
+                {each.place: pair[1].read(each) for each in views[1]},
+            ),
+        )
+        for pair in pairs
+    ]

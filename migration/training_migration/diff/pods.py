@@ -1,0 +1,124 @@
+"""The pods of one job pair by pair: everything that a pod of v1 and its partner are compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from training_migration.convert.launchers import Launcher
+from training_migration.diff.fields import compared, skipped
+from training_migration.diff.folding import together
+from training_migration.diff.hosts import host_items
+from training_migration.diff.leaves import PodValues, leaves
+from training_migration.diff.meeting import Meeting, launcher, meetings
+from training_migration.diff.model import Aspect, Item, Likeness, NotCompared, Pair
+from training_migration.diff.pairing import Place, PlacePair, pair_places
+from training_migration.diff.process import command_items, variable_items
+from training_migration.diff.readers import HOSTFILE
+from training_migration.diff.side import RenderedSide
+from training_migration.diff.wiring import View, view
+from training_migration.findings import Severity
+from training_migration.v2.names import DATASET_INITIALIZER, MODEL_INITIALIZER
+
+INITIALIZERS: Final = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
+"""Roles of v2 that fetch things before the training; v1 has none."""
+
+
+@dataclass(frozen=True)
+class Pods:
+    """All pods of one job on both sides."""
+
+    kind: str
+    """Of v1."""
+    name: str
+    """Of the job of v1."""
+    sides: tuple[RenderedSide, RenderedSide]
+
+    @cached_property
+    def places(self) -> Sequence[PlacePair]:
+        """Who does whose work."""
+        return pair_places(self.kind, self.sides[0].pods, self.sides[1].pods)
+
+    @cached_property
+    def numbers(self) -> tuple[Mapping[Place, int], Mapping[Place, int]]:
+        """What each pod that trains is called on both sides."""
+        first = {one: number for number, (one, _) in enumerate(self.places) if one is not None}
+        second = {
+            other: number
+            for number, (one, other) in enumerate(self.places)
+            if other is not None and (one is not None or other.role not in INITIALIZERS)
+        }
+        return first, second
+
+    @cached_property
+    def launchers(self) -> tuple[Launcher, Launcher]:
+        """What each side's first pod starts."""
+        first, second = (
+            launcher(side, list(known), known) for side, known in zip(self.sides, self.numbers, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def meetings(self) -> Sequence[Meeting]:
+        """The ways in which pods may find each other."""
+        return meetings(self.kind, self.sides, self.launchers, self.numbers)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Each pod of v1 with its partner, then pods of v2 that have none."""
+        for first, second in self.places:
+            if first is not None and second is not None:
+                yield Pair((first,), (second,), tuple(self._items(first, second)))
+            else:
+                yield Pair((first,) if first else (), (second,) if second else (), (_unpaired(first, second),))
+
+    def _items(self, first: Place, second: Place) -> Iterator[Item]:
+        views = self._view(0, first), self._view(1, second)
+        yield from command_items(self.kind, *views, self.launchers)
+        for meeting in self.meetings:
+            yield from meeting.items(first, second)
+        readers = [meeting.reader[1] for meeting in self.meetings]
+        yield from variable_items(self.kind, *views, readers)
+        jobs = self.name, _job_name(self.sides[1]) or self.name
+        files = [side.file(HOSTFILE) or "" for side in self.sides]
+        yield from host_items(views, jobs, (files[0], files[1]))
+        yield from self._names(first, second)
+        yield from together(compared(self.kind, *self._leaves(first, second)))
+
+    def _view(self, side: int, place: Place) -> View:
+        return view(self.sides[side], place, self.numbers[side])
+
+    def _leaves(self, first: Place, second: Place) -> tuple[PodValues, PodValues]:
+        return leaves(self.sides[0].pods[first]), leaves(self.sides[1].pods[second])
+
+    def _names(self, first: Place, second: Place) -> Iterator[Item]:
+        names = self.sides[0].pods[first].hostname, self.sides[1].pods[second].hostname
+        if names[0] == names[1]:
+            yield Item(Aspect.NAMES, "name of the host", *names, Likeness.SAME)
+        else:
+            reason = "who takes a rank or a role from it reads another one"
+            yield Item(Aspect.NAMES, "name of the host", *names, Likeness.DIFFERENT, reason, Severity.INFO)
+
+    def not_compared(self) -> Iterator[NotCompared]:
+        """Values of any pair that say nothing."""
+        for first, second in self.places:
+            if first is not None and second is not None:
+                yield from skipped(*self._leaves(first, second))
+
+
+def _unpaired(first: Place | None, second: Place | None) -> Item:
+    if second is None:
+        reason = "no pod of v2 does its work"
+        return Item(Aspect.PROCESS, "pod", str(first), "", Likeness.LOST, reason, Severity.ERROR)
+    if second.role in INITIALIZERS:
+        return Item(
+            Aspect.PROCESS, "pod", "", str(second), Likeness.GAINED, "fetches what the training reads", Severity.INFO
+        )
+    return Item(
+        Aspect.PROCESS, "pod", "", str(second), Likeness.GAINED, "v1 has no pod that does its work", Severity.ERROR
+    )
+
+
+def _job_name(side: RenderedSide) -> str:
+    return next((str(each["metadata"]["name"]) for each in side.objects("JobSet")), "")

@@ -1,0 +1,133 @@
+"""What is run in the container that trains, and with which variables beside those by which pods find each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from training_migration.convert.launchers import Launcher
+from training_migration.diff.model import Aspect, Item, Likeness
+from training_migration.diff.readers import MPI_NAMES, V2_OWN, carriers
+from training_migration.diff.torchrun import flags
+from training_migration.diff.wiring import Reader, View
+from training_migration.findings import Severity
+from training_migration.masking import MASK, is_credential, mask_text, masked
+
+_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*")
+_PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
+UNBUFFERED: Final = "PYTHONUNBUFFERED"
+_QUIET: Final[Mapping[str, str]] = {
+    "JOB_COMPLETION_INDEX": "every Job tells its pods their index",
+    "POD_IP_DUMMY": "only a part of PADDLE_MASTER",
+    "NVIDIA_VISIBLE_DEVICES": "keeps GPUs from a launcher that has none",
+    "NVIDIA_DRIVER_CAPABILITIES": "keeps GPUs from a launcher that has none",
+}
+
+
+def command_items(kind: str, v1: View, v2: View, launchers: tuple[Launcher, Launcher]) -> Iterator[Item]:
+    """The command line once shells that only set variables are done, with each side's names of hosts."""
+    words = tuple(v1.words), tuple(v2.words)
+    given = [bool(each.side.container(each.place).get("command")) for each in (v1, v2)]
+    texts = (_line(words[0]), _line(words[1]))
+    if v1.side.words(v1.place) == v2.side.words(v2.place):
+        verdict, reason, severity = Likeness.SAME, "", None
+    elif words[0] == words[1] and given[0] == given[1]:
+        verdict, reason, severity = Likeness.EQUIVALENT, "a shell in front of it only sets variables", None
+    elif kind == "MPIJob" and v1.place.role == "worker":
+        verdict, severity = Likeness.EQUIVALENT, None
+        reason = "v1's workers sleep until they are entered, v2's run an SSH server"
+    elif given[0] == given[1] and _canonical(v1) == _canonical(v2):
+        verdict, reason, severity = Likeness.EQUIVALENT, "the same pods under their names on each side", None
+    elif launchers[0] != launchers[1] and _script(words[0]) == _script(words[1]) != ():
+        verdict, severity = Likeness.EQUIVALENT, None
+        reason = f"the same script, started by {launchers[0]} on v1 and by {launchers[1]} on v2"
+    else:
+        verdict, reason, severity = Likeness.DIFFERENT, "another program, or other arguments", Severity.ERROR
+    yield Item(Aspect.PROCESS, "command line", *texts, verdict, reason, severity)
+
+
+def _line(words: Sequence[str]) -> str:
+    return " ".join(str(word) for word in masked(list(words))) or "the image's"
+
+
+def _canonical(view: View) -> tuple[str, ...]:
+    """The words with pods in place of their names."""
+    return tuple(canonical_hosts(view, word) for word in view.words)
+
+
+def canonical_hosts(view: View, text: str) -> str:
+    """The text with each name of a pod of this side replaced by what the pod is called on both."""
+
+    def replaced(match: re.Match[str]) -> str:
+        place = view.side.place_of(match[0])
+        return match[0] if place is None else f"<pod {view.numbers.get(place)}>"
+
+    return _HOST.sub(replaced, text)
+
+
+def _script(words: Sequence[str]) -> tuple[str, ...]:
+    """Script and arguments behind torchrun or python; empty where there is neither."""
+    given, script = flags(words)
+    if script:
+        return ("-m", *script) if given.get("module") or given.get("m") else script
+    if words and _PYTHON.fullmatch(PurePosixPath(words[0]).name):
+        return tuple(word for word in words[1:] if word != "-u")
+    return ()
+
+
+def variable_items(kind: str, v1: View, v2: View, readers: Sequence[Reader]) -> Iterator[Item]:
+    """Variables beside those that one of the readers reads, which are compared by what they mean."""
+    read = frozenset(name for reader in readers for name in reader.carriers)
+    who = readers[0].name
+    first, second = v1.environment, v2.environment
+    for name in dict.fromkeys((*first, *second)):
+        if name in read:
+            continue
+        verdict = _verdict(name, v1, v2)
+        reason, severity = _explained(kind, name, verdict, who)
+        known = reason and severity is None and verdict is not Likeness.SAME
+        texts = (_shown(name, first.get(name, "")), _shown(name, second.get(name, "")))
+        yield Item(Aspect.ENVIRONMENT, name, *texts, Likeness.EQUIVALENT if known else verdict, reason, severity)
+
+
+def _shown(name: str, value: str) -> str:
+    return MASK if value and is_credential(name) else mask_text(value)
+
+
+def _verdict(name: str, v1: View, v2: View) -> Likeness:
+    first, second = v1.environment.get(name), v2.environment.get(name)
+    if second is None:
+        return Likeness.LOST
+    if first is None:
+        return Likeness.GAINED
+    if first == second:
+        return Likeness.SAME
+    if canonical_hosts(v1, first) == canonical_hosts(v2, second):
+        return Likeness.EQUIVALENT
+    return Likeness.DIFFERENT
+
+
+def _explained(kind: str, name: str, verdict: Likeness, who: str) -> tuple[str, Severity | None]:
+    """A reason, and how bad it is; a reason that is not bad at all makes any difference an equivalence."""
+    if verdict is Likeness.EQUIVALENT:
+        return "the same pods under their names on each side", None
+    if reason := _harmless(kind, name, who):
+        return ("", None) if verdict is Likeness.SAME else (reason, None)
+    if name == UNBUFFERED and verdict is Likeness.LOST:
+        return "what Python prints appears late in the logs", Severity.INFO
+    if verdict is Likeness.GAINED:
+        return "", Severity.INFO
+    return ("", None) if verdict is Likeness.SAME else ("the program may read it", Severity.ERROR)
+
+
+def _harmless(kind: str, name: str, who: str) -> str:
+    """Why it does not matter what this variable says; empty where it may."""
+    if name in _QUIET:
+        return _QUIET[name]
+    if name in V2_OWN.get(kind, ()):
+        return f"v2's own name; {who} does not read it"
+    if name in carriers(kind) or (kind == "MPIJob" and name.startswith(MPI_NAMES)):
+        return f"{who} does not need it"
+    return ""

@@ -1,0 +1,60 @@
+"""What `convert` writes has nothing that lint finds wrong with it, and what v2 ships has neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
+from training_migration.findings import Severity
+from training_migration.lint import lint_together, lint_v2
+from training_migration.lint.shape import misfit
+from training_migration.targets import Target
+from training_migration.v1_job import v1_job
+from training_migration.v2.stock import stock
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "e2e" / "v1_examples"
+KINDS = {
+    "jax": "JAXJob",
+    "mpi": "MPIJob",
+    "paddlepaddle": "PaddleJob",
+    "pytorch": "PyTorchJob",
+    "tensorflow": "TFJob",
+    "xgboost": "XGBoostJob",
+}
+UNKNOWN = {"MIG112"}
+"""Of images whose entry point nobody gives."""
+ELASTIC_HOROVOD = {"MIG115", "MIG211"}
+"""It finds its hosts by a script of v1's operator: there is nothing to convert it to."""
+
+
+def examples() -> list[Any]:
+    return [
+        pytest.param(
+            {"apiVersion": "kubeflow.org/v1", "kind": KINDS[file.stem], **each["job"]}, id=f"{file.stem}-{number}"
+        )
+        for file in sorted(EXAMPLES.glob("*.yaml"))
+        for number, each in enumerate(yaml.safe_load(file.read_text()))
+    ]
+
+
+@pytest.mark.parametrize("given", examples())
+def test_conversions_of_v1s_examples_are_without_findings(given: dict[str, Any]) -> None:
+    conversion = convert(v1_job(given), Options(Target.V2_3))
+    documents = [Document("v2.yaml", 1, each) for each in conversion.objects]
+    assert [misfit(each) for each in conversion.objects] == [""] * len(documents)
+    found = [*lint_v2(documents, Target.V2_3), *lint_together(documents, Target.V2_3)]
+    elastic = given["metadata"]["name"] == "tensorflow-mnist-elastic"
+    assert {each.rule.id for each in found} - UNKNOWN == (ELASTIC_HOROVOD if elastic else set())
+
+
+@pytest.mark.parametrize("target", list(Target))
+def test_the_runtimes_that_v2_ships_are_without_findings(target: Target) -> None:
+    documents = [Document(f"{name}.yaml", 1, each) for name, each in stock(target).items()]
+    assert documents
+    assert [each for each in lint_v2(documents, target) if each.level is not Severity.INFO] == []
