@@ -43,9 +43,10 @@ class _Job:
         self._field, self._container, self._single, self._many = REPLICAS[kind]
 
     def made(self) -> Object:
+        """The job."""
         alike = self._chance(0.7)
         template = self._template()
-        replicas = {}
+        replicas: Object = {}
         for each in (*self._single, *self._many):
             if each in ALWAYS.get(self._kind, ()) or self._chance(0.8) or (each == "Worker" and not replicas):
                 count = 1 if each in self._single else self._rng.randint(1, 3)
@@ -124,7 +125,7 @@ class _Job:
             imagePullPolicy=["Always"],
         )
         if self._chance(0.5):
-            ports = [{"name": f"{self._container}job-port", "containerPort": 23457}, {"containerPort": 8080}]
+            ports = [{"name": f"{self._kind.lower()}-port", "containerPort": 23457}, {"containerPort": 8080}]
             container["ports"] = self._rng.sample(ports, self._rng.randint(1, 2))
         return container
 

@@ -59,7 +59,8 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
             async with turns:
                 results[number] = await verify_one(api, subjects[number], how)
             tell(results[number])
-            await building.gone(api, how.namespace, subjects[number].name, how.limit)
+            if results[number].outcome is not Outcome.UNAVAILABLE:
+                await building.gone(api, how.namespace, subjects[number].name, how.limit)
 
     async with asyncio.TaskGroup() as group:
         for numbers in of_name.values():
