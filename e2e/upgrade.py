@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.failover.plays import load
+from e2e.faults.conclusion import conclude
 from e2e.faults.following import patiently
 from e2e.faults.load import draw
 from e2e.faults.operators import LEADING
@@ -180,13 +180,7 @@ def main() -> int:
         table.add_row(each.title, str(each.pods), str(each.jobs))
     console.print(f"from {old.revision}\nto {new.revision}", highlight=False, markup=False)
     console.print(table)
-    for complaint in complaints:
-        console.print(complaint, highlight=False, markup=False)
-    if complaints:
-        console.print(f"logs are in {folder}", highlight=False)
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    return conclude(console, complaints, folder)
 
 
 def git(*arguments: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from e2e.harness.cluster import Cluster, write_kubeconfig
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 OVERLAYS = ("kubeflow", "namespaced", "standalone")
 ACCOUNT = "training-operator"
+LEASE = "1ca428e5.training-operator.kubeflow.org"
 GRANTING = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 """Kinds of the objects that give an account its rights."""
 
@@ -23,9 +25,13 @@ Right = tuple[str, str, str]
 
 
 def render(cluster: Cluster, folder: Path) -> list[Object]:
-    """The objects that kustomize makes of a folder."""
-    rendered = cluster.run_kubectl("kustomize", str(folder))
-    return [each for each in yaml.load_all(rendered, Loader=yaml.CSafeLoader) if each]
+    """The objects that kustomize makes of a folder; a folder keeps what it has while tests run."""
+    return [each for each in yaml.load_all(_rendered(cluster, folder), Loader=yaml.CSafeLoader) if each]
+
+
+@cache
+def _rendered(cluster: Cluster, folder: Path) -> str:
+    return cluster.run_kubectl("kustomize", str(folder))
 
 
 def of_kind(objects: list[Object], kind: str) -> dict[str, Object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from e2e.deployment.installation import DEPLOY
+from e2e.deployment.installation import DEPLOY, LEASE
 from e2e.harness.bare import AUDIT_LOG, AUDITED
 from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
@@ -17,7 +17,6 @@ from e2e.harness.jobs import METRIC, Namespace, job, typical
 
 NAMESPACE = "kubeflow"
 """Of the installation."""
-LEASE = "1ca428e5.training-operator.kubeflow.org"
 ASKING = {"elastic": ("PyTorchJob", 2), "mpi": ("MPIJob", 2)}
 """Jobs of `ask_for_everything` by the ends of their names: their kinds, and how many pods they are to have."""
 

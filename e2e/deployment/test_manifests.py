@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, namespace_of, of_kind, render
+from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE, OVERLAYS, Object, namespace_of, of_kind, render
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 
 REMOVAL = DEPLOY / "removal"
-COMPONENTS = sorted(folder.name for folder in (DEPLOY / "components").iterdir())
+ONE_NAMESPACE = "one-namespace"
+COMPONENTS = sorted({folder.name for folder in (DEPLOY / "components").iterdir()} - {ONE_NAMESPACE})
+"""Those that go with every overlay."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,6 +85,24 @@ def test_an_operator_of_one_namespace_has_no_right_beyond_it(cluster: Cluster) -
         assert binding["roleRef"]["kind"] == "Role"
 
 
+def test_components_keep_to_one_namespace_too(cluster: Cluster) -> None:
+    granting = ["mpi-ssh", "scheduler-plugins", "volcano"]
+    objects = combined(cluster, "namespaced", [*granting, "lost-nodes", ONE_NAMESPACE])
+    wide = {(each["kind"], each["metadata"]["name"]) for each in objects if each["kind"].startswith("ClusterRole")}
+    lost_nodes = f"{ACCOUNT}-lost-nodes"  # nodes are in no namespace
+    assert wide == {("ClusterRole", lost_nodes), ("ClusterRoleBinding", lost_nodes)}
+    for name in granting:
+        role, binding = (of_kind(objects, kind)[f"{ACCOUNT}-{name}"] for kind in ("Role", "RoleBinding"))
+        assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == namespace_of(objects)
+        assert binding["roleRef"]["kind"] == "Role"
+
+
+@pytest.mark.parametrize("overlay", ["kubeflow", "standalone"])
+def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(cluster: Cluster, overlay: str) -> None:
+    with pytest.raises(HarnessError, match="one-namespace': error in test for path"):
+        combined(cluster, overlay, ["mpi-ssh", ONE_NAMESPACE])
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, overlay: str) -> None:
     objects = combined(cluster, overlay, ["mpi-ssh", "no-mpi"])
@@ -124,13 +144,15 @@ def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> N
     assert ours["schema"] == theirs["schema"]
 
 
-def test_a_removal_takes_everything_but_definitions_and_namespace(cluster: Cluster) -> None:
-    def names(objects: list[Object]) -> set[tuple[str, str]]:
-        return {(each["kind"], each["metadata"]["name"]) for each in objects}
+def test_a_removal_takes_everything_but_definitions_and_namespace_and_the_lease_at_last(cluster: Cluster) -> None:
+    def names(objects: list[Object]) -> list[tuple[str, str]]:
+        return [(each["kind"], each["metadata"]["name"]) for each in objects]
 
     installed, removed = names(render(cluster, DEPLOY / "overlays" / "standalone")), names(render(cluster, REMOVAL))
-    assert {kind for kind, _ in installed - removed} == {"CustomResourceDefinition", "Namespace"}
-    assert removed < installed
+    assert {kind for kind, _ in set(installed) - set(removed)} == {"CustomResourceDefinition", "Namespace"}
+    # While it has its rights, the operator would make the lease again.
+    assert removed[-1] == ("Lease", LEASE)
+    assert set(removed[:-1]) < set(installed)
 
 
 def test_keys_of_mpi_jobs_without_mpi_are_refused(cluster: Cluster) -> None:
@@ -144,9 +166,13 @@ def test_two_overlays_at_once_are_refused(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "elsewhere"])
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_all_rights_go_to_the_account_where_it_is(cluster: Cluster, overlay: str, namespace: str) -> None:
-    objects = combined(cluster, overlay, [name for name in COMPONENTS if name != "no-mpi"], namespace)
+@pytest.mark.parametrize(
+    ("overlay", "last"), [*((overlay, []) for overlay in OVERLAYS), ("namespaced", [ONE_NAMESPACE])]
+)
+def test_all_rights_go_to_the_account_where_it_is(
+    cluster: Cluster, overlay: str, last: list[str], namespace: str
+) -> None:
+    objects = combined(cluster, overlay, [*(name for name in COMPONENTS if name != "no-mpi"), *last], namespace)
     bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
     subjects = [subject for each in bindings for subject in each["subjects"]]
     assert len(subjects) == 3 + 4

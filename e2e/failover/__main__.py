@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from e2e.failover.audit import server_flags
 from e2e.failover.plays import PLAYS, Seen, rounds
 from e2e.failover.replicas import replicas
 from e2e.failover.saturation import AT_MOST, Renewals, saturated
+from e2e.faults.conclusion import conclude
 from e2e.faults.stage import stage
 from rich.console import Console
 from rich.table import Table
@@ -87,13 +87,7 @@ def main() -> int:
             highlight=False,
         )
     console.print(f"load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors", highlight=False)
-    for complaint in complaints:
-        console.print(complaint, highlight=False, markup=False)
-    if complaints:
-        console.print(f"logs are in {folder}", highlight=False)
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    return conclude(console, complaints, folder)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from e2e.failover.audit import crossing, first_write, late, noted_so_far, taken, writes
 from e2e.failover.replicas import Replica, Replicas
+from e2e.faults.following import meanwhile
 from e2e.faults.load import draw
 from e2e.faults.stage import Stage
 from e2e.harness.client import eventually
@@ -123,17 +124,9 @@ async def change(stage: Stage, name: str, leader: Replica, standby: Replica) -> 
     )
 
 
-@asynccontextmanager
-async def load(stage: Stage, prefix: str = "job") -> AsyncIterator[None]:
+def load(stage: Stage, prefix: str = "job") -> AbstractAsyncContextManager[None]:
     """Create one job after the other while the context lasts, the kinds in turn; names begin with `prefix`."""
-    task = asyncio.create_task(_create(stage, prefix))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
+    return meanwhile(_create(stage, prefix))
 
 
 async def _create(stage: Stage, prefix: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
-from e2e.faults.following import patiently
+from e2e.faults.following import meanwhile, patiently
 from e2e.faults.load import draw
 from e2e.faults.node import path_of
 from e2e.faults.stage import Stage
@@ -17,7 +16,7 @@ from e2e.harness.cluster import CRDS
 
 async def conflict_storm(stage: Stage) -> None:
     """Somebody else writes metadata and status of every job as fast as he can."""
-    async with stage.operator(), _meanwhile(_storm(stage)):
+    async with stage.operator(), meanwhile(_storm(stage)):
         await stage.create_all()
         await stage.watcher.let_pass(100 * stage.size)
     async with stage.operator():
@@ -38,19 +37,6 @@ async def _storm(stage: Stage) -> None:
             with suppress(ApiError):  # the operator was faster
                 await patiently(stage.api.call, "PUT", f"{path}/status", stored)
         await asyncio.sleep(0)
-
-
-@asynccontextmanager
-async def _meanwhile(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Do something else while the context lasts."""
-    task = asyncio.ensure_future(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
 
 
 async def pods_deleted(stage: Stage) -> None:

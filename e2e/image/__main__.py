@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from e2e.harness.errors import HarnessError
-from e2e.image import content, running
+from e2e.image import architectures, content, running
 from e2e.image.base import make_base
 from e2e.image.builder import Builder, require
 from e2e.image.container import Bundle
@@ -46,6 +46,9 @@ def look_at_image(folder: Path) -> None:
     seen("work", running.works(bundle, configuration["Healthcheck"]["Test"][1:]))
 
     again = builder.build(base)
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    seen("other architecture", architectures.has_wheels(wheels))
     seen("again", content.is_reproduced(builder, image, again))
 
 

@@ -31,6 +31,8 @@ NOT_BUILT = ("kube-root-ca.crt",)
 """Names of what every namespace has."""
 COMPLAINTS = ("TrainJobResourcesCreationFailed", "JobCreationFailed")
 """Events of a TrainJob and of a JobSet."""
+FINAL = ("denied the request", "is invalid", "duplicate entries")
+"""Words of complaints that do not pass."""
 LIMIT = 60.0
 
 
@@ -85,7 +87,7 @@ async def _complaint(api: Api, namespace: str, name: str) -> str:
         if each.get("reason") in COMPLAINTS and each["regarding"]["name"] == name
     ]
     # Others pass: a conflict, for example, is tried again at once.
-    return next((note for note in notes if "denied the request" in note or "is invalid" in note), "")
+    return next((note for note in notes if any(each in note for each in FINAL)), "")
 
 
 async def _everything(api: Api, namespace: str, name: str, as_created: dict[str, Object]) -> Built | None:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from e2e.harness.binaries import cache_folder
-from e2e.migration.trained import Case, converted, naive, play
+from e2e.migration.trained import ANY_HOSTS, GUARD, SEED, Case, converted, naive, play
 
 from training_local.apply import BadInput
 from training_migration.compare import Comparison, Outcome
@@ -23,12 +23,12 @@ CASES = {
     "jax": Case("jax", converted),
     "pytorch": Case("pytorch", converted),
     "pytorch-naive": Case("pytorch", naive),
-    "pytorch-naive-guarded": Case("pytorch", naive, guarded=True),
+    "pytorch-naive-guarded": Case("pytorch", naive, change=GUARD),
     "tensorflow": Case("tensorflow", converted),
     "tensorflow-ps": Case("tensorflow", converted, file="tensorflow/parameter-server.yaml", metrics=(), tolerance=None),
     "xgboost": Case("xgboost", converted),
-    "mpi": Case("mpi", converted),
-    "paddle": Case("paddle", converted),
+    "mpi": Case("mpi", converted, change=ANY_HOSTS),
+    "paddle": Case("paddle", converted, change=SEED),
 }
 EXPECTED = {"pytorch-naive": Outcome.DIFFERENT, "pytorch-naive-guarded": Outcome.DIFFERENT}
 """What must come out where it is not the same training."""

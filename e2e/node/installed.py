@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from e2e.deployment.installation import ACCOUNT, DEPLOY
+from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.node.images import KUBECTL, WAITING
@@ -38,8 +38,7 @@ def write_overlay(folder: Path) -> Path:
 
 def wait_until_leading(cluster: Cluster) -> None:
     """Return once one of the pods has the lease."""
-    lease = "lease/1ca428e5.training-operator.kubeflow.org"
-    wait = ("wait", "--for=create", lease, "--timeout=60s")
+    wait = ("wait", "--for=create", f"lease/{LEASE}", "--timeout=60s")
     try:
         cluster.run_kubectl(IN_NAMESPACE, *wait)
     except HarnessError as error:

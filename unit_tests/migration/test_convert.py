@@ -294,6 +294,26 @@ class TestRunPolicy:
         assert "successPolicy" not in replicated_job(conversion)["template"]["spec"]
         assert rules(conversion)["MIG308"] is False
 
+    @pytest.mark.parametrize(("limit", "restarts"), [(None, 2147483647), (3, 2), (0, 0)])
+    def test_a_job_that_starts_anew_as_a_whole(self, limit: int | None, restarts: int) -> None:
+        obj = pytorch(policy={} if limit is None else {"backoffLimit": limit})
+        obj["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
+        conversion = converted(obj)
+        assert conversion.runtime is not None
+        assert conversion.runtime["spec"]["template"]["spec"]["failurePolicy"] == {"maxRestarts": restarts}
+        assert pod(conversion)["restartPolicy"] == "Never"
+        assert replicated_job(conversion)["template"]["spec"]["backoffLimit"] == 0
+        assert "annotations" not in conversion.train_job["metadata"]
+
+    def test_exit_codes_that_end_a_job_that_starts_anew_as_a_whole(self) -> None:
+        obj = pytorch(0)
+        obj["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
+        obj["spec"]["pytorchReplicaSpecs"]["Master"]["restartPolicy"] = "ExitCode"
+        conversion = converted(obj)
+        assert conversion.runtime is not None
+        rule = conversion.runtime["spec"]["template"]["spec"]["failurePolicy"]["rules"][0]
+        assert (rule["action"], rule["onJobFailureReasons"]) == ("FailJobSet", ["PodFailurePolicy"])
+
     def test_gang_of_volcano(self) -> None:
         conversion = converted(pytorch(policy={"schedulingPolicy": {"queue": "gold", "priorityClass": "high"}}))
         assert conversion.runtime is not None

@@ -10,6 +10,7 @@ from training_api.constants import EXTENSION_PREFIX
 from training_migration.convert import gang as gangs
 from training_migration.convert import run_policy
 from training_migration.convert.context import Context, Json
+from training_migration.convert.lifecycle import failure_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.findings import Finding, Severity
 
@@ -28,6 +29,7 @@ def runtime(context: Context, plan: Plan) -> Json:
     job_set: Json = {
         **({"network": plan.network} if plan.network else {}),
         **({"successPolicy": _success(plan.succeeds_with)} if plan.succeeds_with else {}),
+        **failure_policy(context),
         **run_policy.job_set_fields(context),
         "replicatedJobs": [_replicated_job(context, group) for group in groups],
     }

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final
 
 from training_api.models.common import RestartPolicy
+from training_controllers.engine.extensions import RESTART_SCOPE, restarts_together
 from training_migration.convert.context import NODE, Context, Json
 
 UNLIMITED: Final = 2**31 - 1
@@ -45,13 +46,38 @@ def job_limits(context: Context, replica_type: str, *, main: str = NODE, decides
     return fields
 
 
-def with_restart_policy(template: Json, policy: RestartPolicy | None) -> Json:
-    """The template with the restart policy of its pods."""
-    return {**template, "spec": {**template["spec"], "restartPolicy": pod_restart_policy(policy)}}
+def with_restart_policy(context: Context, replica_type: str, template: Json) -> Json:
+    """The template with the restart policy of its pods; those that start anew together are not restarted alone."""
+    alone = not starts_anew_together(context)
+    policy = pod_restart_policy(context.replica(replica_type).restart_policy) if alone else "Never"
+    return {**template, "spec": {**template["spec"], "restartPolicy": policy}}
+
+
+def starts_anew_together(context: Context) -> bool:
+    """Whether one replica that is restarted takes all others along, as this operator does for jobs that ask for it."""
+    policies = {replica.restart_policy for replica in context.job.job.replicas.values()}
+    return restarts_together(context.job.job) and policies != {RestartPolicy.NEVER}
+
+
+def failure_policy(context: Context) -> Json:
+    """Of the JobSet: how often all Jobs start anew together, if they do."""
+    if not starts_anew_together(context):
+        return {}
+    limit = context.job.job.spec.run_policy.backoff_limit
+    policy: Json = {"maxRestarts": UNLIMITED if limit is None else max(limit - 1, 0)}
+    if any(each.restart_policy is RestartPolicy.EXIT_CODE for each in context.job.job.replicas.values()):
+        policy["rules"] = [{"name": "permanent", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]
+    context.notes.add(
+        "MIG313",
+        "the job starts anew as a whole by the failure policy of the JobSet.",
+        f"metadata.annotations[{RESTART_SCOPE.annotation}]",
+        fixed=True,
+    )
+    return {"failurePolicy": policy}
 
 
 def _backoff_limit(context: Context, replica_type: str) -> int:
-    if context.replica(replica_type).restart_policy is RestartPolicy.NEVER:
+    if context.replica(replica_type).restart_policy is RestartPolicy.NEVER or starts_anew_together(context):
         return 0
     limit = context.job.job.spec.run_policy.backoff_limit
     path = "spec.runPolicy.backoffLimit"

@@ -84,8 +84,8 @@ def _nodes(context: Context) -> Group:
     )
     template = with_daemon(template, KEYS)
     template = with_native_sidecars(context, WORKER, template, NODE)
-    policy = context.replica(WORKER).restart_policy
-    return Group(NODE, with_restart_policy(template, policy), job_limits(context, WORKER), context.count(WORKER))
+    template = with_restart_policy(context, WORKER, template)
+    return Group(NODE, template, job_limits(context, WORKER), context.count(WORKER))
 
 
 def _launcher(context: Context) -> Group:
@@ -104,10 +104,8 @@ def _launcher(context: Context) -> Group:
     main["env"] = [*(main.get("env") or ()), *_gpu_variables(context)]
     template = with_client(template, KEYS, HOSTFILE)
     template = with_native_sidecars(context, LAUNCHER, template, NODE)
-    policy = context.replica(LAUNCHER).restart_policy
-    return Group(
-        GROUP, with_restart_policy(template, policy), job_limits(context, LAUNCHER), 1, trains=True, after=NODE
-    )
+    template = with_restart_policy(context, LAUNCHER, template)
+    return Group(GROUP, template, job_limits(context, LAUNCHER), 1, trains=True, after=NODE)
 
 
 def _launcher_alone(context: Context) -> Plan:
@@ -119,8 +117,8 @@ def _launcher_alone(context: Context) -> Plan:
         main["env"] = variables
     template = with_native_sidecars(context, LAUNCHER, template, NODE)
     context.notes.add("MIG210", "without workers the launcher runs all ranks itself, in a plain runtime.", fixed=True)
-    policy = context.replica(LAUNCHER).restart_policy
-    group = Group(GROUP, with_restart_policy(template, policy), job_limits(context, LAUNCHER), 1, trains=True)
+    template = with_restart_policy(context, LAUNCHER, template)
+    group = Group(GROUP, template, job_limits(context, LAUNCHER), 1, trains=True)
     return Plan(framework="plainml", groups=[group], policy={"numNodes": 1}, trainer={"numNodes": 1})
 
 

@@ -26,7 +26,7 @@ def node_template(
     drop_overridden(context, template, variables, path)
     give_sidecars(context, template, for_sidecars, path)
     template = with_native_sidecars(context, replica_type, template, NODE)
-    return with_restart_policy(template, context.replica(replica_type).restart_policy)
+    return with_restart_policy(context, replica_type, template)
 
 
 def node_group(

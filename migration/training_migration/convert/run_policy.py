@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from training_api.constants import EXTENSION_PREFIX, MANAGED_BY_MULTIKUEUE
+from training_api.constants import MANAGED_BY_MULTIKUEUE
 from training_api.models.common import CleanPodPolicy
+from training_controllers.engine.extensions import DISRUPTIONS
 from training_migration.convert.context import Context, Json
 from training_migration.convert.conversion import Ttl
 from training_migration.findings import Severity
@@ -109,11 +110,8 @@ def _tell_of_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
 
 
 def tell_of_extensions(context: Context) -> None:
-    """Say which annotations of this operator have no counterpart."""
-    for key in sorted(context.job.job.metadata.annotations):
-        if key.startswith(EXTENSION_PREFIX) and not key.endswith("/gang-scheduling"):
-            context.notes.add(
-                "MIG313",
-                f"annotation {key} asks for what v2 does not have and is dropped.",
-                f"metadata.annotations[{key}]",
-            )
+    """Say which wishes beyond v1 have no counterpart; others are met, or v2 does what they ask for by itself."""
+    key = DISRUPTIONS.annotation
+    if key in context.job.job.metadata.annotations:
+        text = f"{key} is dropped: pods that are evicted count as failed in v2."
+        context.notes.add("MIG313", text, f"metadata.annotations[{key}]")

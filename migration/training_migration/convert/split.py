@@ -99,7 +99,7 @@ def _group(
     template = with_native_sidecars(context, replica_type, template, main)
     return Group(
         replica_type.lower(),
-        with_restart_policy(template, context.replica(replica_type).restart_policy),
+        with_restart_policy(context, replica_type, template),
         job_limits(context, replica_type, main=main),
         context.count(replica_type),
         trains=main == NODE,

@@ -60,7 +60,7 @@ def _group(context: Context, replica_type: str, *, decides: bool) -> Group:
     template = with_native_sidecars(context, replica_type, template, main)
     return Group(
         replica_type.lower(),
-        with_restart_policy(template, context.replica(replica_type).restart_policy),
+        with_restart_policy(context, replica_type, template),
         job_limits(context, replica_type, main=main, decides=_decides(context, replica_type)),
         context.count(replica_type),
         trains=decides,

@@ -20,7 +20,7 @@ KEYS: Final = (
     ("apiVersion", "kind", "metadata", "name", "namespace", "labels", "annotations"),
     ("runtimeRef", "suspend", "managedBy", "mlPolicy", "podGroupPolicy", "numNodes", "numProcPerNode"),
     ("network", "replicas", "dependsOn", "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"),
-    ("successPolicy", "podFailurePolicy", "ttlSecondsAfterFinished", "replicatedJobs"),
+    ("successPolicy", "failurePolicy", "podFailurePolicy", "ttlSecondsAfterFinished", "replicatedJobs"),
     ("action", "operator", "restartPolicy", "schedulerName", "priorityClassName", "serviceAccountName"),
     ("initContainers", "containers"),
     ("image", "imagePullPolicy", "command", "args", "workingDir", "ports", "containerPort", "envFrom"),

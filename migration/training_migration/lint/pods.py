@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Final
 
 Json = Mapping[str, Any]
@@ -37,6 +38,12 @@ def words(given: Json) -> list[str]:
 def command_field(given: Json) -> str:
     """The field that holds the end of the command line."""
     return "args" if given.get("args") else "command"
+
+
+def runs(given: Json, path: str) -> bool:
+    """Whether the command line of a container names a file like this one."""
+    name = re.escape(PurePath(path).name)
+    return any(re.search(rf"(?:^|[\s/'\"]){name}(?![\w.-])", word) for word in words(given))
 
 
 def resources(given: Json) -> dict[str, str]:

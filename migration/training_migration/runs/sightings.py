@@ -24,8 +24,9 @@ def place_of(pod: Json) -> Place | None:
     """Where a pod belongs in its job, by the labels of v1's operator or of v2's controllers; None if nowhere."""
     labels = pod["metadata"].get("labels") or {}
     for role, index in ((REPLICA_TYPE_LABEL, REPLICA_INDEX_LABEL), (ROLE_LABEL, INDEX_LABEL)):
-        if role in labels and str(labels.get(index, "")).isdigit():
-            return labels[role], int(labels[index])
+        if role in labels:
+            # v1's launcher of MPI, of which there is one, has no index.
+            return labels[role], int(labels.get(index, 0))
     return None
 
 

@@ -68,6 +68,7 @@ _FILLED_IN: Final[tuple[tuple[str, object], ...]] = (
     (r"containers\[\]\.env\[\]\.value", ""),
     (r"containers\[\]\.env\[\]\.valueFrom\.fieldRef\.apiVersion", "v1"),
     (r"containers\[\]\.env\[\]\.valueFrom\.resourceFieldRef\.divisor", "0"),
+    (r"containers\[\]\.env\[\]\.valueFrom\.resourceFieldRef\.containerName", ""),
     (r"containers\[\]\.\w+Probe\.timeoutSeconds", 1),
     (r"containers\[\]\.\w+Probe\.periodSeconds", 10),
     (r"containers\[\]\.\w+Probe\.successThreshold", 1),
