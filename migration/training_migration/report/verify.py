@@ -67,7 +67,7 @@ def _remark(each: Verification) -> str:
     if each.message:
         return each.message
     if each.differences:
-        return f"{len(each.differences)} values differ"
+        return f"{len(each.differences)} difference{'s' * (len(each.differences) > 1)}"
     return f"{each.objects} objects"
 
 
