@@ -11,7 +11,7 @@ from typing import Final
 from training_api.registry import KINDS
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
-from training_migration.lint.scripts.script import Language, Line, Script, language_of
+from training_migration.lint.scripts.script import Language, Line, Script, language_of, numbered
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class File:
         if self.path.endswith((".yaml", ".yml")):
             language = Language.SHELL
         if language is Language.TEXT:
-            return tuple(Line(number, text) for number, text in enumerate(self.text.splitlines(), 1))
+            return numbered(enumerate(self.text.splitlines(), 1))
         return Script(self.path, self.text, language).commands
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -37,7 +38,9 @@ _CAUGHT: Final = frozenset({"KeyError", "LookupError", "Exception", "BaseExcepti
 
 def accesses(tree: ast.Module) -> Iterator[Access]:
     """Every place that asks for a variable by a name that is written out."""
-    yield from _Reader(tree).read(tree, Manner.FAILS)
+    # What is nested too deep to be walked has been made by a program.
+    with suppress(RecursionError):
+        yield from _Reader(tree).read(tree, Manner.FAILS)
 
 
 class _Reader:

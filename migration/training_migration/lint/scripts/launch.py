@@ -80,7 +80,7 @@ def _shell(script: Script) -> Iterator[Access]:
 def _ends_without(script: Script) -> frozenset[str]:
     """Variables without which the script ends: tested in an `if` that exits, or by `${X:?}`."""
     text = "\n".join(line.text for line in script.lines)
-    blocks = re.findall(r"-z\s+\"?\$\{?(\w+)[^\n]*?\]\]?(.*?)\bfi\b", text, re.DOTALL)
+    blocks = re.findall(r"-z\s+\"?\$\{?(\w+)[^\n]{0,500}?\]\]?(.{0,2000}?)\bfi\b", text, re.DOTALL)
     short = re.findall(r"-[zn]\s+\"?\$\{?(\w+)[^\n]*?\]\]?\s*(?:&&|\|\|)([^\n]*)", text)
     ending = {name for name, body in (*blocks, *short) if re.search(r"\bexit\b|\breturn\s+[1-9]", body)}
     return frozenset(ending | set(re.findall(r"\$\{(\w+):?\?", text)))

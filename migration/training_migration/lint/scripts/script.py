@@ -34,6 +34,20 @@ class Line(NamedTuple):
     text: str
 
 
+LONGEST: Final = 4_000
+"""Characters of a line; longer ones are looked through in pieces, so that no line takes long."""
+
+
+def numbered(lines: Iterable[tuple[int, str]]) -> tuple[Line, ...]:
+    """Lines with their numbers, without empty ones."""
+    return tuple(
+        Line(number, text[at : at + LONGEST])
+        for number, text in lines
+        if text.strip()
+        for at in range(0, len(text), LONGEST)
+    )
+
+
 @dataclass(frozen=True)
 class Script:
     """One text and what is known of the job that it belongs to."""
@@ -64,7 +78,7 @@ class Script:
             return None
         try:
             return ast.parse(_without_magic(self._source[1]))
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of what is nested too deep
             return None
 
     @cached_property
@@ -72,7 +86,7 @@ class Script:
         """The lines without comments and, of Python, without texts that nobody reads."""
         numbers, code = self._source
         bare = _bare_python(code, self.tree) if self.is_python else _bare_shell(code)
-        return tuple(Line(number, text) for number, text in zip(numbers, bare, strict=True) if text.strip())
+        return numbered(zip(numbers, bare, strict=True))
 
     @cached_property
     def commands(self) -> tuple[Line, ...]:
@@ -198,4 +212,8 @@ _COMMENT: Final = re.compile(
 
 def _bare_shell(code: str) -> list[str]:
     """The lines without what follows a # at the beginning of a word outside of quotes."""
-    return [found[1] if "#" in line and (found := _COMMENT.match(line)) else line for line in code.split("\n")]
+    return [found[1] if _may_comment(line) and (found := _COMMENT.match(line)) else line for line in code.split("\n")]
+
+
+def _may_comment(line: str) -> bool:
+    return "#" in line and len(line) <= LONGEST
