@@ -163,6 +163,13 @@ class TestAsymmetric:
         master["initContainers"] = [{"name": "fetch", "image": "x"}]
         assert replicated_job(converted(obj), "worker")["dependsOn"] == [{"name": "master", "status": "Ready"}]
 
+    def test_a_container_that_trains_and_is_not_the_first_is_pointed_out(self) -> None:
+        obj = self.job(image="other")
+        worker = obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+        worker["containers"].insert(0, {"name": "side", "image": "x"})
+        metadata = replicated_job(converted(obj), "worker")["template"]["spec"]["template"]["metadata"]
+        assert metadata["annotations"] == {"kubectl.kubernetes.io/default-container": "pytorch"}
+
     def test_refuse(self) -> None:
         conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REFUSE)
         assert "spec.containers[pytorch].image" in conversion.refused
@@ -230,13 +237,14 @@ class TestContainers:
     def test_sidecars(self) -> None:
         obj = jax()
         containers = obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["initContainers"] = [{"name": "i", "image": "x"}]
         containers.append({"name": "reads", "image": "x", "command": ["sh", "-c", "echo $PROCESS_ID"]})
         assert rules(converted(obj))["MIG220"]
         names = [each["name"] for each in pod(converted(obj))["containers"][1]["env"]]
         assert "PROCESS_ID" in names
         native = pod(converted(obj, native_sidecars=True))
         assert [each["name"] for each in native["containers"]] == ["node"]
-        assert native["initContainers"][0]["restartPolicy"] == "Always"
+        assert [each.get("restartPolicy") for each in native["initContainers"]] == [None, "Always"]
         containers[1]["command"] = ["logger"]
         conversion = converted(obj)
         assert "env" not in pod(conversion)["containers"][1]

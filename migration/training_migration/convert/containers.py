@@ -167,8 +167,11 @@ def sidecars_of(template: Json, name: str = NODE) -> list[Json]:
     return [each for each in template["spec"]["containers"] if each.get("name") != name]
 
 
-def with_native_sidecars(context: Context, replica_type: str, template: Json, main: str) -> Json:
-    """The template with ordinary sidecars as init containers that run on, where that is asked for."""
+def with_sidecars(context: Context, replica_type: str, template: Json, main: str) -> Json:
+    """The template with ordinary sidecars as init containers that run on, where that is asked for.
+
+    Where the container that trains is neither the first one nor called `node`, the template says which it is.
+    """
     sidecars = sidecars_of(template, main)
     if not sidecars:
         return template
@@ -181,13 +184,21 @@ def with_native_sidecars(context: Context, replica_type: str, template: Json, ma
             path,
             severity=Severity.INFO,
         )
-        return template
+        return _pointing_at(template, main)
     context.notes.add("MIG221", f"{names} became native sidecars: they end with the training.", path, fixed=True)
     pod = dict(template["spec"])
     natives = [{**each, "restartPolicy": "Always"} for each in sidecars]
-    pod["initContainers"] = [*natives, *(pod.get("initContainers") or ())]
+    pod["initContainers"] = [*(pod.get("initContainers") or ()), *natives]
     pod["containers"] = [main_of(template, main)]
     return {**template, "spec": pod}
+
+
+def _pointing_at(template: Json, main: str) -> Json:
+    if main == NODE or template["spec"]["containers"][0].get("name") == main:
+        return template
+    metadata = template.get("metadata") or {}
+    annotations = {DEFAULT_CONTAINER: main, **(metadata.get("annotations") or {})}
+    return {**template, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _all_containers(template: Json) -> Iterator[Json]:

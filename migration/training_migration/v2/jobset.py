@@ -27,7 +27,7 @@ def submitted(draft: Draft) -> Json:
         template = role.replicated_job["template"]["spec"]["template"]
         _extend(template, "labels", draft.pod_labels)
         _extend(template, "annotations", draft.pod_annotations)
-        for container in containers_of(role.pod_spec):
+        for container in containers_of(role.pod_spec) if draft.features.init_ports else role.pod_spec["containers"]:
             if ports := list(container.get("ports") or ()):
                 put_ports(container, ports)
     jobset = draft.owned(JOBSET_API, "JobSet", draft.name, spec={**draft.jobset, "suspend": draft.spec["suspend"]})

@@ -379,6 +379,11 @@ def test_one_node_may_train_alone() -> None:
     assert alone.level is Severity.WARNING
 
 
+def test_one_node_with_all_variables_is_fine() -> None:
+    env = [*RANKS[:2], {"name": "WORLD_SIZE", "value": "1"}, {"name": "RANK", "value": "0"}]
+    assert "MIG101" not in {each.rule.id for each in found_in(torch(started(PYTHON, env=env, numNodes=1)))}
+
+
 def test_scripts_that_set_the_variables_do() -> None:
     given, target = naive(["python3", "mnist.py"])
     for sets, found in (("RANK", True), ("*", False)):
