@@ -242,6 +242,10 @@ class TestMpi:
         assert conversion.runtime is not None
         assert conversion.runtime["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] is True
         assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
+        jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        assert [each["name"] for each in jobs] == ["launcher", "node"]
+        assert "dependsOn" not in jobs[0]
+        assert "until ssh" in pod(conversion, "launcher")["initContainers"][0]["command"][2]
         assert "NVIDIA_VISIBLE_DEVICES" not in variables(pod(conversion, "launcher")["containers"][0])
 
     def test_a_launcher_alone_needs_no_policy(self) -> None:

@@ -11,7 +11,7 @@ from training_controllers.engine.model import Slot
 from training_controllers.frameworks.paddle import MASTER, WORKER, environment
 from training_controllers.pod_spec import container_named
 from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars
+from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.plan import Group, Plan
@@ -74,7 +74,7 @@ def _group(
     rest = [variable for variable in variables if variable["name"] != UNBUFFERED]
     container["env"] = [*unbuffered(context, variables), *rest, *(container.get("env") or ())]
     give_sidecars(context, template, variables, path, main)
-    template = with_native_sidecars(context, replica_type, template, main)
+    template = with_sidecars(context, replica_type, template, main)
     return Group(
         name,
         with_restart_policy(context, replica_type, template),

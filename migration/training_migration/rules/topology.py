@@ -215,4 +215,15 @@ RULES: Final = (
         "Mend the job first, or leave it behind.",
         "kubeflow/trainer, TrainJob API",
     ),
+    Rule(
+        "MIG223",
+        Severity.ERROR,
+        "Ports of one container that v2 writes over each other",
+        "v2 takes two ports of one number for the same, and two without a name as well, in every container, whatever "
+        "the policy. It writes one over the other, has the same port twice then, and the JobSet is refused as invalid: "
+        "only an event tells, and nothing starts.",
+        "Give each port a name; of two protocols on one number keep one, or leave `ports` out: it opens nothing.",
+        f"kubeflow/trainer, JobSet plugin of the runtimes; {POD}",
+        converted=True,
+    ),
 )

@@ -204,6 +204,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}]))),
         ],
     ),
+    "MIG223": (
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81}])))],
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81, "name": "b"}])))],
+    ),
     "MIG217": (
         [case(runtime(TORCH, network={"subdomain": "other"}))],
         [

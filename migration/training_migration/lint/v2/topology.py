@@ -160,3 +160,11 @@ def lost_parallelism(runtime: Runtime) -> Iterator[Spot]:
         # Of other policies everybody knows that they count nodes.
         severity = None if runtime.policy == "plain" else Severity.INFO
         yield Spot(message, f"{trainer.path}.template.spec.parallelism", severity=severity)
+
+
+@RUNTIMES.rule("MIG223")
+def clashing_ports(runtime: Runtime) -> Iterator[Spot]:
+    """Ports that v2 writes over each other."""
+    for each in runtime.replicated:
+        for field, what in pods.clashing_ports(each.pod):
+            yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{each.pod_path}.{field}")
