@@ -92,9 +92,9 @@ RULES: Final = (
         Severity.WARNING,
         "An MPI that v2 does not set up",
         "v2 sets variables of Open MPI 4 only. Open MPI 5 has other names and starts everything on one host without a "
-        "word; Intel MPI and MPICH read none of them.",
+        "word; Intel MPI and MPICH read none of them, and a runtime that names one of the two gets no pods at all.",
         "Give the host file by flag (`mpirun --hostfile /etc/mpi/hostfile`), or use Open MPI 4.",
-        "kubeflow/trainer#4028",
+        "kubeflow/trainer#4028, kubeflow/trainer#4025",
     ),
     Rule(
         "MIG210",

@@ -324,7 +324,7 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         ],
     ),
     "MIG313": (
-        [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/restart": "whole"}}))],
+        [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/restart-scope": "job"}}))],
         [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/gang-scheduling": "false"}}))],
     ),
     "MIG401": (

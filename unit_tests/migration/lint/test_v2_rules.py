@@ -158,7 +158,11 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     ),
     "MIG112": (
         [torch({"numNodes": 2}), torch(started(["/entrypoint"]))],
-        [torch(started(LAUNCHED)), torch(started(PYTHON))],
+        [
+            torch(started(LAUNCHED)),
+            torch(started(PYTHON)),
+            case(runtime({"jax": {}}), train_job(started(["/entrypoint"]))),
+        ],
     ),
     "MIG113": (
         [

@@ -25,7 +25,8 @@ def other_mpi(runtime: Runtime) -> Iterator[Spot]:
     """Another implementation of MPI."""
     name = runtime.settings.get("mpiImplementation")
     if runtime.policy == "mpi" and name not in (None, "", "OpenMPI"):
-        yield Spot(f"v2 does nothing for {name}.", "spec.mlPolicy.mpi.mpiImplementation")
+        message = f"v2's controller knows no {name}, and makes no pods."
+        yield Spot(message, "spec.mlPolicy.mpi.mpiImplementation", severity=Severity.ERROR)
 
 
 @TRAIN_JOBS.rule("MIG210")
