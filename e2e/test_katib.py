@@ -91,7 +91,7 @@ def katib(pytestconfig: pytest.Config, cluster: Cluster, operator: Operator) -> 
     with installed(cluster, "katib", katib.change):
         cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(TRIAL_DEFINITION))
         try:
-            cluster.run_kubectl("wait", "--for=condition=Established", f"crd/{TRIAL_CRD}", "--timeout=30s")
+            cluster.wait_established(f"crd/{TRIAL_CRD}")
             yield katib
         finally:
             cluster.run_kubectl("delete", "crd", TRIAL_CRD)

@@ -140,7 +140,11 @@ async def test_suspend_and_resume(jobs: Namespace, kubectl: Kubectl) -> None:
     kubectl("patch", "pytorchjob/paused", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
     kubectl("wait", "pytorchjob/paused", "--for=condition=Suspended", "--timeout=30s")
     await jobs.pods_reach("paused", 0)
-    assert kubectl("get", "services", "-l", f"{PREFIX}/job-name=paused", "-o", "name") == ""
+
+    async def no_services() -> bool:
+        return kubectl("get", "services", "-l", f"{PREFIX}/job-name=paused", "-o", "name") == ""
+
+    await eventually(no_services, "no services")
     assert kubectl("get", "pytorchjob/paused").splitlines()[1].split()[1] == "Suspended"
     kubectl("patch", "pytorchjob/paused", "--type=json", "-p", '[{"op":"remove","path":"/spec/runPolicy/suspend"}]')
     kubectl("wait", "pytorchjob/paused", "--for=condition=Suspended=false", "--timeout=30s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 from e2e.harness.errors import HarnessError
 
 CRDS = Path(__file__).resolve().parents[2] / "crds"
+
+ESTABLISHED = 30
+"""Seconds for the API server to serve a new kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,21 @@ class Cluster:
     def apply_crds(self, files: Path = CRDS) -> None:
         """Apply our CRDs, a folder or one file, and wait until their kinds are served."""
         self.run_kubectl("apply", "-f", str(files))
-        # First for any status: of an object without one, `kubectl wait` does not ask for conditions but fails.
-        self.run_kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}", "-f", str(files), "--timeout=30s")
-        self.run_kubectl("wait", "--for=condition=Established", "-f", str(files), "--timeout=30s")
+        self.wait_established("-f", str(files))
+
+    def wait_established(self, *definitions: str) -> None:
+        """Wait until the kinds of these definitions are served; they are named as `kubectl wait` takes them."""
+        deadline = time.monotonic() + ESTABLISHED
+        while True:
+            try:
+                self.run_kubectl("wait", "--for=condition=Established", *definitions, f"--timeout={ESTABLISHED}s")
+            except HarnessError as error:
+                # It does not wait for a definition that has no conditions yet, but fails.
+                if "accessor error" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
 
 
 def write_kubeconfig(path: Path, server: str, ca_file: Path, user: dict[str, Any]) -> Path:

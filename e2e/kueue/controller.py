@@ -111,7 +111,7 @@ def install(cluster: Cluster, manifests: list[Object]) -> None:
     everything = {"apiVersion": "v1", "kind": "List", "items": [*manifests, service]}
     cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(everything))
     names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
-    cluster.run_kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *names)
+    cluster.wait_established("crd", *names)
 
 
 def mounted(cluster: Cluster, folder: Path) -> bool:

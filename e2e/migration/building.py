@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from e2e.harness.client import Api, ApiError, Object, eventually
@@ -30,6 +31,8 @@ NOT_BUILT = ("kube-root-ca.crt",)
 """Names of what every namespace has."""
 COMPLAINTS = ("TrainJobResourcesCreationFailed", "JobCreationFailed")
 """Events of a TrainJob and of a JobSet."""
+FINAL = ("denied the request", "is invalid", "duplicate entries")
+"""Words of complaints that do not pass."""
 LIMIT = 60.0
 
 
@@ -84,7 +87,7 @@ async def _complaint(api: Api, namespace: str, name: str) -> str:
         if each.get("reason") in COMPLAINTS and each["regarding"]["name"] == name
     ]
     # Others pass: a conflict, for example, is tried again at once.
-    return next((note for note in notes if "denied the request" in note or "is invalid" in note), "")
+    return next((note for note in notes if any(each in note for each in FINAL)), "")
 
 
 async def _everything(api: Api, namespace: str, name: str, as_created: dict[str, Object]) -> Built | None:
@@ -98,7 +101,7 @@ async def _everything(api: Api, namespace: str, name: str, as_created: dict[str,
         as_created.setdefault(pod["metadata"]["name"], pod)
     expected = [each for each in jobset["spec"]["replicatedJobs"] if not (suspended and each.get("dependsOn"))]
     if len(jobs) < sum(each["replicas"] for each in expected):
-        await _meet_dependencies(api, namespace, pods)
+        await meet_dependencies(api, namespace, name)
         return None
     if not suspended and len(pods) < sum(job["spec"]["parallelism"] for job in jobs):
         return None
@@ -106,16 +109,20 @@ async def _everything(api: Api, namespace: str, name: str, as_created: dict[str,
     return Built(objects=[as_created.get(each["metadata"]["name"], each) for items in found for each in items])
 
 
-async def _meet_dependencies(api: Api, namespace: str, pods: list[Object]) -> None:
-    """Let every pod be ready, and initializers end."""
-    for pod in pods:
+async def meet_dependencies(api: Api, namespace: str, jobset: str) -> None:
+    """Let every pod of a JobSet be ready, and initializers end."""
+    selector = f"labelSelector=jobset.sigs.k8s.io/jobset-name={jobset}"
+    for pod in (await api.call("GET", f"/api/v1/namespaces/{namespace}/pods?{selector}"))["items"]:
+        if pod["status"].get("phase") != "Pending":
+            continue
         ends = pod["metadata"]["labels"]["jobset.sigs.k8s.io/replicatedjob-name"].endswith("initializer")
         status = {
             "phase": "Succeeded" if ends else "Running",
             "conditions": [{"type": "Ready", "status": "False" if ends else "True"}],
         }
         path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
-        await api.patch(path, {"status": status})
+        with suppress(ApiError):  # the pod may have been deleted meanwhile
+            await api.patch(path, {"status": status})
 
 
 async def _items(api: Api, namespace: str, kind: str) -> list[Object]:

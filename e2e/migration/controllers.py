@@ -133,8 +133,7 @@ def install(cluster: Cluster, manifests: list[Object]) -> None:
     everything = {"apiVersion": "v1", "kind": "List", "items": manifests}
     cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(everything))
     names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
-    cluster.run_kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}", "--timeout=30s", "crd", *names)
-    cluster.run_kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *names)
+    cluster.wait_established("crd", *names)
 
 
 def mounted(folder: Path, identity: ServerIdentity) -> Path:

@@ -140,7 +140,16 @@ async def test_a_namespace_that_is_not_there_is_told(local: LocalCluster) -> Non
 async def test_an_interrupted_run_removes_what_it_has_created(local: LocalCluster, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB)
-    command = [PROGRAM, "migrate", "run", str(file), "--target=2.3", "--side=v1", "--where=cluster", "--witness"]
+    command: list[str | Path] = [
+        PROGRAM,
+        "migrate",
+        "run",
+        str(file),
+        "--target=2.3",
+        "--side=v1",
+        "--where=cluster",
+        "--witness",
+    ]
     where = [f"--kubeconfig={local.kubeconfig}", "--namespace-v1=one"]
     process = await asyncio.create_subprocess_exec(*command, *where)
 

@@ -16,6 +16,7 @@ from training_migration.commands.render import render
 from training_migration.commands.report import report
 from training_migration.commands.run import run
 from training_migration.commands.survey import survey
+from training_migration.commands.verify import verify
 from training_migration.exits import Exit, Failure
 
 
@@ -48,3 +49,4 @@ migrate.add_command(render)
 migrate.add_command(report)
 migrate.add_command(run)
 migrate.add_command(survey)
+migrate.add_command(verify)

@@ -86,7 +86,7 @@ def compare(v1: RunRecord, v2: RunRecord, *, tolerance: Tolerance | None = None)
     rows = [
         _end(v1, v2),
         _ranks(v1, v2),
-        _per_pod("exit codes", pods, lambda pod: pod.exit_code),
+        _per_pod("exit codes", _with_an_end(v1.ref.kind, pods), lambda pod: pod.exit_code),
         _per_pod("restarts", pods, lambda pod: pod.restarts),
         *_peers(v1, v2),
         *metric_rows(v1, v2, tolerance.metrics),
@@ -155,6 +155,8 @@ def _difference(v1: Formation, v2: Formation) -> str:
 
 
 PodPair = tuple[Pod | None, Pod | None]
+_SERVES: Final = {"MPIJob": ("worker",), "TFJob": ("ps",)}
+"""Kind of v1 -> roles whose programs do not end by themselves."""
 
 
 def _paired(v1: RunRecord, v2: RunRecord) -> list[PodPair]:
@@ -163,6 +165,15 @@ def _paired(v1: RunRecord, v2: RunRecord) -> list[PodPair]:
     return [
         (first[one] if one else None, second[other] if other else None)
         for one, other in pair_places(v1.ref.kind, first, second)
+    ]
+
+
+def _with_an_end(kind: str, pods: Iterable[PodPair]) -> list[PodPair]:
+    """The pairs without those whose programs serve others until somebody ends them, where they have no exit code."""
+    return [
+        (one, other)
+        for one, other in pods
+        if not (one and other and one.role in _SERVES.get(kind, ()) and None in (one.exit_code, other.exit_code))
     ]
 
 

@@ -18,6 +18,16 @@ class Target(StrEnum):
     NEXT = "next"
 
 
+class GroupResources(StrEnum):
+    """Whose resources a group of pods is reckoned with, where the TrainJob states some."""
+
+    TEMPLATE = "template"
+    GIVEN = "given"
+    """The TrainJob's alone, in the pods of the trainer."""
+    MERGED = "merged"
+    """What the pods get."""
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """What one release has, and which of its defects a job can meet."""
@@ -48,8 +58,10 @@ class Features:
     """Whether processes are counted by the template's resources where the TrainJob states none."""
     nodes_get_trainer: bool
     """Whether the nodes of MPI get the trainer block's variables and resources if the launcher trains as well."""
-    group_counts_given: bool
-    """Whether the group of pods is reckoned with the TrainJob's resources; else with the template's."""
+    group_resources: GroupResources
+    """With which resources the group of pods is reckoned."""
+    init_ports: bool
+    """Whether ports of init containers are merged by number and name as well."""
     resources_need_policy: bool
     """Whether `resourcesPerNode` is ignored with a runtime that has no `mlPolicy`."""
     key_modes: bool
@@ -67,6 +79,11 @@ class Features:
 _FIRST: Final = frozenset({"torch", "mpi"})
 _MORE: Final = _FIRST | {"jax", "xgboost", "flux"}
 _OVERRIDES: Final = {Target.V2_0: "podSpecOverrides", Target.V2_1: "podTemplateOverrides"}
+_GROUP_RESOURCES: Final = {
+    Target.V2_0: GroupResources.TEMPLATE,
+    Target.V2_1: GroupResources.TEMPLATE,
+    Target.V2_2: GroupResources.GIVEN,
+}
 
 
 def _features(target: Target) -> Features:
@@ -90,7 +107,8 @@ def _features(target: Target) -> Features:
         volcano=since(Target.V2_1),
         counts_template=since(Target.V2_1),
         nodes_get_trainer=since(Target.V2_1),
-        group_counts_given=since(Target.V2_2),
+        group_resources=_GROUP_RESOURCES.get(target, GroupResources.MERGED),
+        init_ports=since(Target.V2_3),
         resources_need_policy=since(Target.V2_3),
         key_modes=since(Target.V2_3),
         patches_grace_period=since(Target.V2_3),

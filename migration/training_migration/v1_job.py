@@ -14,6 +14,7 @@ from training_api.registry import KINDS
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import frameworks
+from training_migration.shape import misfit
 
 Json = dict[str, Any]
 
@@ -52,4 +53,6 @@ def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
         raise Refused([error.problem]) from error
     if problems := problems_of(job):
         raise Refused(problems)
+    if problem := misfit(obj):
+        raise Refused([problem])
     return V1Job(job, frameworks()[info.kind], obj, source, line)

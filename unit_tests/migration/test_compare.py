@@ -68,6 +68,15 @@ def test_that_every_node_trains_alone_is_told_although_both_sides_succeeded() ->
     assert row(comparison, "ranks").v2 == "3 pods, each alone"
 
 
+@pytest.mark.parametrize(("role", "outcome"), [("worker", Outcome.EQUAL), ("launcher", Outcome.INCONCLUSIVE)])
+def test_the_workers_of_mpi_need_no_exit_code_since_nothing_in_them_ends(role: str, outcome: Outcome) -> None:
+    places = (("launcher", 0), ("worker", 0)), (("launcher", 0), ("node", 0))
+    seen = tuple(Pod(name, 0, None if name == role else 0, 0) for name, _ in places[0])
+    trained = [(Process(name, 0, 0, 1, 0),) for name in ("worker", "node")]
+    v1 = changed(run(Side.V1, places[0], pods=seen, processes=trained[0]), ref=Ref("MPIJob", "team", "mnist"))
+    assert compare(v1, run(Side.V2, places[1], processes=trained[1])).outcome is outcome
+
+
 def test_a_node_with_several_processes_can_be_alone_as_well() -> None:
     own = tuple(Process("node", index, local, 2, local) for index in range(3) for local in range(2))
     comparison = compare(changed(GOOD_V1, processes=group(V1_PLACES, 2)), changed(GOOD_V2, processes=own))

@@ -163,6 +163,13 @@ class TestAsymmetric:
         master["initContainers"] = [{"name": "fetch", "image": "x"}]
         assert replicated_job(converted(obj), "worker")["dependsOn"] == [{"name": "master", "status": "Ready"}]
 
+    def test_a_container_that_trains_and_is_not_the_first_is_pointed_out(self) -> None:
+        obj = self.job(image="other")
+        worker = obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+        worker["containers"].insert(0, {"name": "side", "image": "x"})
+        metadata = replicated_job(converted(obj), "worker")["template"]["spec"]["template"]["metadata"]
+        assert metadata["annotations"] == {"kubectl.kubernetes.io/default-container": "pytorch"}
+
     def test_refuse(self) -> None:
         conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REFUSE)
         assert "spec.containers[pytorch].image" in conversion.refused
@@ -214,7 +221,10 @@ class TestContainers:
         conversion = converted(jax(ports=ports))
         named = [(port["name"], port["containerPort"]) for port in pod(conversion)["containers"][0]["ports"]]
         assert named == [("port-8080", 8080), ("port-8080-udp", 8080), ("m", 1)]
-        assert rules(conversion)["MIG216"]
+        # A number with two protocols is none that a name could mend.
+        assert rules(conversion)["MIG223"] is False
+        assert rules(converted(jax(ports=[{"containerPort": 1}, {"containerPort": 2}])))["MIG223"]
+        assert rules(converted(jax(ports=[{"containerPort": 1}])))["MIG216"]
 
     def test_of_variables_with_one_name_the_last_counts(self) -> None:
         env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]
@@ -230,13 +240,14 @@ class TestContainers:
     def test_sidecars(self) -> None:
         obj = jax()
         containers = obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        obj["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["initContainers"] = [{"name": "i", "image": "x"}]
         containers.append({"name": "reads", "image": "x", "command": ["sh", "-c", "echo $PROCESS_ID"]})
         assert rules(converted(obj))["MIG220"]
         names = [each["name"] for each in pod(converted(obj))["containers"][1]["env"]]
         assert "PROCESS_ID" in names
         native = pod(converted(obj, native_sidecars=True))
         assert [each["name"] for each in native["containers"]] == ["node"]
-        assert native["initContainers"][0]["restartPolicy"] == "Always"
+        assert [each.get("restartPolicy") for each in native["initContainers"]] == [None, "Always"]
         containers[1]["command"] = ["logger"]
         conversion = converted(obj)
         assert "env" not in pod(conversion)["containers"][1]

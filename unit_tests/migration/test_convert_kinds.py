@@ -169,13 +169,19 @@ class TestPaddle:
         assert main["command"] == ["python", "train.py"]
         assert variables(main)["PADDLE_MASTER"] == "$(POD_IP_DUMMY):36543"
 
-    def test_without_a_command_it_is_refused(self) -> None:
-        obj = paddle({"Worker": 2})
-        del obj["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
-        assert "no command" in converted(obj).refused
+    @pytest.mark.parametrize("fields", [{"command": None}, {"args": ["$(PADDLE_MASTER)"]}])
+    def test_where_no_shell_can_start_it_the_first_worker_is_a_group_of_its_own(self, fields: Json) -> None:
+        conversion = converted(paddle({"Worker": 3}, **fields))
+        first, other = pod(conversion, "node")["containers"][0], pod(conversion, "others")["containers"][0]
+        assert variables(first)["PADDLE_MASTER"] == "$(POD_IP_DUMMY):36543"
+        assert variables(other)["PADDLE_MASTER"] == "job-node-0-0.job:36543"
+        assert "POD_IP_DUMMY" not in variables(other)
+        assert replicated_job(conversion, "others")["template"]["spec"]["parallelism"] == 2
+        assert conversion.runtime is not None
+        assert "successPolicy" not in conversion.runtime["spec"]["template"]["spec"]
 
-    def test_a_command_that_wants_the_address_beforehand_is_refused(self) -> None:
-        assert "PADDLE_MASTER" in converted(paddle({"Worker": 2}, args=["$(PADDLE_MASTER)"])).refused
+    def test_several_masters_without_a_command_are_refused(self) -> None:
+        assert "no command" in converted(paddle({"Master": 2}, command=None)).refused
 
     def test_servers_and_trainers_are_two_groups(self) -> None:
         conversion = converted(paddle({"Master": 1, "Worker": 2}))
@@ -236,6 +242,10 @@ class TestMpi:
         assert conversion.runtime is not None
         assert conversion.runtime["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] is True
         assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
+        jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        assert [each["name"] for each in jobs] == ["launcher", "node"]
+        assert "dependsOn" not in jobs[0]
+        assert "until ssh" in pod(conversion, "launcher")["initContainers"][0]["command"][2]
         assert "NVIDIA_VISIBLE_DEVICES" not in variables(pod(conversion, "launcher")["containers"][0])
 
     def test_a_launcher_alone_needs_no_policy(self) -> None:

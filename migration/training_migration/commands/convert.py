@@ -16,6 +16,7 @@ from training_migration.commands.loading import checked, where
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
 from training_migration.convert.files import write_whole
+from training_migration.convert.round_trip import round_trip
 from training_migration.convert.writer import NoteStyle, notes_text, title, yaml_text
 from training_migration.documents import read
 from training_migration.exits import Exit, Failure, of_findings, worst
@@ -45,6 +46,14 @@ class Input:
     jobs: Sequence[V1Job]
     problems: Sequence[str]
     others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A conversion, and how v2's pods are to v1's."""
+
+    conversion: Conversion
+    comparison: str
 
 
 @cloup.command()
@@ -103,7 +112,7 @@ def convert(
     """Write the TrainJobs, with their runtimes, that do what the v1 jobs of PATH... do.
 
     Objects of other kinds are left alone. A job that v2 would refuse is not written; a line on standard error says what
-    became of each.
+    became of each, and how the pods that v2 would make of it are to those of v1 (more of that: `migrate diff`).
     """
     options = Options(
         target,
@@ -123,16 +132,19 @@ def convert(
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
     conversions = _without_doubles([converted(job, options) for job in given.jobs])
-    _write([each for each in conversions if not each.refused], output, notes)
+    results = [_compared(each) for each in conversions]
+    _write([each.conversion for each in results if not each.conversion.refused], output, notes)
     for problem in given.problems:
         click.echo(f"Error: {problem}", err=True)
-    for conversion in conversions:
-        click.echo(_verdict(conversion), err=True)
+    for result in results:
+        click.echo(_verdict(result), err=True)
     if given.others:
         click.echo(f"{given.others} other objects left alone.", err=True)
     if not given.jobs and not given.problems:
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
-    context.exit(worst([Exit.USAGE] * bool(given.problems) + [_exit(each, fail_on, strict) for each in conversions]))
+    context.exit(
+        worst([Exit.USAGE] * bool(given.problems) + [_exit(each.conversion, fail_on, strict) for each in results])
+    )
 
 
 def _input(paths: Sequence[str]) -> Input:
@@ -165,6 +177,14 @@ def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:
     return result
 
 
+def _compared(conversion: Conversion) -> Result:
+    """The conversion with the verdict of a look from the other end, or its refusal."""
+    if conversion.refused:
+        return Result(conversion, "")
+    trip = round_trip(conversion)
+    return Result(replace(conversion, refused=trip.refused), trip.headline)
+
+
 def _write(conversions: Sequence[Conversion], output: Path, notes: NoteStyle) -> None:
     """All of them; raises Failure for what cannot be written."""
     if output == STANDARD_OUTPUT:
@@ -192,14 +212,15 @@ def file_name(conversion: Conversion) -> str:
     return f"{namespace}/{metadata['name']}.yaml" if namespace else f"{metadata['name']}.yaml"
 
 
-def _verdict(conversion: Conversion) -> str:
+def _verdict(result: Result) -> str:
     """One line on what became of the job."""
+    conversion = result.conversion
     place = where(conversion.job.source, conversion.job.line)
     if conversion.refused:
         return f"{place}: {title(conversion)}: not converted: {conversion.refused}"
     open_ones = sorted({each.rule.id for each in conversion.findings if not each.fixed and each.level is not _INFO})
     details = f" ({', '.join(open_ones)})" if open_ones else ""
-    return f"{place}: {title(conversion)}: {conversion.verdict}{details}"
+    return f"{place}: {title(conversion)}: {conversion.verdict}{details}; pods: {result.comparison}"
 
 
 _INFO: Final = Severity.INFO

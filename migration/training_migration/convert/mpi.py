@@ -8,7 +8,7 @@ from typing import Final
 from training_api.models.mpi import MPIJobSpec
 from training_controllers.frameworks.mpi_objects import LAUNCHER, WORKER, has_gpu_launcher
 from training_controllers.pod_spec import CannotBuild, env
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars, without_env
+from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.launchers import Launcher, launcher_of, program_words
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
@@ -44,14 +44,16 @@ def plan(context: Context) -> Plan:
         return _launcher_alone(context)
     slots = _spec(context).slots_per_worker or 1
     if as_node:
-        context.notes.add(
-            "MIG212", "the launcher is the last host of the list now, not the first.", context.path(LAUNCHER)
-        )
+        text = "the launcher stays the first host; so that it can, it waits for the workers by itself."
+        context.notes.add("MIG212", text, context.path(LAUNCHER), fixed=True)
     elif gpu_names(context):
         context.notes.add("MIG509", f"numProcPerNode says {slots}, so that v2 does not count GPUs.", fixed=True)
+    launcher = _launcher(context, as_node=as_node)
+    # The order of the groups is that of the hosts; a group that waits for another one has to come later.
+    groups = [launcher, _nodes(context)] if as_node else [_nodes(context), launcher]
     return Plan(
         framework="mpi",
-        groups=[_nodes(context), _launcher(context)],
+        groups=groups,
         policy={
             "numNodes": 1,
             "mpi": {
@@ -83,12 +85,12 @@ def _nodes(context: Context) -> Group:
         f"{path}.image",
     )
     template = with_daemon(template, KEYS)
-    template = with_native_sidecars(context, WORKER, template, NODE)
+    template = with_sidecars(context, WORKER, template, NODE)
     template = with_restart_policy(context, WORKER, template)
     return Group(NODE, template, job_limits(context, WORKER), context.count(WORKER))
 
 
-def _launcher(context: Context) -> Group:
+def _launcher(context: Context, *, as_node: bool) -> Group:
     template = for_node(context, LAUNCHER, checked_template(context, LAUNCHER))
     main = main_of(template)
     path = context.path(LAUNCHER, f"template.spec.containers[{context.main_container(LAUNCHER)}]")
@@ -102,10 +104,10 @@ def _launcher(context: Context) -> Group:
         text = "that mpirun is called cannot be seen; another program has to log in by itself: port 2222."
         context.notes.add("MIG115", text, f"{path}.command")
     main["env"] = [*(main.get("env") or ()), *_gpu_variables(context)]
-    template = with_client(template, KEYS, HOSTFILE)
-    template = with_native_sidecars(context, LAUNCHER, template, NODE)
+    template = with_client(template, KEYS, HOSTFILE, waits=as_node)
+    template = with_sidecars(context, LAUNCHER, template, NODE)
     template = with_restart_policy(context, LAUNCHER, template)
-    return Group(GROUP, template, job_limits(context, LAUNCHER), 1, trains=True, after=NODE)
+    return Group(GROUP, template, job_limits(context, LAUNCHER), 1, trains=True, after="" if as_node else NODE)
 
 
 def _launcher_alone(context: Context) -> Plan:
@@ -115,7 +117,7 @@ def _launcher_alone(context: Context) -> Plan:
     variables = [*(main.get("env") or ()), *_gpu_variables(context)]
     if variables:
         main["env"] = variables
-    template = with_native_sidecars(context, LAUNCHER, template, NODE)
+    template = with_sidecars(context, LAUNCHER, template, NODE)
     context.notes.add("MIG210", "without workers the launcher runs all ranks itself, in a plain runtime.", fixed=True)
     template = with_restart_policy(context, LAUNCHER, template)
     group = Group(GROUP, template, job_limits(context, LAUNCHER), 1, trains=True)

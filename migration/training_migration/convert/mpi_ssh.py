@@ -7,6 +7,7 @@ its key, the server is told not to mind. A session finds the variables and the f
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from training_controllers.pod_spec import env
@@ -22,6 +23,13 @@ SCRATCH: Final = "/tmp/mpi"
 KEY_VOLUME: Final = "mpi-key"
 SECRET_VOLUME: Final = "mpi-ssh-auth"
 """Name of the volume that the policy adds."""
+HOSTS_VOLUME: Final = "mpi-hostfile"
+"""Likewise, with the list of hosts."""
+AGENT: Final = (
+    f"ssh -p {PORT} -i {MEMORY}/id_rsa -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR"
+    " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+)
+"""What logs in to a worker."""
 WRAPPER: Final = "with-sshd"
 SESSION: Final = f'. {SCRATCH}/environment; exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"'
 
@@ -58,17 +66,16 @@ def with_daemon(template: Json, keys: str) -> Json:
     return template
 
 
-def with_client(template: Json, keys: str, hosts: str) -> Json:
-    """A launcher whose mpirun (Open MPI 4 and 5) logs in to the hosts of this file."""
+def with_client(template: Json, keys: str, hosts: str, *, waits: bool) -> Json:
+    """A launcher whose mpirun (Open MPI 4 and 5) logs in to the hosts of this file.
+
+    `waits`: it does not start before all other hosts let it in.
+    """
     main = main_of(template)
-    agent = (
-        f"ssh -p {PORT} -i {MEMORY}/id_rsa -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR"
-        " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
-    )
     variables = [
-        env("OMPI_MCA_plm_rsh_agent", agent),
+        env("OMPI_MCA_plm_rsh_agent", AGENT),
         env("OMPI_MCA_plm_rsh_no_tree_spawn", 1),
-        env("PRTE_MCA_plm_ssh_agent", agent),
+        env("PRTE_MCA_plm_ssh_agent", AGENT),
         env("PRTE_MCA_plm_ssh_no_tree_spawn", 1),
         env("PRTE_MCA_prte_default_hostfile", hosts),
     ]
@@ -77,21 +84,27 @@ def with_client(template: Json, keys: str, hosts: str) -> Json:
     mount = {"name": KEY_VOLUME, "mountPath": MEMORY}
     main["volumeMounts"] = [*(main.get("volumeMounts") or ()), mount]
     pod = dict(template["spec"])
-    pod["initContainers"] = [*(pod.get("initContainers") or ()), _copy_of_key(main, keys, mount)]
+    key = _copy_of_key(main, keys, mount, hosts if waits else "")
+    pod["initContainers"] = [*(pod.get("initContainers") or ()), key]
     pod["volumes"] = [*(pod.get("volumes") or ()), {"name": KEY_VOLUME, "emptyDir": {"medium": "Memory"}}]
     _let_read(pod, main)
     return {**template, "spec": pod}
 
 
-def _copy_of_key(main: Json, keys: str, mount: Json) -> Json:
+def _copy_of_key(main: Json, keys: str, mount: Json, hosts: str) -> Json:
     """The init container that copies the key; it runs as who the launcher runs as, who thus owns the copy."""
     inherited: Json = {name: main[name] for name in ("image", "imagePullPolicy", "securityContext") if name in main}
-    return {
-        "name": KEY_VOLUME,
-        **inherited,
-        "command": ["sh", "-c", f"umask 077; cp {keys}/id_rsa {MEMORY}/id_rsa"],
-        "volumeMounts": [{"name": SECRET_VOLUME, "mountPath": keys}, mount],
-    }
+    copy = f"umask 077; cp {keys}/id_rsa {MEMORY}/id_rsa"
+    mounts = [{"name": SECRET_VOLUME, "mountPath": keys}, mount]
+    if hosts:
+        copy += f"""
+while read -r host rest; do
+  case $host in "$(hostname)".*) continue ;; esac
+  until {AGENT} -n "$host" true; do sleep 1; done
+done <{hosts}
+"""
+        mounts.append({"name": HOSTS_VOLUME, "mountPath": str(PurePosixPath(hosts).parent)})
+    return {"name": KEY_VOLUME, **inherited, "command": ["sh", "-c", copy], "volumeMounts": mounts}
 
 
 def _let_read(pod: dict[str, Any], main: Json) -> None:

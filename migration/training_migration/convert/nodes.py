@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from training_controllers.engine.model import Slot
 from training_migration.convert.compat import drop_overridden, give_sidecars, slots_of
-from training_migration.convert.containers import for_node, with_native_sidecars
+from training_migration.convert.containers import for_node, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
 from training_migration.convert.plan import Group
@@ -25,7 +25,7 @@ def node_template(
     template = for_node(context, replica_type, template)
     drop_overridden(context, template, variables, path)
     give_sidecars(context, template, for_sidecars, path)
-    template = with_native_sidecars(context, replica_type, template, NODE)
+    template = with_sidecars(context, replica_type, template, NODE)
     return with_restart_policy(context, replica_type, template)
 
 

@@ -1,15 +1,17 @@
-"""PaddleJob: a plain runtime. The first pod has to know its own address, which a shell tells it."""
+"""PaddleJob: a plain runtime. The first pod has to know its own address: a shell tells it, or a template of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from training_api.models.paddle import PaddleJobSpec
 from training_controllers.engine.model import Slot
 from training_controllers.frameworks.paddle import MASTER, WORKER, environment
-from training_migration.convert.compat import drop_overridden, give_sidecars, slots_of, translated, unbuffered
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars
+from training_controllers.pod_spec import container_named
+from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
+from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.plan import Group, Plan
@@ -18,6 +20,8 @@ from training_migration.convert.wrapper import references_expanded, wrapped
 ENDPOINT: Final = "PADDLE_MASTER"
 ADDRESS: Final = "POD_IP_DUMMY"
 WRAPPER: Final = "with-master"
+OTHERS: Final = "others"
+"""Name of the group of all but the first worker, where they are told different things."""
 
 
 def plan(context: Context) -> Plan:
@@ -28,35 +32,49 @@ def plan(context: Context) -> Plan:
     if context.count(MASTER):
         return _with_servers(context)
     count = context.count(WORKER)
-    group = _group(context, WORKER, NODE, trains=True)
-    return Plan(framework="plainml", groups=[group], policy={"numNodes": count}, trainer={"numNodes": count})
+    if count > 1 and not _takes_a_shell(context, WORKER):
+        return _in_two_groups(context, count)
+    nodes = _group(context, WORKER, NODE, trains=True)
+    return Plan(framework="plainml", groups=[nodes], policy={"numNodes": count}, trainer={"numNodes": count})
+
+
+def _in_two_groups(context: Context, count: int) -> Plan:
+    """The first worker apart from the others: what each is told can stand in its template."""
+    text = "the first worker is a group of its own, because only it is told its own address."
+    context.notes.add("MIG214", text, context.path(WORKER, "template.spec.containers"), fixed=True)
+    first = replace(_group(context, WORKER, NODE, trains=True, alone=True), count=1)
+    others = replace(_group(context, WORKER, OTHERS, index=1, alone=True), count=count - 1)
+    return Plan(framework="plainml", groups=[first, others], policy={"numNodes": 1})
 
 
 def _with_servers(context: Context) -> Plan:
     masters = _group(context, MASTER, MASTER.lower(), trains=True)
     groups = [masters]
     if context.count(WORKER):
-        groups.append(_group(context, WORKER, WORKER.lower(), trains=False))
+        groups.append(_group(context, WORKER, WORKER.lower()))
     return Plan(framework="plainml", groups=groups, policy={"numNodes": masters.count}, succeeds_with=masters.name)
 
 
-def _group(context: Context, replica_type: str, name: str, *, trains: bool) -> Group:
+def _group(
+    context: Context, replica_type: str, name: str, *, trains: bool = False, index: int = 0, alone: bool = False
+) -> Group:
+    """The pods of a type, told what v1 tells the pod with this index; `alone`: no other is told anything else."""
     path = context.path(replica_type, "template.spec.containers")
     template = checked_template(context, replica_type)
     main = context.main_container(replica_type)
     if trains:
         template, main = for_node(context, replica_type, template), NODE
-    variables = _variables(context, replica_type)
+    variables = _variables(context, replica_type, index)
     drop_overridden(context, template, variables, path)
-    first, others = _endpoints(context, replica_type)
     container = main_of(template, main)
-    if first != others and context.count(replica_type) > 1:
+    first, others = (_endpoint(context, replica_type, each) for each in (0, 1))
+    if first != others and context.count(replica_type) > 1 and not alone:
         _branch(context, container, f"{path}[{context.main_container(replica_type)}]", first, others)
         variables = [variable for variable in variables if variable["name"] != ENDPOINT]
-    rest = [variable for variable in variables if variable["name"] != "PYTHONUNBUFFERED"]
+    rest = [variable for variable in variables if variable["name"] != UNBUFFERED]
     container["env"] = [*unbuffered(context, variables), *rest, *(container.get("env") or ())]
     give_sidecars(context, template, variables, path, main)
-    template = with_native_sidecars(context, replica_type, template, main)
+    template = with_sidecars(context, replica_type, template, main)
     return Group(
         name,
         with_restart_policy(context, replica_type, template),
@@ -66,45 +84,43 @@ def _group(context: Context, replica_type: str, name: str, *, trains: bool) -> G
     )
 
 
-def _variables(context: Context, replica_type: str) -> list[Json]:
-    """What v1 sets in the first pod of a type, with v2's host names."""
+def _variables(context: Context, replica_type: str, index: int) -> list[Json]:
+    """What v1 sets in one pod of a type, with v2's host names."""
     hosts = _hosts(context)
-    variables: list[Mapping[str, Any]] = list(environment(context.job.job, Slot(replica_type, 0)))
+    variables: list[Mapping[str, Any]] = list(environment(context.job.job, Slot(replica_type, index)))
     return [
         {**variable, **({"value": translated(str(variable["value"]), hosts)} if "value" in variable else {})}
         for variable in variables
     ]
 
 
-def _endpoints(context: Context, replica_type: str) -> tuple[str, str]:
-    """Where the pods meet, as the first pod of a type is told and as the others are."""
-    values = []
-    for index in (0, 1):
-        told = {str(each["name"]): each for each in environment(context.job.job, Slot(replica_type, index))}
-        values.append(translated(str(told[ENDPOINT]["value"]), _hosts(context)))
-    return values[0], values[1]
+def _endpoint(context: Context, replica_type: str, index: int) -> str:
+    """Where the pods meet, as this one is told."""
+    return next(str(each["value"]) for each in _variables(context, replica_type, index) if each["name"] == ENDPOINT)
 
 
 def _hosts(context: Context) -> dict[str, str]:
-    group = {WORKER: WORKER.lower() if context.count(MASTER) else NODE, MASTER: MASTER.lower()}
-    return {
-        context.v1_host(slot.replica_type, slot.index): context.host(group[slot.replica_type], slot.index)
-        for slot in slots_of(context, MASTER, WORKER)
-    }
+    """Where the pods meet is the first master, else the first worker."""
+    place = (MASTER, MASTER.lower()) if context.count(MASTER) else (WORKER, NODE)
+    return {context.v1_host(place[0], 0): context.host(place[1], 0)}
+
+
+def _takes_a_shell(context: Context, replica_type: str) -> bool:
+    """Whether the command can be started by a shell that sets the address before."""
+    main = container_named(context.replica(replica_type).template, context.main_container(replica_type)) or {}
+    return bool(main.get("command")) and not references_expanded(main, [ENDPOINT])
 
 
 def _branch(context: Context, container: Json, path: str, first: str, others: str) -> None:
     """Let a shell choose the address by the index of the pod."""
-    if not container.get("command"):
+    if not container.get("command") or references_expanded(container, [ENDPOINT]):
         context.notes.refuse(
             "MIG214",
             "the first pod has to be told its own address by a shell that then starts the command, but the template"
-            " has no command; give it the one of its image.",
+            f" has no command, or one with $({ENDPOINT}); have one master, or write the command out.",
             f"{path}.command",
         )
         return
-    if references_expanded(container, [ENDPOINT]):
-        context.notes.refuse("MIG214", f"$({ENDPOINT}) has no value before the shell runs.", f"{path}.command")
     own = first.replace(f"$({ADDRESS})", f"${ADDRESS}")
     lines = [
         f'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then {ENDPOINT}="{own}"; else {ENDPOINT}={others}; fi',

@@ -152,7 +152,7 @@ def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
     count = cpus(main)
     if launcher.sets_ranks or launcher in (Launcher.UNKNOWN, Launcher.ABSENT):
         text = f"torchrun of v1 starts a process for every CPU of the machine; {count} is what the CPU request gives."
-        context.notes.add("MIG109", text, "spec.nprocPerNode", fixed=not launcher.sets_ranks)
+        context.notes.add("MIG109", text, "spec.nprocPerNode")
         return count
     return 1
 

@@ -13,7 +13,7 @@ from typing import Final
 from training_controllers.engine.model import Slot
 from training_controllers.pod_spec import env_from_field
 from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, translated
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars
+from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.gang import gang
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
@@ -96,7 +96,7 @@ def _with_env(context: Context, replica_type: str, template: Json, variables: Se
 def _group(
     context: Context, replica_type: str, template: Json, main: str, *, after: str = "", in_one_job: bool = True
 ) -> Group:
-    template = with_native_sidecars(context, replica_type, template, main)
+    template = with_sidecars(context, replica_type, template, main)
     return Group(
         replica_type.lower(),
         with_restart_policy(context, replica_type, template),

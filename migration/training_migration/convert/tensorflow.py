@@ -9,7 +9,7 @@ from training_api.models.tensorflow import TFJobSpec
 from training_controllers.frameworks.tensorflow import ALL_WORKERS, CHIEFS, PS, WORKER
 from training_controllers.pod_spec import env, env_from_field, port_number
 from training_migration.convert.compat import drop_overridden
-from training_migration.convert.containers import checked_template, for_node, main_of, with_native_sidecars
+from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import INDEX_FIELD, NODE, Context, Json
 from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
 from training_migration.convert.plan import Group, Plan
@@ -57,7 +57,7 @@ def _group(context: Context, replica_type: str, *, decides: bool) -> Group:
         drop_overridden(context, template, variables, path, only=main)
         container = main_of(template, main)
         container["env"] = [*(container.get("env") or ()), *variables]
-    template = with_native_sidecars(context, replica_type, template, main)
+    template = with_sidecars(context, replica_type, template, main)
     return Group(
         replica_type.lower(),
         with_restart_policy(context, replica_type, template),

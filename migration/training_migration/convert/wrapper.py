@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from training_migration.convert.context import Json
 
@@ -15,7 +16,7 @@ def wrapped(container: Json, lines: Sequence[str], name: str) -> None:
     container["command"] = ["sh", "-c", script, name]
 
 
-def references_expanded(container: Json, names: Sequence[str]) -> list[str]:
+def references_expanded(container: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Those of the variables that Kubernetes would have to fill in before the command starts."""
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     words += [str(variable.get("value", "")) for variable in container.get("env") or ()]

@@ -31,8 +31,9 @@ class Reaction:
 
     def __str__(self) -> str:
         """For people."""
-        if self.fate in (Fate.FAILS, Fate.GOES_ON):
-            return self.fate.value
+        fate, _ = self.effective
+        if fate in (Fate.FAILS, Fate.GOES_ON):
+            return fate.value
         if self.fate is Fate.RESTARTS_ALL:
             return f"all pods start again, at most {self.limit} times"
         what = "the container starts again" if self.in_place else "a new pod comes"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from training_api.quantity import amount
 from training_api.registry import KINDS
-from training_migration.diff.leaves import MAIN, Leaf, PodValues
+from training_migration.diff.leaves import MAIN, PodValues
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared
 from training_migration.findings import Severity
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text
@@ -108,9 +108,8 @@ class Known:
 _ONE_SIDED: Final = frozenset({Likeness.LOST, Likeness.GAINED})
 _CHANGED: Final = frozenset({Likeness.DIFFERENT})
 _ANY: Final = _ONE_SIDED | _CHANGED
-_MPI_FILES: Final = (
-    r"(spec\.volumes\[(mpi-|ssh-)|containers\[[^]]*\]\.volumeMounts\[(/etc/mpi|/opt/kube|/root/\.ssh|/home/[^]]*\.ssh))"
-)
+_MPI_MOUNTS: Final = r"/etc/mpi|/run/mpi|/opt/kube|/root/\.ssh|/home/[^]]*\.ssh"
+_MPI_FILES: Final = rf"(spec\.volumes\[(mpi-|ssh-)|containers\[[^]]*\]\.volumeMounts\[({_MPI_MOUNTS}))"
 _GIVEN_TO_ALL: Final = (
     "PYTHONUNBUFFERED|MASTER_|PET_|RANK|WORLD_SIZE|WORKER_|COORDINATOR_|NUM_PROCESSES|PROCESS_ID|PADDLE_|POD_IP_DUMMY"
 )
@@ -146,6 +145,12 @@ KNOWN: Final = (
         equivalent=True,
     ),
     Known(
+        r"containers\[[^]]*\]\.env\[(MASTER|PET_MASTER|COORDINATOR|WORKER)_PORT\]\.value$",
+        _CHANGED,
+        "each side uses its own port",
+        equivalent=True,
+    ),
+    Known(
         rf"containers\[(?!{MAIN}\])[^]]*\]\.env\[({_GIVEN_TO_ALL})",
         frozenset({Likeness.LOST}),
         "v1 gives its variables to every container, v2 to the one that trains",
@@ -158,7 +163,7 @@ KNOWN: Final = (
         equivalent=True,
     ),
     Known(
-        r"containers\[kubectl-delivery\]$",
+        r"containers\[(kubectl-delivery|mpi-key)\]$",
         _ONE_SIDED,
         "v2 enters workers over SSH, without kubectl",
         kind="MPIJob",
@@ -233,14 +238,15 @@ def _lonely_entry(path: str, v1: PodValues, v2: PodValues) -> str | None:
 def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues) -> Item:
     """Of a value, or of an entry that only the side with this value has."""
     first, second = v1.by_path.get(path), v2.by_path.get(path)
-    verdict = _verdict(path, first, second)
+    verdict = _verdict(path, v1, v2)
     family = _class(entry)
     texts = (_shown(entry, v1) if first else "", _shown(entry, v2) if second else "")
     leaf = first or v2.by_path[path]
     # The entry as the pod has it: as much shorter as the entry is than the path.
     label = leaf.path.removesuffix(path.removeprefix(entry)) if entry != path else leaf.path
-    if verdict is Likeness.SAME:
-        return Item(family.aspect, label, *texts, verdict)
+    if verdict in (Likeness.SAME, Likeness.EQUIVALENT):
+        reason = "the same pods under their names on each side" if verdict is Likeness.EQUIVALENT else ""
+        return Item(family.aspect, label, *texts, verdict, reason)
     severity = family.gained if verdict is Likeness.GAINED else family.severity
     known = next((each for each in KNOWN if _fits(each, kind, entry, verdict)), None)
     if known is None:
@@ -254,12 +260,16 @@ def _fits(known: Known, kind: str, entry: str, verdict: Likeness) -> bool:
     return known.kind in ("", kind) and verdict in known.verdicts and re.match(known.pattern, entry) is not None
 
 
-def _verdict(path: str, v1: Leaf | None, v2: Leaf | None) -> Likeness:
-    if v1 is None:
+def _verdict(path: str, v1: PodValues, v2: PodValues) -> Likeness:
+    if path not in v1.by_path:
         return Likeness.GAINED
-    if v2 is None:
+    if path not in v2.by_path:
         return Likeness.LOST
-    return Likeness.SAME if _alike(path, v1.value, v2.value) else Likeness.DIFFERENT
+    first, second = v1.by_path[path].value, v2.by_path[path].value
+    if _alike(path, first, second):
+        return Likeness.SAME
+    texts = isinstance(first, str) and isinstance(second, str)
+    return Likeness.EQUIVALENT if texts and v1.called(first) == v2.called(second) else Likeness.DIFFERENT
 
 
 def _alike(path: str, v1: Any, v2: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,6 +48,8 @@ class PodValues:
 
     by_path: Mapping[str, Leaf]
     """By a path that is equal on both sides where values are for the same."""
+    called: Callable[[str], str] = str
+    """Replaces the names of pods in a text by what these are called on both sides."""
 
     @cached_property
     def entries(self) -> Mapping[str, Sequence[str]]:
@@ -58,8 +61,8 @@ class PodValues:
         return found
 
 
-def leaves(pod: RenderedPod) -> PodValues:
-    """Take a pod apart."""
+def leaves(pod: RenderedPod, called: Callable[[str], str] = str) -> PodValues:
+    """Take a pod apart. Variables with a number that JobSet or the Job gave the pod have it as their value."""
     content: Json = dict(pod.pod)
     spec: Json = dict(content.pop("spec"))
     found: dict[str, Leaf] = {}
@@ -68,16 +71,35 @@ def leaves(pod: RenderedPod) -> PodValues:
             name = str(container.get("name", position))
             role = MAIN if name == pod.container and field == "containers" else name
             place, own = (CONTAINERS, f"[{role}]"), f"spec.{field}[{name}]"
-            for path, value in _flat(container, ()):
+            for path, value in _flat(_with_numbers(container, pod.pod), ()):
                 found[_text((*place, *path))] = Leaf(own + _text(path), value, _entries((*place, *path)))
             found[_text((*place, "kind"))] = Leaf(own, _kind(field, container), _entries(place))
     for path, value in _flat({**content, "spec": spec}, ()):
         found[_text(path)] = Leaf(_text(path), value, _entries(path))
-    return PodValues(found)
+    return PodValues(found, called)
 
 
 def _entries(path: Path) -> tuple[str, ...]:
     return tuple(_text(path[: number + 1]) for number, part in enumerate(path) if part.startswith("["))
+
+
+_COUNTED: Final = re.compile(
+    r"metadata\.(labels|annotations)\['((?:batch\.kubernetes\.io|jobset\.sigs\.k8s\.io)/[^']+)'\]"
+)
+
+
+def _with_numbers(container: Json, pod: Json) -> Json:
+    """The container with what JobSet and Jobs call the pod in place of references to that."""
+    if not container.get("env"):
+        return container
+    return {**container, "env": [_with_number(each, pod) for each in container["env"]]}
+
+
+def _with_number(variable: Json, pod: Json) -> Json:
+    path = str(((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", ""))
+    match = _COUNTED.fullmatch(path)
+    value = (pod["metadata"].get(match[1]) or {}).get(match[2]) if match else None
+    return variable if value is None else {"name": variable["name"], "value": value}
 
 
 def _kind(field: str, container: Json) -> str:

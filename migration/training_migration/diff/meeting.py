@@ -9,7 +9,7 @@ from typing import Final
 from training_migration.convert.launchers import Launcher, launcher_of
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.pairing import Place
-from training_migration.diff.readers import readers
+from training_migration.diff.readers import MPI, readers
 from training_migration.diff.side import RenderedSide
 from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring, view
 from training_migration.findings import Severity
@@ -93,6 +93,8 @@ class Meeting:
     def _severity(self, role: Role, verdict: Likeness) -> Severity | None:
         if verdict in (Likeness.SAME, Likeness.EQUIVALENT):
             return None
+        if role is Role.RANK and self.reader[1] is MPI:
+            return Severity.WARNING  # the same processes, each in another pod
         if role is Role.ELASTIC or (role is Role.PEERS and not self.reader[1].native):
             return Severity.WARNING
         if not self.certain and self.reader[1].native and role in _WEAKER:
@@ -117,6 +119,7 @@ def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
 
 
 _HOSTS: Final = frozenset({Role.HOST, Role.PEERS, Role.CLUSTER})
+"""Roles whose meaning is pods."""
 
 
 def launcher(side: RenderedSide, places: Sequence[Place], numbers: Mapping[Place, int]) -> Launcher:

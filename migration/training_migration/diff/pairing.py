@@ -8,6 +8,8 @@ from typing import Final
 
 NODE: Final = "node"
 """The replicated job in which v2's policies count ranks."""
+OTHERS: Final = "others"
+"""All workers of a PaddleJob but the first, where a conversion has to tell them apart."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,7 +54,7 @@ def _by_role(v1: Sequence[Place], v2: Sequence[Place]) -> Mapping[Place, Place]:
 def _in_line(v1: Sequence[Place], v2: Sequence[Place]) -> Mapping[Place, Place]:
     """The same role and index where a role was kept; what is left is counted through: `node` i is v1's rank i."""
     kept = _by_role(v1, v2)
-    nodes = [place for place in v2 if place.role == NODE and place not in kept]
+    nodes = [place for place in v2 if place.role in (NODE, OTHERS) and place not in kept]
     return {**kept, **dict(zip((place for place in v1 if place not in kept), nodes, strict=False))}
 
 
@@ -83,7 +85,7 @@ _ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "PyTorchJob": ("master", "worker", NODE),
     "XGBoostJob": ("master", "worker", NODE),
     "JAXJob": ("worker", NODE),
-    "PaddleJob": ("master", "worker", NODE),
+    "PaddleJob": ("master", "worker", NODE, OTHERS),
     "TFJob": ("chief", "master", "worker", "ps", "evaluator"),
     "MPIJob": ("launcher", "worker", NODE),
 }

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.fields import compared, skipped
 from training_migration.diff.folding import together
 from training_migration.diff.hosts import host_items
-from training_migration.diff.leaves import PodValues, leaves
+from training_migration.diff.leaves import leaves
 from training_migration.diff.meeting import Meeting, launcher, meetings
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared, Pair
 from training_migration.diff.pairing import Place, PlacePair, pair_places
-from training_migration.diff.process import command_items, variable_items
+from training_migration.diff.process import canonical_hosts, command_items, variable_items
 from training_migration.diff.readers import HOSTFILE
 from training_migration.diff.side import RenderedSide
 from training_migration.diff.wiring import View, view
@@ -84,13 +84,12 @@ class Pods:
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))
         yield from self._names(first, second)
-        yield from together(compared(self.kind, *self._leaves(first, second)))
+        first_values = leaves(self.sides[0].pods[first], partial(canonical_hosts, views[0]))
+        second_values = leaves(self.sides[1].pods[second], partial(canonical_hosts, views[1]))
+        yield from together(compared(self.kind, first_values, second_values))
 
     def _view(self, side: int, place: Place) -> View:
         return view(self.sides[side], place, self.numbers[side])
-
-    def _leaves(self, first: Place, second: Place) -> tuple[PodValues, PodValues]:
-        return leaves(self.sides[0].pods[first]), leaves(self.sides[1].pods[second])
 
     def _names(self, first: Place, second: Place) -> Iterator[Item]:
         names = self.sides[0].pods[first].hostname, self.sides[1].pods[second].hostname
@@ -104,7 +103,7 @@ class Pods:
         """Values of any pair that say nothing."""
         for first, second in self.places:
             if first is not None and second is not None:
-                yield from skipped(*self._leaves(first, second))
+                yield from skipped(leaves(self.sides[0].pods[first]), leaves(self.sides[1].pods[second]))
 
 
 def _unpaired(first: Place | None, second: Place | None) -> Item:

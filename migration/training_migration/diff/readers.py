@@ -80,13 +80,15 @@ def _hosts(view: View) -> Wiring:
     entered = view.side.entered
     who = [view.numbers.get(entered[host]) if host in entered else view.who(host) for host, _ in lines]
     slots = [count for _, count in lines]
-    return Wiring(
-        {
-            Role.PEERS: Fact(", ".join(host for host, _ in lines), tuple(who), (HOSTFILE,)),
-            Role.LOCAL: Fact(", ".join(sorted(set(slots))), tuple(slots), (HOSTFILE,)),
-            Role.SIZE: Fact(str(_total(slots)), _total(slots), (HOSTFILE,)),
-        }
-    )
+    hosts = tuple(sorted(zip(who, slots, strict=True), key=repr))
+    facts = {
+        Role.PEERS: Fact(", ".join(host for host, _ in lines), hosts, (HOSTFILE,)),
+        Role.LOCAL: Fact(", ".join(sorted(set(slots))), tuple(sorted(slots)), (HOSTFILE,)),
+        Role.SIZE: Fact(str(_total(slots)), _total(slots), (HOSTFILE,)),
+    }
+    if lines:
+        facts[Role.RANK] = Fact(f"rank 0 is on {lines[0][0]}", who[0], (HOSTFILE,))
+    return Wiring(facts)
 
 
 def _slots(fields: list[str]) -> str:

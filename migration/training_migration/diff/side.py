@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 OWN_ADDRESS: Final = "own-address"
 """Stands for the pod's IP address, which nobody knows before it runs."""
+_AGENTS: Final = ("kubexec.sh", "ssh.sh")
 _KNOWN: Final = {"status.podIP": OWN_ADDRESS}
 
 
@@ -66,8 +67,8 @@ class RenderedSide:
 
     @cached_property
     def entered(self) -> Mapping[str, Place]:
-        """Names of pods where mpirun enters them through v1's agent, which needs no host names."""
-        if self.file("kubexec.sh") is None:
+        """Names of pods where mpirun enters them through an agent of v1, which needs no host names."""
+        if all(self.file(agent) is None for agent in _AGENTS):
             return {}
         return {str(pod.pod["metadata"]["name"]): place for place, pod in self.pods.items()}
 

@@ -89,12 +89,16 @@ def _filled(text: str, variables: Mapping[str, str]) -> str:
 def _wiring(view: View, settings: Mapping[str, str], names: Mapping[str, str]) -> Wiring:
     local = processes(settings["nproc_per_node"], view)
     fewest, _, nodes = settings["nnodes"].rpartition(":")
+    elastic = bool(fewest) and fewest != nodes
+    if elastic:
+        nodes = str(len(view.numbers))  # as many as there are now
     facts: dict[Role, Fact] = {
         Role.LOCAL: Fact(settings["nproc_per_node"], local, (names["nproc_per_node"],)),
         Role.SIZE: Fact(f"{nodes} nodes", nodes, (names["nnodes"],)),
     }
-    if fewest and fewest != nodes:
-        facts[Role.ELASTIC] = Fact(f"{fewest} to {nodes} nodes", settings["nnodes"], (names["nnodes"],))
+    if elastic:
+        text = f"{settings['nnodes'].replace(':', ' to ')} nodes"
+        facts[Role.ELASTIC] = Fact(text, settings["nnodes"], (names["nnodes"],))
     if "standalone" in settings:
         facts[Role.HOST] = Fact("itself", view.who("localhost"), (names["standalone"],))
     elif settings.get("rdzv_endpoint"):

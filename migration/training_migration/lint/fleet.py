@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from training_migration.cluster import clean
 from training_migration.convert.conversion import Options
 from training_migration.documents import Document
 from training_migration.findings import Finding
-from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2
+from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
 from training_migration.lint.around.files import FILES
 from training_migration.lint.around.objects import OBJECTS
 from training_migration.lint.entry_point import NOTHING, EntryPoint
 from training_migration.lint.lines import Lines
-from training_migration.lint.shape import misfit
 from training_migration.lint.suppression import ignored_by_annotation, ignored_in_lines
 from training_migration.lint.v1.subject import Subject
-from training_migration.lint.v2.lint import is_v2, train_jobs
+from training_migration.lint.v2.lint import KIND_OF, is_v2, train_jobs
+from training_migration.shape import misfit
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Text = tuple[str, str]
@@ -65,9 +66,9 @@ class _Work:
 
 
 def lint(fleet: Fleet) -> Outcome:
-    """All findings in the order of the input, without those that annotations leave out."""
+    """All findings, without those that annotations leave out."""
     work = _Work()
-    fleet = replace(fleet, documents=_readable(fleet.documents, work))
+    fleet = replace(fleet, documents=_sorted_out(fleet.documents, work))
     scripts = [*fleet.scripts, *_mounted(fleet.documents)]
     found = [*_of_documents(fleet, scripts, work), *_of_scripts(fleet, scripts, work), *_of_files(fleet)]
     return Outcome(_not_annotated(fleet, found), work.problems, _count(fleet, work), work.others)
@@ -77,37 +78,40 @@ def _count(fleet: Fleet, work: _Work) -> int:
     return len(work.jobs) + sum(1 for each in fleet.documents if each.object is not None and is_v2(each.object))
 
 
+def _sorted_out(documents: Sequence[Document], work: _Work) -> list[Document]:
+    """The objects that can be looked at; jobs of v1 as v1 would run them."""
+    kept = []
+    for each in documents:
+        obj = each.object
+        if obj is None:
+            work.problems.append(f"{_where(each)}: {each.error}")
+        elif is_v1_job(obj):
+            try:
+                work.jobs.append(v1_job(clean(obj), each.source, each.line))
+            except Refused as refused:
+                work.problems.append(f"{_where(each)}: v1 would refuse it: {refused}.")
+            else:
+                kept.append(each)
+        elif (problem := misfit(obj)) is not None:
+            if is_v2(obj):
+                work.problems.append(f"{_where(each)}: v2 would refuse it: {problem}.")
+            work.others += not is_v2(obj)
+        else:
+            work.others += not is_v2(obj)
+            kept.append(each)
+    return kept
+
+
 def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in the objects, one after the other, and then together."""
+    for job in work.jobs:
+        yield from lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
     for document in fleet.documents:
         obj = document.object or {}
-        if is_v1_job(obj):
-            try:
-                job = v1_job(obj, document.source, document.line)
-            except Refused as refused:
-                work.problems.append(f"{_where(document)}: v1 would refuse it: {refused}.")
-                continue
-            work.jobs.append(job)
-            yield from lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
-        elif not is_v2(obj):
-            work.others += 1
+        if not is_v1_job(obj) and not is_v2(obj):
             yield from lint_object(document)
     yield from lint_v2(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
     yield from lint_together(fleet.documents, fleet.options.target)
-
-
-def _readable(documents: Sequence[Document], work: _Work) -> list[Document]:
-    """The objects that there are, and that have the shape which rules rely on."""
-    kept = []
-    for each in documents:
-        problem = each.error if each.object is None else misfit(each.object)
-        if not problem:
-            kept.append(each)
-        elif each.object is None or is_v2(each.object) or is_v1_job(each.object):
-            work.problems.append(f"{_where(each)}: {problem}")
-        else:
-            work.others += 1
-    return kept
 
 
 def _where(document: Document) -> str:
@@ -129,24 +133,41 @@ def _scripts_of(obj: Mapping[str, Any]) -> Iterator[Text]:
 
 def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in files of scripts and in ConfigMaps."""
-    kinds = {job.job.info.kind for job in work.jobs}
-    kind = next(iter(kinds)) if len(kinds) == 1 else None
-    launched = _all_launched(fleet, scripts, work.jobs)
+    commands = list(_commands(fleet, scripts, work.jobs))
     for path, text in fleet.scripts:
+        kind, launched = _use(path, commands)
         yield from lint_script(path, text, kind=kind, launched=launched)
     for document in fleet.documents:
         for name, text in _scripts_of(document.object or {}):
+            kind, launched = _use(name, commands)
             for finding in lint_script(name, text, kind=kind, launched=launched):
                 yield replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
 
 
-def _all_launched(fleet: Fleet, scripts: Sequence[Text], jobs: Sequence[V1Job]) -> bool:
-    """Whether each job that is given starts with a launcher that sets rank and world size."""
-    subjects = [Subject(job, fleet.options, scripts, fleet.entry) for job in jobs]
-    launchers = [launcher for subject in subjects for _, launcher in subject.launchers]
-    given = train_jobs(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
-    launchers += [job.launcher for job in given]
-    return bool(launchers) and all(launcher.sets_ranks for launcher in launchers)
+class _Command(NamedTuple):
+    """A command line of a job."""
+
+    kind: str
+    launched: bool
+    """Whether it is a launcher that sets rank and world size."""
+    container: Mapping[str, Any]
+
+
+def _commands(fleet: Fleet, scripts: Sequence[Text], jobs: Sequence[V1Job]) -> Iterator[_Command]:
+    """The command lines of all jobs."""
+    for job in jobs:
+        subject = Subject(job, fleet.options, scripts, fleet.entry)
+        for role, launcher in subject.launchers:
+            yield _Command(subject.kind, launcher.sets_ranks, role.container)
+    for each in train_jobs(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry):
+        yield _Command(KIND_OF.get(each.policy, ""), each.launcher.sets_ranks, each.container)
+
+
+def _use(path: str, commands: Sequence[_Command]) -> tuple[str | None, bool]:
+    """The kind of the jobs that run a script, and whether a launcher does; of all jobs where none names it."""
+    users = [each for each in commands if pods.runs(each.container, path)] or commands
+    kinds = {each.kind for each in users}
+    return (kinds.pop() or None) if len(kinds) == 1 else None, bool(users) and all(each.launched for each in users)
 
 
 def _of_files(fleet: Fleet) -> Iterator[Finding]:
@@ -169,7 +190,7 @@ def _not_annotated(fleet: Fleet, found: Sequence[Finding]) -> list[Finding]:
 
 
 def placed(found: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
-    """The findings with the lines of their fields, without those that a comment in these files leaves out."""
+    """The findings with the lines of their fields, file by file, without those that a comment in them leaves out."""
     with_fields = {each.source for each in found if each.path and each.line and each.source in texts}
     lines = {source: Lines(texts[source]) for source in with_fields}
     split = {path: text.splitlines() for path, text in texts.items()}
@@ -185,4 +206,4 @@ def placed(found: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
         told.add(place)
         if not twice and finding.rule.id not in ignored_in_lines(split.get(finding.source, ()), field):
             kept.append(replace(finding, line=line))
-    return kept
+    return sorted(kept, key=lambda each: (each.source, each.line, each.rule.id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Final
 
 Json = Mapping[str, Any]
@@ -39,6 +40,12 @@ def command_field(given: Json) -> str:
     return "args" if given.get("args") else "command"
 
 
+def runs(given: Json, path: str) -> bool:
+    """Whether the command line of a container names a file like this one."""
+    name = re.escape(PurePath(path).name)
+    return any(re.search(rf"(?:^|[\s/'\"]){name}(?![\w.-])", word) for word in words(given))
+
+
 def resources(given: Json) -> dict[str, str]:
     """What a container requests, by name; limits count where there is no request."""
     block = given.get("resources") or {}
@@ -63,6 +70,18 @@ def unnamed_ports(given: Json) -> list[tuple[int, Any]]:
     """Position and number of each port without a name."""
     ports = enumerate(given.get("ports") or ())
     return [(at, port.get("containerPort")) for at, port in ports if not port.get("name")]
+
+
+def clashing_ports(pod: Json) -> Iterator[tuple[str, str]]:
+    """Where v2 writes ports over each other: the list's field, and a sentence's beginning."""
+    for group in ("initContainers", "containers"):
+        for at, each in enumerate(pod.get(group) or ()):
+            numbers = [port.get("containerPort") for port in each.get("ports") or ()]
+            twice = next((number for number in numbers if numbers.count(number) > 1), None)
+            if twice is not None:
+                yield f"{group}[{at}].ports", f"port {twice} is there twice"
+            elif len(unnamed_ports(each)) > 1:
+                yield f"{group}[{at}].ports", f"{len(unnamed_ports(each))} ports have no name"
 
 
 def env_value(given: Json, name: str) -> Any:

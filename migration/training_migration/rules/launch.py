@@ -15,7 +15,8 @@ RULES: Final = (
         "v1 gave every pod `MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK`, so that `python train.py` was "
         "enough. v2 sets `PET_*` variables only, which `torchrun` reads and `python` does not. A script that assumes "
         "a world of one where the variables are missing then trains alone on every node, and the TrainJob ends as "
-        "Complete.",
+        "Complete. The same happens with `torchrun --standalone`, with `--nnodes=1`, and with `torchrun` on a runtime "
+        "that has no torch policy.",
         "Start with `torchrun train.py`, or set the four variables in `spec.trainer.env`, as `convert` does.",
         f"kubeflow/trainer#3492, kubeflow/trainer#3277, kubeflow/sdk#142; {TORCHRUN}; {GUIDE}",
         converted=True,

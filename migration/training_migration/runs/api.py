@@ -33,11 +33,17 @@ class Api:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
         """Group and version -> kind -> plural, and whether it is namespaced."""
 
-    async def create(self, obj: Json) -> Json:
-        """Create an object; raises Refused, with status 409 if there is one of that name."""
+    async def create(self, obj: Json, *, strict: bool = False, dry_run: bool = False) -> Json:
+        """Create an object; raises Refused, with status 409 if there is one of that name.
+
+        A `strict` server refuses fields that it does not know, as it does for kubectl; so it does in a `dry_run`,
+        after which nothing is stored.
+        """
         path = await self.collection(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", "default"))
-        body = json.dumps(obj).encode()
-        return _content(f"{obj['kind']} {_name(obj)}", await self._transport.request(Request("POST", path, body=body)))
+        query = {"fieldValidation": "Strict"} if strict or dry_run else {}
+        query |= {"dryRun": "All"} if dry_run else {}
+        answer = await self._transport.request(Request("POST", path, query, json.dumps(obj).encode()))
+        return _content(f"{obj['kind']} {_name(obj)}", answer)
 
     async def read(self, version: str, kind: str, namespace: str, name: str) -> Json | None:
         """Return an object; None if there is none."""

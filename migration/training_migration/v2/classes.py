@@ -46,6 +46,13 @@ _GENERATED_OF: Final = {
 
 _UNORDERED: Final = re.compile(r"\.(env|volumes|volumeMounts|imagePullSecrets|ownerReferences|finalizers)$")
 
+_IMAGE: Final = re.compile(
+    r"(?:(?:[A-Za-z0-9][\w.-]*\.[\w.-]*|localhost|[A-Za-z0-9.-]+(?=:\d+/))(?::\d+)?/)?"  # registry
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"  # path
+    r"(?::\w[\w.-]{0,127})?(?:@\w+(?:[+._-]\w+)*:[0-9a-fA-F]{32,})?"
+)
+"""Reference of an image, as registries define it."""
+
 _FILLED_IN: Final[tuple[tuple[str, object], ...]] = (
     (r"terminationGracePeriodSeconds", 30),
     (r"dnsPolicy", "ClusterFirst"),
@@ -61,6 +68,7 @@ _FILLED_IN: Final[tuple[tuple[str, object], ...]] = (
     (r"containers\[\]\.env\[\]\.value", ""),
     (r"containers\[\]\.env\[\]\.valueFrom\.fieldRef\.apiVersion", "v1"),
     (r"containers\[\]\.env\[\]\.valueFrom\.resourceFieldRef\.divisor", "0"),
+    (r"containers\[\]\.env\[\]\.valueFrom\.resourceFieldRef\.containerName", ""),
     (r"containers\[\]\.\w+Probe\.timeoutSeconds", 1),
     (r"containers\[\]\.\w+Probe\.periodSeconds", 10),
     (r"containers\[\]\.\w+Probe\.successThreshold", 1),
@@ -133,7 +141,9 @@ def _pod_specs(obj: Json) -> list[Json]:
 
 
 def _pulled(image: str) -> str:
-    """When the API server lets an image be pulled: always, if it is the latest."""
+    """When the API server lets an image be pulled: always, if it is the latest and a reference that can be read."""
+    if not _IMAGE.fullmatch(image):
+        return "IfNotPresent"
     name, digest, _ = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"

@@ -16,8 +16,6 @@ Json = dict[str, Any]
 
 _OF_GROUPS: Final = ("jobset-uid", "group-name", "group-replicas", "job-group-index")
 """Marks that only newer releases of JobSet give."""
-_EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "alpha.jobset.sigs.k8s.io/node-selector")
-"""Annotations that go from the JobSet to the pods; the second only beside the first."""
 
 
 def subdomain(jobset: Json) -> str:
@@ -57,9 +55,6 @@ def _job(jobset: Json, replicated_job: Json, name: str, marks: dict[str, str]) -
     spec["suspend"] = bool(jobset["spec"].get("suspend"))
     pod = spec["template"]
     pod["metadata"] = _marked(pod.get("metadata") or {}, marks)
-    for block in ("labels", "annotations"):
-        metadata[block] = {**metadata[block], **_exclusive(jobset, replicated_job, block)}
-        pod["metadata"][block] = {**pod["metadata"][block], **_exclusive(jobset, replicated_job, block)}
     if domain := subdomain(jobset):
         pod["spec"]["subdomain"] = domain
     claim_volumes(jobset, pod["spec"])
@@ -116,14 +111,3 @@ def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[st
 
 def _marked(metadata: Json, marks: dict[str, str]) -> Json:
     return {block: {**(metadata.get(block) or {}), **marks} for block in ("labels", "annotations")}
-
-
-def _exclusive(jobset: Json, replicated_job: Json, block: str) -> dict[str, str]:
-    if block == "labels":
-        return {}
-    found: dict[str, str] = {}
-    for holder in (jobset["metadata"], replicated_job["template"].get("metadata") or {}):
-        annotations = holder.get("annotations") or {}
-        if _EXCLUSIVE[0] in annotations:
-            found |= {name: annotations[name] for name in _EXCLUSIVE if name in annotations}
-    return found

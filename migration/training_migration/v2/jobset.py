@@ -10,10 +10,11 @@ from training_migration.v2.claims import complete_claims
 from training_migration.v2.draft import Draft, put_ports
 from training_migration.v2.names import JOBSET_API
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.refusal import NotPredicted, Refusal
 
 Json = dict[str, Any]
 
+_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _LONGEST: Final = 63
 _RANDOM_END: Final = "-abcde"
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -26,7 +27,7 @@ def submitted(draft: Draft) -> Json:
         template = role.replicated_job["template"]["spec"]["template"]
         _extend(template, "labels", draft.pod_labels)
         _extend(template, "annotations", draft.pod_annotations)
-        for container in containers_of(role.pod_spec):
+        for container in containers_of(role.pod_spec) if draft.features.init_ports else role.pod_spec["containers"]:
             if ports := list(container.get("ports") or ()):
                 put_ports(container, ports)
     jobset = draft.owned(JOBSET_API, "JobSet", draft.name, spec={**draft.jobset, "suspend": draft.spec["suspend"]})
@@ -71,6 +72,11 @@ def _refusals(jobset: Json) -> Iterator[Refusal]:
     subdomain = spec["network"].get("subdomain") or ""
     if subdomain and not _is_label(subdomain):
         yield Refusal(f"{path}.network.subdomain", f"{subdomain} is no name for a Service of at most 63 characters")
+    for holder in (jobset["metadata"], *((each["template"].get("metadata") or {}) for each in jobs)):
+        if _EXCLUSIVE in (holder.get("annotations") or {}):
+            yield NotPredicted(
+                f"spec.template.metadata.annotations[{_EXCLUSIVE}]", "where JobSet puts pods is not predicted"
+            )
     for position, job in enumerate(jobs):
         yield from _refusals_of(
             jobset["metadata"]["name"], job, names[: position + 1], f"{path}.replicatedJobs[{position}]"

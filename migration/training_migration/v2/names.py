@@ -19,6 +19,8 @@ CONTAINER_OF: Final = {TRAINER: "node", DATASET_INITIALIZER: DATASET_INITIALIZER
 
 NODE: Final = "node"
 """Name of the container that trains, and of the replicated job that plugins take for the nodes."""
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+"""Annotation of a pod: the container that `kubectl logs` shows."""
 LAUNCHER: Final = "launcher"
 PORT: Final = 29500
 """Where rank 0 listens; not configurable."""

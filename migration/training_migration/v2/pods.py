@@ -9,7 +9,7 @@ from typing import Any, Final
 from training_migration.rendering import RenderedPod
 from training_migration.v2.draft import ancestor_of
 from training_migration.v2.identity import name_end, owned_by
-from training_migration.v2.names import COMPLETION_INDEX, CONTAINER_OF, NODE
+from training_migration.v2.names import COMPLETION_INDEX, CONTAINER_OF, DEFAULT_CONTAINER, NODE
 from training_migration.v2.quantities import containers_of
 
 Json = dict[str, Any]
@@ -30,9 +30,11 @@ def pods(replicated_job: Json, number: int, job: Json) -> Iterator[RenderedPod]:
 
 
 def main_container(replicated_job: Json) -> str:
-    """The container that trains: that of the ancestor, one called `node`, or the first."""
-    names: list[str] = [each["name"] for each in replicated_job["template"]["spec"]["template"]["spec"]["containers"]]
-    wanted = (CONTAINER_OF.get(ancestor_of(replicated_job)), NODE)
+    """The container that trains: that of the ancestor, one called `node`, the one for `kubectl logs`, or the first."""
+    template = replicated_job["template"]["spec"]["template"]
+    names: list[str] = [each["name"] for each in template["spec"]["containers"]]
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    wanted = (CONTAINER_OF.get(ancestor_of(replicated_job)), NODE, annotations.get(DEFAULT_CONTAINER))
     return next((each for each in wanted if each in names), names[0])
 
 

@@ -15,10 +15,10 @@ Json = dict[str, Any]
 def write_canonically(pod_spec: Json) -> None:
     """Change `4` and `1000m` into the form that is stored, wherever a pod states quantities."""
     for container in containers_of(pod_spec):
-        _resources(container.get("resources"))
+        write_resources(container.get("resources"))
         for variable in container.get("env") or ():
             _field((variable.get("valueFrom") or {}).get("resourceFieldRef"), "divisor")
-    _resources(pod_spec.get("resources"))
+    write_resources(pod_spec.get("resources"))
     for name, stated in (pod_spec.get("overhead") or {}).items():
         pod_spec["overhead"][name] = canonical(str(stated))
     for volume in pod_spec.get("volumes") or ():
@@ -52,7 +52,8 @@ def _without_limits(pod_spec: Json) -> Json:
     return spec
 
 
-def _resources(resources: Json | None) -> None:
+def write_resources(resources: Json | None) -> None:
+    """Change requests and limits into the form that is stored."""
     for block in ("limits", "requests"):
         stated: Mapping[str, Any] = (resources or {}).get(block) or {}
         if resources is not None and stated:

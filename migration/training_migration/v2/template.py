@@ -6,10 +6,10 @@ from copy import deepcopy
 from typing import Any, Final
 
 from training_controllers.gang.resources import Amounts
-from training_migration.targets import FEATURES, Features, Target
+from training_migration.targets import FEATURES, Features, GroupResources, Target
 from training_migration.v2.draft import Draft, Role, ancestor_of
 from training_migration.v2.names import NODE, TRAINER
-from training_migration.v2.quantities import containers_of, requests, write_canonically
+from training_migration.v2.quantities import containers_of, requests, write_canonically, write_resources
 from training_migration.v2.strategic import merged
 
 Json = dict[str, Any]
@@ -43,10 +43,9 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
     labels |= spec.get("labels") or {}
     annotations |= spec.get("annotations") or {}
     ml_policy = _ml_policy(runtime["spec"].get("mlPolicy"))
-    stated = _requests(jobset)
+    before = deepcopy(jobset["replicatedJobs"])
     _set_resources(jobset, ml_policy, spec, features)
-    if features.group_counts_given:
-        stated = _requests(jobset)
+    stated = _group_requests(before, jobset["replicatedJobs"], ml_policy, spec, features.group_resources)
     return Draft(
         name=train_job["metadata"]["name"],
         namespace=train_job["metadata"].get("namespace") or "default",
@@ -69,6 +68,9 @@ def _with_defaults(jobset: Json) -> Json:
         replicated_job.setdefault("replicas", 1)
         replicated_job.setdefault("groupName", "default")
         _complete(replicated_job)
+    for policy in jobset.get("volumeClaimPolicies") or ():
+        for claim in policy.get("templates") or ():
+            write_resources(claim["spec"].get("resources"))
     if "failurePolicy" in jobset:
         jobset["failurePolicy"].setdefault("restartStrategy", "Recreate")
     return jobset
@@ -119,8 +121,17 @@ def _count(replicated_job: Json, ml_policy: Json | None) -> int:
     return max(1 if count is None else count, 1)
 
 
-def _requests(jobset: Json) -> dict[str, Amounts]:
-    jobs = jobset["replicatedJobs"]
+def _group_requests(
+    before: list[Json], after: list[Json], ml_policy: Json | None, spec: Json, resources: GroupResources
+) -> dict[str, Amounts]:
+    """What a pod of each replicated job requests, as the group of pods reckons it."""
+    given = (spec.get("trainer") or {}).get("resourcesPerNode")
+    if resources is GroupResources.GIVEN and given is not None and ml_policy is not None:
+        for replicated_job in before:
+            container = _training_container(replicated_job) if ancestor_of(replicated_job) == TRAINER else None
+            if container is not None:
+                container["resources"] = given
+    jobs = after if resources is GroupResources.MERGED else before
     return {each["name"]: requests(each["template"]["spec"]["template"]["spec"]) for each in jobs}
 
 
@@ -132,11 +143,15 @@ def _set_resources(jobset: Json, ml_policy: Json | None, spec: Json, features: F
     workers_too = features.nodes_get_trainer and ((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode")
     for replicated_job in jobset["replicatedJobs"]:
         if ancestor_of(replicated_job) == TRAINER or (workers_too and replicated_job["name"] == NODE):
-            pod_spec = replicated_job["template"]["spec"]["template"]["spec"]
-            container = next((each for each in pod_spec["containers"] if each["name"] == NODE), None)
+            container = _training_container(replicated_job)
             if container is not None:
                 container["resources"] = _resources(container.get("resources") or {}, resources, features)
-                write_canonically(pod_spec)
+                write_resources(container["resources"])
+
+
+def _training_container(replicated_job: Json) -> Json | None:
+    containers = replicated_job["template"]["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each["name"] == NODE), None)
 
 
 def _resources(template: Json, given: Json, features: Features) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from training_migration.masking import masked
 from training_migration.rendering import Rendering
 from training_migration.v2.classes import comparable
 
@@ -15,7 +16,7 @@ _Key = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not as predicted; None stands for one that is not there."""
+    """One value that is not as predicted, as it may be shown; None stands for one that is not there."""
 
     object: str
     """Kind and name, for example `Job/resnet-node-0`."""
@@ -64,9 +65,11 @@ def differences(predicted: Iterable[Json], built: Iterable[Json]) -> list[Differ
 
 def _of_one(name: str, predicted: Json, built: Json) -> Iterator[Difference]:
     wanted, found = dict(_leaves(predicted, "")), dict(_leaves(built, ""))
+    # Masking keeps lists as long as they are, so the paths are the same.
+    shown_wanted, shown_found = dict(_leaves(masked(predicted), "")), dict(_leaves(masked(built), ""))
     for path in [*wanted, *(path for path in found if path not in wanted)]:
         if wanted.get(path) != found.get(path):
-            yield Difference(name, path, wanted.get(path), found.get(path))
+            yield Difference(name, path, shown_wanted.get(path), shown_found.get(path))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -39,7 +39,7 @@ def test_broken_and_refused_input_is_told_and_the_rest_is_looked_at() -> None:
     outcome = lint(Fleet([broken, refused, misshapen, other, *documents(alike(command=PYTHON))], OPTIONS))
     assert sorted(outcome.problems) == [
         "broken.yaml:3: It ends within a text.",
-        "misshapen.yaml:1: spec.trainer.env must be a list.",
+        'misshapen.yaml:1: v2 would refuse it: spec.trainer.env: Invalid value: {"A": "b"}: must be a list.',
         "refused.yaml:1: v1 would refuse it: spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1.",
     ]
     assert "MIG101" in ids(list(outcome.findings))
@@ -65,6 +65,17 @@ def test_scripts_of_jobs_with_a_launcher_lack_nothing() -> None:
     launched = train_job({"command": ["torchrun", "train.py"]}, runtimeRef={"name": "torch-distributed"})
     assert "MIG117" not in ids(list(looked_at(launched, scripts=[script]).findings))
     assert "MIG117" in ids(list(looked_at(scripts=[script]).findings))
+
+
+def test_a_script_is_judged_by_the_jobs_that_run_it() -> None:
+    script = ("src/train.py", 'import os\nos.environ["RANK"], os.environ["PROCESS_ID"]')
+    jax = job("JAXJob", {"Worker": role(2, command=["python", "jax_train.py"])})
+    assert "src/train.py" not in {each.source for each in looked_at(pytorch(), jax, scripts=[script]).findings}
+    other = ("src/jax_train.py", script[1])
+    (only,) = (
+        each for each in looked_at(pytorch(), jax, scripts=[other]).findings if each.source == "src/jax_train.py"
+    )
+    assert only.message == "it needs PROCESS_ID, which v2 does not set."
 
 
 def test_the_entry_point_of_an_image_is_combined_as_a_kubelet_does() -> None:
@@ -154,7 +165,7 @@ def test_comments_in_scripts_do_so_too() -> None:
 
 
 def test_annotations_leave_findings_of_their_object_out() -> None:
-    annotation = {"migration.training.kubeflow.org/ignore": "MIG101,MIG301"}
+    annotation = {"extension.training.kubeflow.org/migration-ignore": "MIG101,MIG301"}
     given = alike(command=PYTHON)
     marked = given | {"metadata": {**given["metadata"], "annotations": annotation}}
     assert "MIG101" not in ids(list(looked_at(marked).findings))

@@ -40,6 +40,11 @@ def started(command: list[str], **trainer: Any) -> Json:
     return {"command": command, "numProcPerNode": 1, **trainer}
 
 
+def labelled(policy: Json) -> Json:
+    made = runtime(policy)
+    return made | {"metadata": {**made["metadata"], "labels": {"trainer.kubeflow.org/framework": "torch"}}}
+
+
 def mpi(policy: Json | None = None, *, trainer: Json | None = None, number: int = 1, nodes: Json | None = None) -> Case:
     jobs = (nodes or node(label=False), node(name="launcher", command=["mpirun"]))
     made = runtime({"numNodes": number, "mpi": policy or {}}, *jobs)
@@ -96,6 +101,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             torch(started(PYTHON, env=[*RANKS[:3], {"name": "RANK", "value": "0"}])),
             torch(started(PYTHON, env=[*RANKS[:2], {"name": "WORLD_SIZE", "value": "1"}, RANKS[3]])),
             torch({"numProcPerNode": 1}, nodes=node(command=PYTHON)),
+            torch(started(["torchrun", "--nnodes=1", "train.py"])),
+            torch(started(["sh", "-c", "exec torchrun --standalone train.py"])),
+            case(runtime({"numNodes": 2}), train_job(started(LAUNCHED))),
+            case(labelled({"numNodes": 2}), train_job(started(PYTHON))),
         ],
         [
             torch(started(PYTHON, env=RANKS)),
@@ -104,6 +113,12 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             torch(started(["bash", "-c", "RANK=$PET_NODE_RANK WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1 python t.py"])),
             torch({"numProcPerNode": 1}, nodes=node(command=PYTHON, env=RANKS)),
             case(runtime({"numNodes": 2}), train_job(started(PYTHON))),
+            case(labelled({"numNodes": 2}), train_job(started(PYTHON, env=RANKS))),
+            torch(started(["torchrun", "--nnodes=1:4", "train.py"])),
+            torch(started(["torchrun", "--standalone", "train.py"], numNodes=1)),
+            case(runtime({"numNodes": 2}), train_job(started(["torchrun", "--nnodes=2", "--node-rank=$(I)", "x"]))),
+            case(runtime({"numNodes": 2}), train_job(started(LAUNCHED, env=[{"name": "PET_NNODES", "value": "2"}]))),
+            case(runtime({}), train_job(started(LAUNCHED))),
         ],
     ),
     "MIG104": (
@@ -143,7 +158,11 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     ),
     "MIG112": (
         [torch({"numNodes": 2}), torch(started(["/entrypoint"]))],
-        [torch(started(LAUNCHED)), torch(started(PYTHON))],
+        [
+            torch(started(LAUNCHED)),
+            torch(started(PYTHON)),
+            case(runtime({"jax": {}}), train_job(started(["/entrypoint"]))),
+        ],
     ),
     "MIG113": (
         [
@@ -188,6 +207,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             case(runtime(TORCH, node(ports=[{"containerPort": 80, "name": "http"}]))),
             case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}]))),
         ],
+    ),
+    "MIG223": (
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81}])))],
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81, "name": "b"}])))],
     ),
     "MIG217": (
         [case(runtime(TORCH, network={"subdomain": "other"}))],
@@ -364,12 +387,24 @@ def test_one_node_may_train_alone() -> None:
     assert alone.level is Severity.WARNING
 
 
+def test_one_node_with_all_variables_is_fine() -> None:
+    env = [*RANKS[:2], {"name": "WORLD_SIZE", "value": "1"}, {"name": "RANK", "value": "0"}]
+    assert "MIG101" not in {each.rule.id for each in found_in(torch(started(PYTHON, env=env, numNodes=1)))}
+
+
 def test_scripts_that_set_the_variables_do() -> None:
     given, target = naive(["python3", "mnist.py"])
     for sets, found in (("RANK", True), ("*", False)):
         names = ["MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"] if sets == "*" else [sets]
         text = "import os\n" + "".join(f'os.environ["{name}"] = os.environ["PET_X"]\n' for name in names)
         ids = {each.rule.id for each in lint_v2(documents(*given), target, scripts=[("mnist.py", text)])}
+        assert ("MIG101" in ids) is found
+
+
+def test_a_script_tells_that_a_runtime_without_a_policy_trains_with_torch() -> None:
+    given = documents(runtime({"numNodes": 2}), train_job(started(PYTHON)))
+    for text, found in (("import torch", True), ("import tensorflow", False)):
+        ids = {each.rule.id for each in lint_v2(given, Target.V2_3, scripts=[("train.py", text)])}
         assert ("MIG101" in ids) is found
 
 

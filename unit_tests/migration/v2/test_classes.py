@@ -89,6 +89,8 @@ def test_what_matters_is_seen(change):
     [
         ("a", "Always"),
         ("a:latest", "Always"),
+        ("gcr.io/<your_project>/train:latest", "IfNotPresent"),
+        ("Upper:latest", "IfNotPresent"),
         ("r.example:5000/a", "Always"),
         ("a:1", "IfNotPresent"),
         ("r.example:5000/a:1", "IfNotPresent"),

@@ -7,7 +7,7 @@ from hashlib import sha1
 import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.refusal import NotPredicted, Refusal
 
 PREFIX = "jobset.sigs.k8s.io/"
 
@@ -248,3 +248,9 @@ def test_volumes_are_claimed_for_the_pods_that_mount_them(retention, owned):
 def test_a_claim_that_nobody_mounts_is_refused():
     with pytest.raises(Refusal, match="no container mounts data"):
         rendered(train_job({}), claiming(mounted="other"))
+
+
+def test_exclusive_placement_is_not_predicted():
+    template = {"metadata": {"annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}}}
+    with pytest.raises(NotPredicted, match="where JobSet puts pods"):
+        rendered(train_job({}), runtime({}, template=template))

@@ -38,12 +38,22 @@ def test_resources_need_policy(release, expected):
     assert resources(rendered(train_job(GIVEN), runtime(None), release)) == expected
 
 
-@pytest.mark.parametrize(("release", "cpu"), [(V2_1, "1"), (V2_2, "7")])
-def test_group_counts_given(release, cpu):
+@pytest.mark.parametrize(
+    ("release", "total"),
+    [(V2_1, {"cpu": "1", "memory": "1Gi"}), (V2_2, {"cpu": "7"}), (V2_3, {"cpu": "7", "memory": "1Gi"})],
+)
+def test_group_resources(release, total):
     given = {"resourcesPerNode": {"requests": {"cpu": "7"}}}
-    of = runtime({}, node(requests={"cpu": "1"}), podGroupPolicy={"coscheduling": {}})
+    of = runtime({}, node(requests={"cpu": "1", "memory": "1Gi"}), podGroupPolicy={"coscheduling": {}})
     (group,) = objects(rendered(train_job(given), of, release), "PodGroup")
-    assert group["spec"]["minResources"] == {"cpu": cpu}
+    assert group["spec"]["minResources"] == total
+
+
+@pytest.mark.parametrize(("release", "written_over"), [(V2_2, False), (V2_3, True)])
+def test_init_ports(release, written_over):
+    first = container("first", ports=[{"containerPort": 1}, {"containerPort": 2}])
+    of = runtime({}, replicated_job("node", pod={"initContainers": [first]}))
+    assert allowed(release, of, train_job({})) is not written_over
 
 
 @pytest.mark.parametrize(("release", "mode"), [(V2_2, None), (V2_3, 0o640)])

@@ -14,25 +14,57 @@ from training_migration.lint.scripts.assigned import RANKS, assigned
 from training_migration.lint.v2.subject import PLAIN, TRAIN_JOBS, TrainJob
 from training_migration.lint.variables import FIXED_PORT, RESERVED, SET_BY_POLICY
 
+_FRAMEWORK: Final = "trainer.kubeflow.org/framework"
+_ONE_NODE: Final = re.compile(r"--standalone\b|--nnodes[= ]1(?::1)?(?=\s|$)")
+_SEVERAL_NODES: Final = re.compile(r"--nnodes\b")
 _LATE: Final = re.compile(r"\$\((PET_\w+|DMLC_\w+|JAX_\w+|JOB_COMPLETION_INDEX)\)")
 
 
 @TRAIN_JOBS.rule("MIG101")
 def no_launcher(job: TrainJob) -> Iterator[Spot]:
-    """Python without a launcher on torch, and without v1's variables."""
-    if job.policy != "torch" or job.launcher is not Launcher.PYTHON:
+    """PyTorch without a launcher and without v1's variables, or with a launcher that stays on its node."""
+    if job.policy != "torch" and not (job.policy == PLAIN and _is_torch(job)):
         return
-    alone = _alone(job)
-    if job.num_nodes < 2:
-        if alone:
-            yield Spot(f"python does not read PET_*, and {alone}.", job.command_path, severity=Severity.WARNING)
-    elif alone:
-        message = f"python does not read PET_*, and {alone}: each of the {job.num_nodes} nodes trains alone."
-        yield Spot(message, job.command_path)
+    if job.launcher is Launcher.PYTHON:
+        reason = _alone_by_python(job)
+    elif job.launcher is Launcher.TORCHRUN and job.num_nodes > 1:
+        reason = _alone_by_torchrun(job)
+    else:
+        reason = ""
+    if reason and job.num_nodes > 1:
+        yield Spot(f"{reason}: each of the {job.num_nodes} nodes trains alone.", job.command_path)
+    elif reason:
+        yield Spot(f"{reason}.", job.command_path, severity=Severity.WARNING)
 
 
-def _alone(job: TrainJob) -> str:
+def _is_torch(job: TrainJob) -> bool:
+    """Whether a job of a runtime without a policy trains with PyTorch: by label, image, or the script that it runs."""
+    metadata = job.runtime.object.get("metadata") or {} if job.runtime else {}
+    if (metadata.get("labels") or {}).get(_FRAMEWORK) == "torch" or job.launcher is Launcher.TORCHRUN:
+        return True
+    used = (code for path, code in job.scripts if pods.runs(job.container, path))
+    return any(re.search(r"^\s*(?:import|from) torch\b", code, re.MULTILINE) for code in used)
+
+
+def _alone_by_torchrun(job: TrainJob) -> str:
+    """Why torchrun forms a world on each node; empty if it does not."""
+    text = " ".join(pods.words(job.container))
+    if flag := _ONE_NODE.search(text):
+        return f"{flag[0].strip()} keeps torchrun on its node"
+    told = _SEVERAL_NODES.search(text) or "PET_NNODES" in (*pods.env_names(job.container), *assigned([text], ()))
+    if job.policy == PLAIN and not told and not job.scripts:
+        return "the runtime has no torch policy, so that nobody tells torchrun of other nodes"
+    return ""
+
+
+def _alone_by_python(job: TrainJob) -> str:
     """Why nodes that python starts do not find each other; empty if they do."""
+    reason = _missing_ranks(job)
+    return f"python does not read PET_*, and {reason}" if reason else ""
+
+
+def _missing_ranks(job: TrainJob) -> str:
+    """What is wrong with the variables that PyTorch needs; empty if nothing is."""
     set_there = assigned(pods.words(job.container), job.scripts)
     if missing := [name for name in RANKS if name not in {*pods.env_names(job.container), *set_there}]:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"

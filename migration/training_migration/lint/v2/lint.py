@@ -24,7 +24,8 @@ GROUP: Final = "trainer.kubeflow.org/"
 TRAIN_JOB: Final = "TrainJob"
 _OF_FIXED_PORTS: Final = frozenset({"MIG106"})
 """Rules on ports that a runtime without such a policy may have for itself."""
-_KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
+KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
+"""The kind of v1 that a policy is for."""
 
 Key = tuple[str, str, str]
 
@@ -122,4 +123,4 @@ def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
 
 def _kind(policy: str) -> str | None:
     """The kind of v1 that a policy is for."""
-    return _KIND_OF.get(policy)
+    return KIND_OF.get(policy)

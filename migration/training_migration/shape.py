@@ -1,4 +1,4 @@
-"""Whether an object has the shape that the rules rely on: lists where lists belong, texts where texts belong."""
+"""Whether an object has the shape that the verbs rely on: lists where lists belong, texts where texts belong."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from training_api.constants import API_VERSION
+from training_api.problems import Problem, ProblemKind
 from training_api.registry import KINDS
 
 Shape = Any
@@ -74,23 +75,23 @@ _OTHERS: Final[Mapping[str, Shape]] = {
 }
 
 
-def misfit(obj: Mapping[str, Any]) -> str:
-    """One sentence about the first field that has another type than it must have; empty if there is none."""
+def misfit(obj: Mapping[str, Any]) -> Problem | None:
+    """The first field that has another type than it must have; None if there is none."""
     kind = obj.get("kind")
     shape = {"apiVersion": TEXT, "kind": TEXT, "metadata": _METADATA}
     if isinstance(kind, str):
         shape |= _OTHERS.get(kind, {})
         if kind in _SPECS and (kind not in KINDS or obj.get("apiVersion") == API_VERSION):
             shape["spec"] = _SPECS[kind]
-    return next(_misfits(obj, shape, ""), "")
+    return next(_misfits(obj, shape, ""), None)
 
 
-def _misfits(value: Any, shape: Shape, path: str) -> Iterator[str]:
+def _misfits(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
     wanted: type = shape if isinstance(shape, type) else type(shape)
     if value is None:
         return
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        yield f"{path or 'it'} must be {_WORDS[wanted]}."
+        yield Problem(path, ProblemKind.INVALID, f"must be {_WORDS[wanted]}", value)
     elif isinstance(shape, dict) and isinstance(value, dict):
         for key, each in value.items():
             if (below := shape.get(key, shape.get("*"))) is not None:
@@ -98,6 +99,5 @@ def _misfits(value: Any, shape: Shape, path: str) -> Iterator[str]:
     elif isinstance(shape, list) and isinstance(value, list):
         for at, each in enumerate(value):
             if each is None:
-                yield f"{path}[{at}] must be {_WORDS[shape[0] if isinstance(shape[0], type) else type(shape[0])]}."
-            else:
-                yield from _misfits(each, shape[0], f"{path}[{at}]")
+                yield Problem(f"{path}[{at}]", ProblemKind.REQUIRED, "must not be null")
+            yield from _misfits(each, shape[0], f"{path}[{at}]")

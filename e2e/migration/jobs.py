@@ -1,0 +1,91 @@
+"""All the v1 jobs whose conversions are verified, each with a name that no other one has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import yaml
+from e2e.conformance.case import FOLDER as CASES
+from e2e.harness.client import Api, ApiError, Object, connect
+from e2e.migration import generated
+from e2e.migration.building import JOBSET, meet_dependencies
+from e2e.v1_examples.expected import examples as v1_examples
+
+from training_migration.cluster import connected
+from training_migration.runs.api import Api as ProductsApi
+from training_migration.targets import Target
+from training_migration.v1_job import Refused, V1Job, v1_job
+from training_migration.verify.outcome import Verification
+from training_migration.verify.subjects import converted
+from training_migration.verify.verify import How, verify
+
+GOLDEN = Path(__file__).resolve().parents[2] / "unit_tests" / "migration" / "golden"
+POLL = 0.5
+
+
+def examples() -> list[V1Job]:
+    """The example jobs of v1."""
+    return list(_accepted("example", (each.job for each in v1_examples(f"v1-{number}" for number in count()))))
+
+
+def cases() -> list[V1Job]:
+    """The jobs of the conformance suite, but for those that v1 refuses."""
+    return list(_accepted("case", (yaml.safe_load(file.read_text())["job"] for file in sorted(CASES.glob("*.yaml")))))
+
+
+def golden() -> list[V1Job]:
+    """The jobs of the corpus of conversions."""
+    return list(_accepted("golden", (yaml.safe_load(file.read_text()) for file in sorted(GOLDEN.glob("*/v1.yaml")))))
+
+
+def made(seed: int, number: int) -> list[V1Job]:
+    """Jobs by chance."""
+    return list(_accepted("made", generated.jobs(seed, number)))
+
+
+def _accepted(prefix: str, objects: Iterable[Object]) -> Iterable[V1Job]:
+    for number, obj in enumerate(objects):
+        name = f"{prefix}-{number}"
+        try:
+            yield v1_job({**obj, "metadata": {**obj["metadata"], "name": name}}, source=obj["metadata"]["name"])
+        except Refused:
+            assert prefix == "case", f"v1 refuses {prefix} {number}"
+
+
+async def verified(
+    kubeconfig: Path, namespace: str, jobs: Sequence[V1Job], *, pods: bool, limit: float = 180.0
+) -> list[Verification]:
+    """Create a namespace and verify conversions of the jobs there, with their pods or suspended."""
+    how = How(Target.V2_3, namespace, unsuspended=pods, limit=limit)
+    async with connect(kubeconfig) as api, connected(str(kubeconfig), "") as transport:
+        await api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        with suppress(ApiError):  # it is there already
+            await api.create(
+                "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1000}
+            )
+        async with node(api, namespace):
+            return await verify(ProductsApi(transport), [converted(job, Target.V2_3) for job in jobs], how)
+
+
+@asynccontextmanager
+async def node(api: Api, namespace: str) -> AsyncIterator[None]:
+    """While the context lasts pods get ready where other Jobs wait for that."""
+
+    async def play() -> None:
+        while True:
+            jobsets = (await api.call("GET", f"{JOBSET}/namespaces/{namespace}/jobsets"))["items"]
+            for jobset in jobsets:
+                if any(each.get("dependsOn") for each in jobset["spec"]["replicatedJobs"]):
+                    await meet_dependencies(api, namespace, jobset["metadata"]["name"])
+            await asyncio.sleep(POLL)
+
+    playing = asyncio.create_task(play())
+    try:
+        yield
+    finally:
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)

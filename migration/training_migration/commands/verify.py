@@ -1,0 +1,86 @@
+"""`training-operator migrate verify`: whether a cluster's own controllers build what is predicted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import cloup
+
+from training_migration.cluster import connected
+from training_migration.commands import flags
+from training_migration.exits import Exit, Failure, worst
+from training_migration.report.verify import as_json, as_text, line
+from training_migration.runs.api import Api
+from training_migration.runs.foreground import finish
+from training_migration.targets import Target
+from training_migration.verify.outcome import Subject, Verification
+from training_migration.verify.subjects import subjects
+from training_migration.verify.verify import How
+from training_migration.verify.verify import verify as verify_subjects
+
+
+@cloup.command()
+@flags.inputs
+@flags.target
+@cloup.option(
+    "-n", "--namespace", required=True, help="Where objects are created and deleted again: best an empty one."
+)
+@cloup.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
+@cloup.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
+@cloup.option("--dry-run", is_flag=True, help="Ask admission only: nothing is stored.")
+@cloup.option("--unsuspended", is_flag=True, help="Compare pods too. Where there are nodes the training begins!")
+@cloup.option(
+    "--timeout",
+    "limit",
+    type=click.FloatRange(min=1.0),
+    default=60.0,
+    show_default=True,
+    help="Seconds after which a job is given up.",
+)
+@flags.formats("text", "json")
+@flags.output
+@click.pass_context
+def verify(
+    context: click.Context,
+    *,
+    paths: tuple[str, ...],
+    target: Target,
+    namespace: str,
+    kubeconfig: str,
+    cluster_context: str,
+    dry_run: bool,
+    unsuspended: bool,
+    limit: float,
+    style: str,
+    output: Path | None,
+) -> None:
+    """Compare what Trainer v2 builds of the jobs of PATH... in a cluster with what is predicted, value by value.
+
+    v1 jobs are converted first; TrainJobs are taken as they are, with a TrainingRuntime of the files or of the cluster.
+    Everything is created suspended, so that no pod starts, and deleted again. The exit status is 0 if all is as
+    predicted, 1 if not, 4 if the cluster refuses a job, and 5 if it cannot be asked.
+    """
+    if dry_run and unsuspended:
+        raise Failure("--dry-run and --unsuspended exclude each other.", Exit.USAGE)
+    how = How(target, namespace, unsuspended, dry_run, limit)
+    found = finish(_verified(subjects(paths, target), how, kubeconfig, cluster_context))
+    terminal = output is None and sys.stdout.isatty()
+    text = json.dumps(as_json(found, how), indent=2) if style == "json" else as_text(found, terminal=terminal)
+    flags.write(text, output)
+    context.exit(worst(each.code for each in found))
+
+
+async def _verified(asked: Sequence[Subject], how: How, kubeconfig: str, context: str) -> list[Verification]:
+    done = 0
+
+    def tell(each: Verification) -> None:
+        nonlocal done
+        done += 1
+        click.echo(f"{done}/{len(asked)} {line(each)}", err=True)
+
+    async with connected(kubeconfig, context) as transport:
+        return await verify_subjects(Api(transport), asked, how, tell)

@@ -1,0 +1,57 @@
+"""A conversion looked at from the other end: whether v2 takes it, and how its pods are to those of v1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from training_controllers.frameworks.registry import FrameworkOptions
+from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.pod_spec import CannotBuild
+from training_migration.convert.conversion import Conversion
+from training_migration.diff import diff
+from training_migration.diff.model import Difference
+from training_migration.render_v1 import render_v1
+from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.render import render_v2
+from training_migration.v2.stock import stock
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """What is seen of a conversion from the other end."""
+
+    difference: Difference | None
+    """How v2's pods are to v1's; None where one side has none."""
+    refused: str = ""
+    """Why v2 would refuse it, in one sentence."""
+
+    @property
+    def headline(self) -> str:
+        """In one line."""
+        return "not compared" if self.difference is None else self.difference.headline
+
+
+def round_trip(conversion: Conversion) -> RoundTrip:
+    """Predict the pods of both sides of a conversion that is not refused, and compare them."""
+    target, job = conversion.options.target, conversion.train_job
+    runtime = conversion.runtime or stock(target)[job["spec"]["runtimeRef"]["name"]]
+    framework = FrameworkOptions(gang=gang_scheduler(_scheduler(conversion)))
+    try:
+        after = render_v2(job, runtime, target)
+        before = render_v1(conversion.job, framework)
+    except (NotPredicted, CannotBuild):
+        return RoundTrip(None)
+    except Refusal as refusal:
+        return RoundTrip(None, f"v2 would refuse it: {refusal}.")
+    return RoundTrip(diff(before, after, conversion.job, train_job=job))
+
+
+def _scheduler(conversion: Conversion) -> str:
+    """The gang scheduler that the conversion has taken v1's operator to work with."""
+    if conversion.options.gang_scheduler or conversion.runtime is None:
+        return conversion.options.gang_scheduler
+    spec = conversion.runtime["spec"]
+    if "podGroupPolicy" not in spec:
+        return ""
+    pod = spec["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return str(pod.get("schedulerName", ""))

@@ -1,0 +1,60 @@
+"""The TrainJobs of some files: given ones with their runtimes, and those that v1 jobs are converted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from training_migration.commands.loading import checked, documents, where
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
+from training_migration.exits import Exit, Failure
+from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.targets import Target
+from training_migration.v1_job import V1Job, is_v1_job
+from training_migration.v2.names import RUNTIME
+from training_migration.verify.outcome import Subject
+
+Json = dict[str, Any]
+
+
+def subjects(paths: Iterable[str], target: Target) -> list[Subject]:
+    """What is to be verified; raises Failure for what cannot be read or v1 refuses, and if there is nothing."""
+    given = tuple(paths)
+    found = [each for each in documents(given) if each.object is not None]
+    runtimes = [each.object for each in found if each.object and is_runtime(each.object)]
+    result = [
+        converted(checked(each), target) if is_v1_job(each.object or {}) else _given(each, runtimes)
+        for each in found
+        if is_v1_job(each.object or {}) or is_train_job(each.object or {})
+    ]
+    if not result:
+        raise Failure(f"{', '.join(given)}: there is neither a v1 job nor a TrainJob in it.", Exit.USAGE)
+    return result
+
+
+def converted(job: V1Job, target: Target) -> Subject:
+    """The TrainJob of a v1 job."""
+    conversion = convert(job, Options(target))
+    train_job = conversion.train_job if not conversion.refused else job.object
+    return Subject(job.source, job.line, job.job.info.kind, train_job, conversion.runtime, conversion.refused)
+
+
+def _given(document: Document, runtimes: Sequence[Json]) -> Subject:
+    """A TrainJob with the runtime that it refers to, if that is of its namespace and among the objects."""
+    obj = document.object or {}
+    if not (
+        isinstance(obj.get("metadata"), dict) and obj["metadata"].get("name") and isinstance(obj.get("spec"), dict)
+    ):
+        place = where(document.source, document.line)
+        raise Failure(f"{place}: the TrainJob has no metadata.name or no spec.", Exit.USAGE)
+    reference = obj["spec"].get("runtimeRef") or {}
+    own = (
+        each
+        for each in runtimes
+        if (each["kind"], each["metadata"]["name"]) == (RUNTIME, reference.get("name"))
+        and reference.get("kind") == RUNTIME
+        and each["metadata"].get("namespace", "") == obj["metadata"].get("namespace", "")
+    )
+    return Subject(document.source, document.line, "TrainJob", obj, next(own, None))

@@ -1,0 +1,66 @@
+"""What conversions write has the form of v2's definitions: no unknown field, no wrong type, no entry twice.
+
+The definitions lie beside the project where it is built; without them the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from unit_tests.migration.golden_corpus import NAMES, conversion
+from unit_tests.migration.test_convert_any import KNOWN
+
+from training_local.apiserver.custom.schema_validation import schema_causes, uniqueness_causes
+from training_local.apiserver.custom.structural import Structural, compile_schema, shape
+from training_migration.convert import convert
+from training_migration.convert.conversion import Conversion, Options
+from training_migration.targets import Target
+from training_migration.v1_job import Refused, v1_job
+
+Json = dict[str, Any]
+DEFINITIONS = Path(__file__).parents[3] / "shared" / "external-crds" / "trainer-v2"
+PLURALS = {"TrainJob": "trainjobs", "TrainingRuntime": "trainingruntimes"}
+
+pytestmark = pytest.mark.skipif(not DEFINITIONS.is_dir(), reason="the definitions of Trainer v2 are not here")
+
+
+@cache
+def schema(kind: str) -> Structural:
+    text = (DEFINITIONS / f"trainer.kubeflow.org_{PLURALS[kind]}.yaml").read_text()
+    version = yaml.load(text, Loader=yaml.CSafeLoader)["spec"]["versions"][0]
+    return compile_schema(version["schema"]["openAPIV3Schema"])
+
+
+def complaints(given: Conversion) -> list[str]:
+    found = []
+    for obj in given.objects:
+        root, seen = schema(obj["kind"]), copy.deepcopy(obj)
+        found += [f"unknown field {path}" for path in shape(root, seen)]
+        found += [str(each) for each in (*schema_causes(root, seen), *uniqueness_causes(root, seen))]
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "2.1" not in name])
+def test_golden(name: str) -> None:
+    result = conversion(name)
+    assert result.refused or complaints(result) == []
+
+
+@pytest.mark.parametrize("obj", KNOWN)
+def test_known_jobs(obj: Json) -> None:
+    try:
+        job = v1_job(obj)
+    except Refused:
+        return
+    assert complaints(convert(job, Options(Target.V2_3))) == []
+
+
+def test_what_v2_does_not_know_would_be_seen() -> None:
+    result = conversion("jax")
+    result.train_job["spec"]["trainer"]["ports"] = []
+    assert complaints(result) == ["unknown field spec.trainer.ports"]

@@ -1,0 +1,151 @@
+"""What `migrate verify` compares and says; against real controllers it is in e2e/migration."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from unit_tests.migration.conversions import pytorch
+from unit_tests.migration.v2.written import replicated_job, runtime, train_job
+
+from training_migration.cli import migrate
+from training_migration.exits import Exit, worst
+from training_migration.masking import MASK
+from training_migration.report.verify import as_json, as_text
+from training_migration.targets import Target
+from training_migration.v2.render import render_v2
+from training_migration.verify.differences import Difference, differences, expected
+from training_migration.verify.outcome import Outcome, Subject, Verification
+from training_migration.verify.subjects import subjects
+from training_migration.verify.verify import How
+
+Json = dict[str, Any]
+
+
+def predicted(*, suspend: bool = False) -> list[Json]:
+    waits = {"dependsOn": [{"name": "node", "status": "Ready"}]}
+    second = replicated_job("after", ancestor="", **waits)
+    return expected(
+        render_v2(train_job({}, suspend=suspend), runtime({"torch": {}}, replicated_job(), second), Target.V2_3)
+    )
+
+
+def test_nothing_differs_from_itself():
+    assert differences(predicted(), json.loads(json.dumps(predicted()))) == []
+
+
+def test_each_value_that_differs_is_named():
+    built = json.loads(json.dumps(predicted()))
+    (job,) = (each for each in built if each["kind"] == "Job" and each["metadata"]["name"] == "job-node-0")
+    job["spec"]["template"]["spec"]["containers"][0]["image"] = "other:1"
+    job["spec"]["backoffLimit"] = 3
+    found = differences(predicted(), built)
+    assert {(each.object, each.path, each.predicted, each.built) for each in found} == {
+        ("Job/job-node-0", "spec.template.spec.containers[0].image", "registry.example/train:1", "other:1"),
+        ("Job/job-node-0", "spec.backoffLimit", None, 3),
+    }
+    assert "Job/job-node-0 spec.backoffLimit: predicted nothing, built 3" in map(str, found)
+
+
+def test_objects_that_are_missing_or_more_are_named():
+    extra = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "more"}}
+    without = [each for each in predicted() if each["kind"] != "Service"]
+    found = [str(each) for each in differences(predicted(), [*without, extra])]
+    assert found == ["Service/job: not built", "Secret/more: not predicted"]
+
+
+def test_credentials_are_compared_and_not_shown():
+    def pod(token: str) -> Json:
+        env = [{"name": "HF_TOKEN", "value": token}]
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "a", "image": "a:1", "env": env}]},
+        }
+
+    (found,) = differences([pod("one")], [pod("two")])
+    assert (found.predicted, found.built) == (MASK, MASK)
+
+
+def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait():
+    kinds = [(each["kind"], each["metadata"]["name"]) for each in predicted(suspend=True)]
+    assert kinds == [
+        ("ConfigMap", "job-runtime-snapshot"),
+        ("JobSet", "job"),
+        ("Service", "job"),
+        ("Job", "job-node-0"),
+    ]
+    assert sorted(each["kind"] for each in predicted()).count("Pod") == 2
+
+
+def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path):
+    other = {**runtime({"jax": {}}), "metadata": {"name": "rt", "namespace": "elsewhere"}}
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([pytorch(2), other, runtime({"torch": {}}), train_job({})]))
+    converted, given = subjects([str(tmp_path)], Target.V2_3)
+    assert (converted.kind, converted.train_job["kind"], converted.refused) == ("PyTorchJob", "TrainJob", "")
+    assert converted.runtime is not None
+    assert (given.kind, given.name, given.line > 1) == ("TrainJob", "job", True)
+    assert given.runtime == runtime({"torch": {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ("kind: ConfigMap\napiVersion: v1\n", (), "there is neither a v1 job nor a TrainJob in it"),
+        ("a: [\n", (), "jobs.yaml:"),
+        (yaml.safe_dump({**train_job({}), "spec": None}), (), "the TrainJob has no metadata.name or no spec"),
+        (yaml.safe_dump(train_job({})), ("--dry-run", "--unsuspended"), "exclude each other"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, text, options, sentence):
+    file = tmp_path / "jobs.yaml"
+    file.write_text(text)
+    done = CliRunner().invoke(migrate, ["verify", str(file), "--target", "2.3", "-n", "a", *options])
+    assert (done.exit_code, done.stdout) == (Exit.USAGE, "")
+    assert sentence in done.stderr
+
+
+def test_a_cluster_out_of_reach_is_told(tmp_path):
+    file = tmp_path / "jobs.yaml"
+    file.write_text(yaml.safe_dump(train_job({})))
+    options = ["--target", "2.3", "-n", "a", "--kubeconfig", str(tmp_path / "none")]
+    done = CliRunner().invoke(migrate, ["verify", str(file), *options])
+    assert (done.exit_code, done.stdout) == (Exit.ENVIRONMENT, "")
+    assert done.stderr.startswith("Error: ")
+
+
+def verifications() -> list[Verification]:
+    subject = Subject("a.yaml", 1, "JAXJob", train_job({}), None)
+    return [
+        Verification(subject, Outcome.EQUAL, objects=4),
+        Verification(
+            subject, Outcome.DIFFERENT, differences=(Difference("Job/job-node-0", "spec.a", 1, 2),), objects=4
+        ),
+        Verification(subject, Outcome.REFUSED, "It is too long."),
+    ]
+
+
+def test_the_report_has_a_row_for_each_and_every_difference():
+    text = as_text(verifications(), terminal=False)
+    assert text.splitlines() == [
+        "kind    name  outcome",
+        "JAXJob  job   equal      4 objects",
+        "JAXJob  job   different  1 difference",
+        "JAXJob  job   refused    It is too long.",
+        "",
+        "JAXJob job:",
+        "  Job/job-node-0 spec.a: predicted 1, built 2",
+        "",
+        "3 verified: 1 equal, 1 refused, 1 different.",
+    ]
+    told = as_json(verifications(), How(Target.V2_3, "a"))
+    assert (told["schema"], told["summary"]["equal"], told["jobs"][2]["message"]) == (
+        "migrate.verify/1",
+        1,
+        "It is too long.",
+    )
+    assert worst(each.code for each in verifications()) is Exit.REFUSED
