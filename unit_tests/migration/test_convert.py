@@ -221,7 +221,10 @@ class TestContainers:
         conversion = converted(jax(ports=ports))
         named = [(port["name"], port["containerPort"]) for port in pod(conversion)["containers"][0]["ports"]]
         assert named == [("port-8080", 8080), ("port-8080-udp", 8080), ("m", 1)]
-        assert rules(conversion)["MIG216"]
+        # A number with two protocols is none that a name could mend.
+        assert rules(conversion)["MIG223"] is False
+        assert rules(converted(jax(ports=[{"containerPort": 1}, {"containerPort": 2}])))["MIG223"]
+        assert rules(converted(jax(ports=[{"containerPort": 1}])))["MIG216"]
 
     def test_of_variables_with_one_name_the_last_counts(self) -> None:
         env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]

@@ -32,7 +32,8 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
         )
         return template
     template = renamed(template, main, NODE)
-    _name_ports(context, main_of(template), f"{path}[{main}].ports")
+    why = "v2 puts its own port in the place of one without a name"
+    _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
     return template
 
 
@@ -70,6 +71,9 @@ def checked_template(context: Context, replica_type: str) -> Json:
             container["env"] = last_of_each(env)
     if has_fixed_port(context):
         _drop_port(main_of(template, context.main_container(replica_type)), context.job.job.info.port_name)
+    for group in ("initContainers", "containers"):
+        for container in pod.get(group) or ():
+            _keep_ports_apart(context, container, f"{path}.{group}[{container.get('name')}].ports")
     return template
 
 
@@ -131,8 +135,20 @@ def _drop_port(container: Json, name: str) -> None:
         container.pop("ports", None)
 
 
-def _name_ports(context: Context, container: Json, path: str) -> None:
-    """Give each port a name: of those without one v2 keeps none."""
+def _keep_ports_apart(context: Context, container: Json, path: str) -> None:
+    """Give ports names if v2 would write them over each other, and tell of those where a name does not help."""
+    ports = container.get("ports") or []
+    if sum(not port.get("name") for port in ports) > 1:
+        why = "v2 writes ports without names over each other"
+        _name_ports(context, container, path, "MIG223", why)
+    numbers = [port.get("containerPort") for port in container.get("ports") or ()]
+    for number in sorted({number for number in numbers if numbers.count(number) > 1}):
+        message = f"port {number} is there with two protocols: v2 writes one over the other, and no pod is made."
+        context.notes.add("MIG223", message, path)
+
+
+def _name_ports(context: Context, container: Json, path: str, rule: str, why: str) -> None:
+    """Give each port a name."""
     ports = container.get("ports") or []
     taken = {port.get("name") for port in ports}
     for position, port in enumerate(ports):
@@ -143,9 +159,8 @@ def _name_ports(context: Context, container: Json, path: str) -> None:
         port["name"] = f"{name}-{protocol}"[:15] if name in taken else name
         taken.add(port["name"])
         context.notes.add(
-            "MIG216",
-            f"port {port.get('containerPort')} has no name and is called {port['name']!r} now:"
-            " v2 puts its own port in the place of one without a name.",
+            rule,
+            f"port {port.get('containerPort')} has no name and is called {port['name']!r} now: {why}.",
             f"{path}[{position}]",
             fixed=True,
         )

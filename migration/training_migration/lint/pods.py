@@ -72,6 +72,18 @@ def unnamed_ports(given: Json) -> list[tuple[int, Any]]:
     return [(at, port.get("containerPort")) for at, port in ports if not port.get("name")]
 
 
+def clashing_ports(pod: Json) -> Iterator[tuple[str, str]]:
+    """Where v2 writes ports over each other: the list's field, and a sentence's beginning."""
+    for group in ("initContainers", "containers"):
+        for at, each in enumerate(pod.get(group) or ()):
+            numbers = [port.get("containerPort") for port in each.get("ports") or ()]
+            twice = next((number for number in numbers if numbers.count(number) > 1), None)
+            if twice is not None:
+                yield f"{group}[{at}].ports", f"port {twice} is there twice"
+            elif len(unnamed_ports(each)) > 1:
+                yield f"{group}[{at}].ports", f"{len(unnamed_ports(each))} ports have no name"
+
+
 def env_value(given: Json, name: str) -> Any:
     """The literal value of a variable; None where it has none or comes from elsewhere."""
     return next((each.get("value") for each in given.get("env") or () if each.get("name") == name), None)

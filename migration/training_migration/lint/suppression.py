@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from training_api.constants import EXTENSION_PREFIX
 from training_migration.findings import Finding
 
-IGNORE_ANNOTATION: Final = "migration.training.kubeflow.org/ignore"
+IGNORE_ANNOTATION: Final = EXTENSION_PREFIX + "migration-ignore"
 """On jobs, runtimes and TrainJobs: ids of rules, separated by commas."""
 SCHEMA: Final = "migrate.baseline/1"
 _COMMENT: Final = re.compile(r"(?:#|//)\s*migrate:\s*ignore\s*=\s*([\w ,]+)")

@@ -92,9 +92,9 @@ RULES: Final = (
         Severity.WARNING,
         "An MPI that v2 does not set up",
         "v2 sets variables of Open MPI 4 only. Open MPI 5 has other names and starts everything on one host without a "
-        "word; Intel MPI and MPICH read none of them.",
+        "word; Intel MPI and MPICH read none of them, and a runtime that names one of the two gets no pods at all.",
         "Give the host file by flag (`mpirun --hostfile /etc/mpi/hostfile`), or use Open MPI 4.",
-        "kubeflow/trainer#4028",
+        "kubeflow/trainer#4028, kubeflow/trainer#4025",
     ),
     Rule(
         "MIG210",
@@ -214,5 +214,16 @@ RULES: Final = (
         "A TrainJob has at least one node.",
         "Mend the job first, or leave it behind.",
         "kubeflow/trainer, TrainJob API",
+    ),
+    Rule(
+        "MIG223",
+        Severity.ERROR,
+        "Ports of one container that v2 writes over each other",
+        "v2 takes two ports of one number for the same, and two without a name as well, in every container, whatever "
+        "the policy. It writes one over the other, has the same port twice then, and the JobSet is refused as invalid: "
+        "only an event tells, and nothing starts.",
+        "Give each port a name; of two protocols on one number keep one, or leave `ports` out: it opens nothing.",
+        f"kubeflow/trainer, JobSet plugin of the runtimes; {POD}",
+        converted=True,
     ),
 )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
 from training_migration.convert import convert
-from training_migration.convert.conversion import Options
+from training_migration.convert.conversion import CompatEnv, Options
 from training_migration.documents import Document
 from training_migration.findings import Severity
 from training_migration.lint import lint_together, lint_v2
 from training_migration.shape import misfit
 from training_migration.targets import Target
-from training_migration.v1_job import v1_job
+from training_migration.v1_job import Refused, v1_job
 from training_migration.v2.stock import stock
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "e2e" / "v1_examples"
@@ -51,6 +54,22 @@ def test_conversions_of_v1s_examples_are_without_findings(given: dict[str, Any])
     found = [*lint_v2(documents, Target.V2_3), *lint_together(documents, Target.V2_3)]
     elastic = given["metadata"]["name"] == "tensorflow-mnist-elastic"
     assert {each.rule.id for each in found} - UNKNOWN == (ELASTIC_HOROVOD if elastic else set())
+
+
+@settings(max_examples=100, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(jobs(), OPTIONS)
+def test_conversions_of_any_job_have_nothing_that_lint_calls_an_error(obj: dict[str, Any], options: Options) -> None:
+    try:
+        job = v1_job(obj)
+    except Refused:
+        assume(False)
+        return
+    conversion = convert(job, replace(options, compat_env=CompatEnv.AUTO))
+    documents = [Document("v2.yaml", 1, each) for each in conversion.objects]
+    found = [] if conversion.refused else lint_v2(documents, options.target)
+    wrong = {each.rule.id for each in found if each.level is Severity.ERROR}
+    # torchrun is no launcher for what the other policies are for, and nobody can make it one.
+    assert wrong <= (set() if obj["kind"] == "PyTorchJob" else {"MIG101"})
 
 
 @pytest.mark.parametrize("target", list(Target))

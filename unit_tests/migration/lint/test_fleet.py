@@ -165,7 +165,7 @@ def test_comments_in_scripts_do_so_too() -> None:
 
 
 def test_annotations_leave_findings_of_their_object_out() -> None:
-    annotation = {"migration.training.kubeflow.org/ignore": "MIG101,MIG301"}
+    annotation = {"extension.training.kubeflow.org/migration-ignore": "MIG101,MIG301"}
     given = alike(command=PYTHON)
     marked = given | {"metadata": {**given["metadata"], "annotations": annotation}}
     assert "MIG101" not in ids(list(looked_at(marked).findings))

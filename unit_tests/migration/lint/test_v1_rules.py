@@ -240,6 +240,15 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         [case(alike(ports=[{"containerPort": 80}]))],
         [case(alike(ports=NAMED_PORT)), case(mpi(ports=[{"containerPort": 80}]))],
     ),
+    "MIG223": (
+        [
+            case(mpi(ports=[{"containerPort": 80}, {"containerPort": 81}])),
+            case(
+                alike(ports=[{"name": "a", "containerPort": 53}, {"name": "b", "containerPort": 53, "protocol": "UDP"}])
+            ),
+        ],
+        [case(mpi(ports=[{"containerPort": 80}])), case(alike(ports=NAMED_PORT))],
+    ),
     "MIG218": (
         [case(alike(pod={"subdomain": "x"})), case(alike(pod={"setHostnameAsFQDN": True}))],
         [case(alike(pod={"hostNetwork": True})), case(alike(pod={"setHostnameAsFQDN": False}))],
@@ -315,7 +324,7 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         ],
     ),
     "MIG313": (
-        [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/restart": "whole"}}))],
+        [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/restart-scope": "job"}}))],
         [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/gang-scheduling": "false"}}))],
     ),
     "MIG401": (

@@ -158,7 +158,11 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     ),
     "MIG112": (
         [torch({"numNodes": 2}), torch(started(["/entrypoint"]))],
-        [torch(started(LAUNCHED)), torch(started(PYTHON))],
+        [
+            torch(started(LAUNCHED)),
+            torch(started(PYTHON)),
+            case(runtime({"jax": {}}), train_job(started(["/entrypoint"]))),
+        ],
     ),
     "MIG113": (
         [
@@ -203,6 +207,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             case(runtime(TORCH, node(ports=[{"containerPort": 80, "name": "http"}]))),
             case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}]))),
         ],
+    ),
+    "MIG223": (
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81}])))],
+        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81, "name": "b"}])))],
     ),
     "MIG217": (
         [case(runtime(TORCH, network={"subdomain": "other"}))],

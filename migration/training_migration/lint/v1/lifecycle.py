@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from training_api.constants import EXTENSION_PREFIX, GANG_SCHEDULING_ANNOTATION
 from training_api.models.common import CleanPodPolicy, RestartPolicy
+from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
 from training_migration.convert.conversion import Ttl
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot
 from training_migration.lint.v1.subject import V1, Subject
 
+_MORE_THAN_V1: Final = frozenset({RESTART_SCOPE.annotation, DISRUPTIONS.annotation})
+"""Wishes of which v2 knows nothing; the others are met by it, or by a conversion."""
 _RUN: Final = "spec.runPolicy"
 
 
@@ -137,9 +139,8 @@ def unnamed_scheduler(subject: Subject) -> Iterator[Spot]:
 @V1.rule("MIG313")
 def extensions(subject: Subject) -> Iterator[Spot]:
     """Annotations that ask this operator for more than v1 has."""
-    for name in sorted(subject.job.metadata.annotations):
-        if name.startswith(EXTENSION_PREFIX) and name != GANG_SCHEDULING_ANNOTATION:
-            yield Spot(f"v2 does nothing for annotation {name}.", f"metadata.annotations[{name}]")
+    for name in sorted(_MORE_THAN_V1 & subject.job.metadata.annotations.keys()):
+        yield Spot(f"v2 does not know annotation {name}.", f"metadata.annotations[{name}]")
 
 
 @V1.rule("MIG311")

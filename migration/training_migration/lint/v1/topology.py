@@ -223,3 +223,11 @@ def no_replicas(subject: Subject) -> Iterator[Spot]:
     """A job that runs nothing."""
     if not subject.roles:
         yield Spot("it has no replicas; a TrainJob has one node at least.", f"spec.{subject.info.replica_field}")
+
+
+@V1.rule("MIG223")
+def clashing_ports(subject: Subject) -> Iterator[Spot]:
+    """Ports that v2 writes over each other."""
+    for role in subject.roles:
+        for field, what in pods.clashing_ports(role.pod):
+            yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{role.pod_path}.{field}")

@@ -25,7 +25,8 @@ def other_mpi(runtime: Runtime) -> Iterator[Spot]:
     """Another implementation of MPI."""
     name = runtime.settings.get("mpiImplementation")
     if runtime.policy == "mpi" and name not in (None, "", "OpenMPI"):
-        yield Spot(f"v2 does nothing for {name}.", "spec.mlPolicy.mpi.mpiImplementation")
+        message = f"v2's controller knows no {name}, and makes no pods."
+        yield Spot(message, "spec.mlPolicy.mpi.mpiImplementation", severity=Severity.ERROR)
 
 
 @TRAIN_JOBS.rule("MIG210")
@@ -160,3 +161,11 @@ def lost_parallelism(runtime: Runtime) -> Iterator[Spot]:
         # Of other policies everybody knows that they count nodes.
         severity = None if runtime.policy == "plain" else Severity.INFO
         yield Spot(message, f"{trainer.path}.template.spec.parallelism", severity=severity)
+
+
+@RUNTIMES.rule("MIG223")
+def clashing_ports(runtime: Runtime) -> Iterator[Spot]:
+    """Ports that v2 writes over each other."""
+    for each in runtime.replicated:
+        for field, what in pods.clashing_ports(each.pod):
+            yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{each.pod_path}.{field}")
