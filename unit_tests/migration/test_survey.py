@@ -91,6 +91,13 @@ def test_a_plain_pytorch_job_is_found_and_mended() -> None:
     assert row["verdict"] in ("exact", "equivalent")
 
 
+def test_numbers_that_nobody_can_count_to_are_refused() -> None:
+    huge = jax_job()
+    huge["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 10**20
+    [row] = surveyed("-", stdin=dump([huge]))["jobs"]
+    assert row["error"].endswith("replicas: Invalid value: 100000000000000000000: must be at most 150000.")
+
+
 def test_the_table_is_ranked_and_says_what_stands_in_the_way() -> None:
     lines = survey("-", stdin=dump(reversed(EXAMPLES))).stdout.splitlines()
     verdicts = [word for line in lines for word in line.split() if word in ORDER][: len(EXAMPLES)]
