@@ -48,6 +48,8 @@ class Features:
     """Whether a TrainJob keeps the runtime that it was first reconciled with."""
     merges_resources: bool
     """Whether `resourcesPerNode` is merged key by key; else its limits or requests replace the template's."""
+    refuses_torch_env: bool
+    """Whether the torch policy's variables are always refused in `trainer.env`; else only beside `numProcPerNode`."""
     refuses_mpi_env: bool
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
@@ -101,6 +103,7 @@ def _features(target: Target) -> Features:
         multikueue=since(Target.V2_3),
         snapshot=since(Target.V2_3),
         merges_resources=since(Target.V2_3),
+        refuses_torch_env=since(Target.V2_2),
         refuses_mpi_env=since(Target.V2_3),
         ttl_runs_again=not since(Target.NEXT),
         nodes_first=since(Target.V2_3),

@@ -154,6 +154,15 @@ def test_what_later_releases_refuse(before, since, of, job):
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
 
 
+def test_refuses_torch_env():
+    job = train_job({"env": [{"name": "PET_NNODES", "value": "9"}]})
+    assert variables(rendered(job, runtime({"torch": {}}), V2_1).pods[0])["PET_NNODES"] == "9"
+    job["spec"]["trainer"]["numProcPerNode"] = 1
+    assert not allowed(V2_1, runtime({"torch": {}}), job)
+    del job["spec"]["trainer"]["numProcPerNode"]
+    assert not allowed(V2_2, runtime({"torch": {}}), job)
+
+
 def test_labels_of_the_spec_go_to_the_jobset_before_2_2():
     (jobset,) = objects(rendered(train_job({}, labels={"a": "1"}), runtime({}), V2_1), "JobSet")
     assert jobset["metadata"]["labels"] == {"a": "1"}

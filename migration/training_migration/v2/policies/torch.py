@@ -27,7 +27,8 @@ def _check(draft: Draft) -> None:
         role = draft.role(job)
         if role is None or role.container(container, also_init=True) is None:
             raise Refusal("spec.runtimeRef", f"envInjection names container {container} of {job}, which is not there")
-    draft.refuse_variables(RESERVED)
+    if draft.features.refuses_torch_env or "numProcPerNode" in (draft.trainer or {}):
+        draft.refuse_variables(RESERVED)
     if (draft.trainer or {}).get("command") == TORCHTUNE:
         raise NotPredicted("spec.trainer.command", "what v2 adds to `tune run` is not predicted")
 
