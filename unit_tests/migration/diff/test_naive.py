@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from unit_tests.migration.conversions import jax, pytorch
-from unit_tests.migration.diff.renderings import compared, converted, item, items, naive
+from unit_tests.migration.diff.renderings import compared, converted, item, items, naive, worked
 
 from training_migration.diff.model import Likeness, Summary
 from training_migration.findings import Severity
@@ -139,3 +139,24 @@ def test_credentials_are_masked_everywhere() -> None:
     obj = pytorch(1, env=[{"name": "API_TOKEN", "value": "hidden-1"}], args=["--password", "hidden-2"])
     difference = compared(*converted(obj))
     assert "hidden" not in repr(difference)
+
+
+def test_settings_that_a_reader_has_beside_addresses_and_ranks_have_to_be_equal() -> None:
+    job, runtime, train_job = worked("xgboost")
+    variables = {each["name"]: each for each in train_job["spec"]["trainer"]["env"]}
+    variables["WORKER_PORT"]["value"] = "29501"
+    port = item(compared(job, runtime, train_job), "WORKER_PORT")
+    assert (port.verdict, port.reason) == (Likeness.EQUIVALENT, "each side uses its own port")
+    train_job["spec"]["trainer"]["env"].remove(variables["WORKER_PORT"])
+    assert item(compared(job, runtime, train_job), "WORKER_PORT").severity is Severity.ERROR
+
+
+def test_rendezvous_settings_of_torchrun_have_to_be_equal() -> None:
+    obj = pytorch(2, master=False, command=["torchrun", "train.py"], **GPUS)
+    elastic = {"minReplicas": 2, "maxReplicas": 2, "rdzvBackend": "c10d", "rdzvId": "one", "maxRestarts": 3}
+    obj["spec"]["elasticPolicy"] = elastic
+    job, runtime, train_job = converted(obj)
+    assert compared(job, runtime, train_job).worst is not Severity.ERROR
+    [backend] = [each for each in train_job["spec"]["trainer"]["env"] if each["name"] == "PET_RDZV_ID"]
+    backend["value"] = "another"
+    assert item(compared(job, runtime, train_job), "PET_RDZV_ID").severity is Severity.ERROR
