@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from training_migration.convert.context import NODE, Context, Json, pod_template
+from training_migration.convert.context import NODE, PORT, SSH_PORT, Context, Json, pod_template
 from training_migration.findings import Severity
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
@@ -54,10 +54,12 @@ def checked_template(context: Context, replica_type: str) -> Json:
             "setHostnameAsFQDN makes the host name of a pod longer than v2 expects.",
             f"{path}.setHostnameAsFQDN",
         )
-    if pod.get("hostNetwork") and has_fixed_port(context):
+    kind = context.job.job.info.kind
+    port = PORT if has_fixed_port(context) else SSH_PORT if kind == "MPIJob" else None
+    if pod.get("hostNetwork") and port is not None:
         context.notes.add(
             "MIG215",
-            "with the network of the machine two such jobs cannot run on one, because the port is always 29500.",
+            f"with the network of the machine two such pods cannot run on one, because the port is always {port}.",
             f"{path}.hostNetwork",
         )
     if V1_LABELS in _texts(template):
