@@ -57,7 +57,7 @@ class Features:
     nodes_first: bool
     """Whether the shipped MPI runtimes list nodes before the launcher, so that rank 0 is a node."""
     counts_template: bool
-    """Whether processes are counted by the template's resources where the TrainJob states none."""
+    """Whether processes are counted by the resources of the template where the TrainJob says nothing."""
     nodes_get_trainer: bool
     """Whether the nodes of MPI get the trainer block's variables and resources if the launcher trains as well."""
     group_resources: GroupResources

@@ -14,6 +14,7 @@ from e2e.v1_examples.expected import examples
 
 from training_migration.cli import migrate
 from training_migration.findings import Verdict
+from training_migration.lint.suppression import IGNORE_ANNOTATION
 from training_migration.masking import MASK
 from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
 from training_migration.rules import RULES, found
@@ -89,6 +90,17 @@ def test_a_plain_pytorch_job_is_found_and_mended() -> None:
     [row] = surveyed("-", stdin=dump([job]))["jobs"]
     assert [each["fixed"] for each in row["findings"] if each["id"] == "MIG101"] == [True]
     assert row["verdict"] in ("exact", "equivalent")
+
+
+def test_an_annotation_leaves_a_rule_out_but_not_what_the_conversion_loses() -> None:
+    job = jax_job(command=["python", "-c", "import os; os.environ['KUBERNETES_PORT']; print(':6666')"])
+
+    def ids(**annotations: str) -> set[str]:
+        annotated = {**job, "metadata": {**job["metadata"], "annotations": annotations}}
+        [row] = surveyed("-", stdin=dump([annotated]))["jobs"]
+        return {each["id"] for each in row["findings"]}
+
+    assert ids() - ids(**{IGNORE_ANNOTATION: "MIG106 MIG202"}) == {"MIG106"}
 
 
 def test_numbers_that_nobody_can_count_to_are_refused() -> None:

@@ -76,8 +76,10 @@ def test_counts_template():
         variables(rendered(train_job({}), runtime({"torch": {}}, template), V2_1).pods[0])["PET_NPROC_PER_NODE"]
         == "auto"
     )
-    with pytest.raises(NotPredicted, match="state it"):
-        rendered(train_job({}), runtime({"torch": {}}), OLD)
+    of = runtime({"torch": {"numProcPerNode": "cpu"}}, template)
+    assert variables(rendered(train_job({}), of, OLD).pods[0])["PET_NPROC_PER_NODE"] == "cpu"
+    with pytest.raises(NotPredicted, match="how this release counts processes"):
+        rendered(train_job(GIVEN), of, OLD)
     slots = {
         release: variables(
             rendered(train_job({}), mpi_runtime(container(resources={"limits": {"nvidia.com/gpu": 2}})), release).pods[

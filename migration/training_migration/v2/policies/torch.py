@@ -57,13 +57,15 @@ def _variables(draft: Draft) -> list[Json]:
 def _processes(draft: Draft) -> str:
     """What the TrainJob says, or the runtime in releases where it can; else `auto` with GPUs, and without the CPUs."""
     given = (draft.trainer or {}).get("numProcPerNode", (draft.policy("torch") or {}).get("numProcPerNode", "auto"))
+    if not draft.features.counts_template:
+        if "resourcesPerNode" in (draft.trainer or {}):
+            raise NotPredicted(
+                "spec.trainer.resourcesPerNode", "how this release counts processes then is not predicted"
+            )
+        return str(given)
     resources = resources_per_node(draft)
     if given != "cpu" and (given != "auto" or accelerators(resources)):
         return str(given)
-    if not draft.features.counts_template:
-        raise NotPredicted(
-            "spec.trainer.numProcPerNode", "how this release counts processes is not predicted: state it"
-        )
     cpus = _cpus(resources, "requests") or _cpus(resources, "limits")
     return str(max(1, cpus))
 
