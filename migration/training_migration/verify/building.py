@@ -35,7 +35,7 @@ _STRAGGLERS: Final = 10.0
 """Seconds that other objects have after Jobs and pods are complete."""
 _COMPLAINTS: Final = ("TrainJobResourcesCreationFailed", "JobCreationFailed")
 """Reasons of events of a TrainJob and of a JobSet; other failures of theirs pass."""
-_FOR_GOOD: Final = ("denied the request", "is invalid")
+_FOR_GOOD: Final = ("denied the request", "is invalid", "duplicate entries")
 """What the message of such an event has in it unless a next attempt may succeed."""
 
 
