@@ -208,3 +208,8 @@ def test_no_secret_is_shown(style: str) -> None:
     shown = survey("-", "--format", style, stdin=dump([job, broken])).stdout
     assert "verysecret" not in shown
     assert MASK in shown or style == "html"
+
+
+def test_a_password_that_is_a_number_is_not_shown_either() -> None:
+    [row] = surveyed("-", stdin=dump([jax_job(env=[{"name": "PIN", "value": 27182818}])]))["jobs"]
+    assert row["error"].endswith('env[0].value: Invalid value: "********": must be text.')
