@@ -208,3 +208,11 @@ def test_credentials_of_sidecars_are_masked() -> None:
     lost = item(difference, "spec.containers[side].env[API_TOKEN]")
     assert (lost.verdict, lost.v1) == (Likeness.LOST, "name: API_TOKEN, value: ********")
     assert "hidden" not in repr(difference)
+
+
+def test_the_default_container_follows_the_new_name() -> None:
+    obj = pytorch(1)
+    for replica in obj["spec"]["pytorchReplicaSpecs"].values():
+        replica["template"]["metadata"] = {"annotations": {"kubectl.kubernetes.io/default-container": "pytorch"}}
+    found = item(compared(*converted(obj)), "metadata.annotations.kubectl.kubernetes.io/default-container")
+    assert (found.v1, found.v2, found.severity) == ("pytorch", "node", Severity.INFO)
