@@ -107,6 +107,7 @@ def test_another_release_is_found_out_value_by_value(verify: Verify) -> None:
     done = verify(TRAIN_JOB, target="2.2")
     assert done.exit_code == 1, done.output
     assert "ConfigMap/given-runtime-snapshot: not predicted" in done.stdout
+    assert done.stderr.startswith("The cluster says that it has Trainer v2.3.0; predicted is 2.2.\n")
 
 
 def test_what_admission_refuses_is_refused(verify: Verify) -> None:

@@ -68,6 +68,16 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
     return [results[number] for number in range(len(subjects))]
 
 
+async def other_release(api: Api, target: Target) -> str:
+    """The release that the cluster says it has, if that is not the target's; empty if it is, or if it does not say."""
+    try:
+        found = await api.read("v1", "ConfigMap", "kubeflow-system", "kubeflow-trainer-public")
+    except Refused:
+        return ""
+    release = str(((found or {}).get("data") or {}).get("kubeflow_trainer_version") or "")
+    return "" if target is Target.NEXT or release.startswith(f"v{target.value}.") else release
+
+
 async def _check(api: Api, how: How) -> None:
     try:
         for version, kind in ((TRAINER_API, "TrainJob"), (JOBSET_API, "JobSet")):
