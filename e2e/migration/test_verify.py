@@ -107,15 +107,17 @@ def test_another_release_is_found_out_value_by_value(verify: Verify) -> None:
     done = verify(TRAIN_JOB, target="2.2")
     assert done.exit_code == 1, done.output
     assert "ConfigMap/given-runtime-snapshot: not predicted" in done.stdout
+    assert done.stderr.startswith("The cluster says that it has Trainer v2.3.0; predicted is 2.2.\n")
 
 
 def test_what_admission_refuses_is_refused(verify: Verify) -> None:
-    env = [{"name": "PET_NNODES", "value": "1"}]
+    env = [{"name": "PET_NNODES", "value": "1"}, {"name": "HF_TOKEN", "value": "not to be seen"}]
     reserved = {**TRAIN_JOB, "spec": {**TRAIN_JOB["spec"], "trainer": {"env": env}}}
     nowhere = {**TRAIN_JOB, "metadata": {"name": "lost"}, "spec": {"runtimeRef": {"name": "nowhere"}}}
     done = verify(reserved, nowhere)
     assert done.exit_code == 4, done.output
     assert "As predicted: TrainJob given was refused" in done.stdout
+    assert "not to be seen" not in done.output
     assert "Its runtime is neither in the files nor in the cluster." in done.stdout
 
 

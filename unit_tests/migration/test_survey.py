@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections import Counter
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import count
 from pathlib import Path
@@ -11,14 +14,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from e2e.v1_examples.expected import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from training_migration.cli import migrate
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
 from training_migration.findings import Verdict
 from training_migration.lint.suppression import IGNORE_ANNOTATION
 from training_migration.masking import MASK
 from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
 from training_migration.rules import RULES, found
-from training_migration.survey import together
+from training_migration.survey import rows, together
+from training_migration.targets import Target
 from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
@@ -208,3 +216,37 @@ def test_no_secret_is_shown(style: str) -> None:
     shown = survey("-", "--format", style, stdin=dump([job, broken])).stdout
     assert "verysecret" not in shown
     assert MASK in shown or style == "html"
+
+
+def test_a_password_that_is_a_number_is_not_shown_either() -> None:
+    [row] = surveyed("-", stdin=dump([jax_job(env=[{"name": "PIN", "value": 27182818}])]))["jobs"]
+    assert row["error"].endswith('env[0].value: Invalid value: "********": must be text.')
+
+
+ODD = (None, 0, -1, 1.5, "", "x", "$(A)", [], {}, [None], {"a": None}, True, [[]], [{}], 10**20, "é\n")
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(each, (*path, key))
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(EXAMPLES), st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD)), min_size=1, max_size=3)
+)
+def test_no_job_however_odd_ends_the_survey(example: Json, changes: list[tuple[int, Any]]) -> None:
+    job = copy.deepcopy(example)
+    for number, value in changes:
+        deep = [path for path in places(job) if len(path) > 1]
+        *above, last = deep[number % len(deep)]
+        inner = job
+        for key in above:
+            inner = inner[key]
+        inner[last] = copy.deepcopy(value)
+    documents = [Document("x", 1, job), Document("x", 2, jax_job())]
+    odd, good = rows(documents, Options(Target.V2_3), Counter())
+    assert odd.error or odd.verdict
+    assert good.verdict

@@ -156,6 +156,14 @@ def test_what_later_releases_refuse(before, since, of, job):
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
 
 
+def test_ports_clash():
+    ports = [{"containerPort": 1}, {"containerPort": 2}, {"containerPort": 2, "protocol": "UDP"}]
+    of = runtime({"torch": {}}, replicated_job("node", container(ports=ports)))
+    assert not allowed(V2_3, of, train_job({}))
+    made = rendered(train_job({}), of, Target.NEXT).pods[0].pod["spec"]["containers"][0]["ports"]
+    assert [port["containerPort"] for port in made] == [1, 2, 2, 29500]
+
+
 def test_refuses_torch_env():
     job = train_job({"env": [{"name": "PET_NNODES", "value": "9"}]})
     assert variables(rendered(job, runtime({"torch": {}}), V2_1).pods[0])["PET_NNODES"] == "9"
