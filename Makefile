@@ -107,6 +107,8 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	  .cache/uv/bin/uv --quiet pip compile $(LOCK) examples/$$framework/requirements.in \
 	    --output-file examples/$$framework/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/sdk/requirements.txt \
+	  --output-file e2e/migration/sdk/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra speed pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-image.txt

@@ -24,6 +24,7 @@ PROGRAMS = {
     "soak": ["--jobs", "20000", "--hours", "2"],
     "flood": ["--pods", "1000"],
     "kueue.multikueue": [],
+    "migration.same_training": [],
     "migration": ["--made", "120"],
     "package": [],
     "image": [],

@@ -137,6 +137,17 @@ def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluste
     assert {port["port"] for port in let_in["ports"]} == {port["containerPort"] for port in container["ports"]}
 
 
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_monitoring_is_where_the_service_is(cluster: Cluster, overlay: str) -> None:
+    objects = combined(cluster, overlay, ["../monitoring"])
+    namespaces = [
+        each["metadata"]["namespace"]
+        for kind in ("ServiceMonitor", "PrometheusRule", "ConfigMap")
+        for each in of_kind(objects, kind).values()
+    ]
+    assert namespaces == [namespace_of(objects)] * 3
+
+
 def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> None:
     definition = of_kind(combined(cluster, "standalone", ["kueue"]), "CustomResourceDefinition")["mpijobs.kubeflow.org"]
     ours, theirs = definition["spec"]["versions"]

@@ -46,10 +46,12 @@ def look_at_image(folder: Path) -> None:
     seen("work", running.works(bundle, configuration["Healthcheck"]["Test"][1:]))
 
     again = builder.build(base)
+    seen("again", content.is_reproduced(builder, image, again))
+
     wheels = folder / "wheels"
     wheels.mkdir()
     seen("other architecture", architectures.has_wheels(wheels))
-    seen("again", content.is_reproduced(builder, image, again))
+    seen("emulated", architectures.starts(folder))
 
 
 def seen(promise: str, what: str) -> None:

@@ -8,6 +8,7 @@ import shutil
 import ssl
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,16 +48,20 @@ def _archive() -> Path:
     with locked(archive.with_suffix(".lock")):
         if not archive.exists():
             partial = archive.with_name(f"partial-{archive.name}")
-            # A copy of what mmdebstrap takes from: this machine's own sources.
-            sources = [str(path) for path in sorted(Path("/etc/apt").glob("sources.list*")) if path.is_file()]
-            sources += [str(path) for path in sorted(Path("/etc/apt/sources.list.d").glob("*debian*"))]
-            include = f"--include={','.join(PACKAGES)}"
-            command = ["mmdebstrap", "--quiet", "--variant=minbase", include, release, str(partial), *sources]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise HarnessError(f"mmdebstrap ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+            bootstrap(partial, PACKAGES, "--variant=minbase")
             partial.rename(archive)
     return archive
+
+
+def bootstrap(target: Path, packages: Sequence[str], *options: str) -> None:
+    """Let mmdebstrap put packages of this machine's release of Debian, from this machine's sources, into `target`."""
+    sources = [str(path) for path in sorted(Path("/etc/apt").glob("sources.list*")) if path.is_file()]
+    sources += [str(path) for path in sorted(Path("/etc/apt/sources.list.d").glob("*debian*"))]
+    include = f"--include={','.join(packages)}"
+    command = ["mmdebstrap", "--quiet", *options, include, _release(), str(target), *sources]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HarnessError(f"mmdebstrap ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
 
 
 def _release() -> str:

@@ -50,7 +50,7 @@ class Built:
 async def built(api: Api, namespace: str, given: Sequence[Object]) -> Built:
     """Create the objects in a namespace of their own, the last one a TrainJob, and wait for all that is made of it."""
     for number, each in enumerate(given):
-        if refused := await _created(api, namespace, each, patient=number > 0):
+        if refused := await created(api, namespace, each, patient=number > 0):
             return Built(refused=refused)
     name = given[-1]["metadata"]["name"]
     as_created: dict[str, Object] = {}
@@ -63,7 +63,7 @@ async def built(api: Api, namespace: str, given: Sequence[Object]) -> Built:
     return await eventually(found, f"all objects of the TrainJob of {namespace}", LIMIT, poll=0.3)
 
 
-async def _created(api: Api, namespace: str, given: Object, *, patient: bool) -> str:
+async def created(api: Api, namespace: str, given: Object, *, patient: bool) -> str:
     """Create an object, and say why if that is refused; the webhook may learn of its runtime only after a moment."""
     obj = {**given, "metadata": {**given["metadata"], "namespace": namespace}}
     # As kubectl does: fields that are not known are refused.

@@ -10,7 +10,7 @@ from e2e.harness.cluster import Cluster
 from e2e.migration.controllers import trainer_cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trainer(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The control plane."""
     if pytestconfig.getoption("--provider") != "bare":

@@ -25,6 +25,13 @@ INSTALLED = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "Valida
 """Of the manifests; both run as processes and with full rights, so the rest is not needed."""
 POD_GROUPS = {"scheduling.x-k8s.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
 """Groups and versions of the two kinds of PodGroup that Trainer knows."""
+VERSION: Object = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "kubeflow-trainer-public", "namespace": "kubeflow-system"},
+    "data": {"kubeflow_trainer_version": TRAINER.version},
+}
+"""Where an installation says which release it is."""
 CERTIFICATES = Path("k8s-webhook-server") / "serving-certs"
 """Where controllers look for their certificate below the folder for temporary files; Trainer cannot be told another."""
 
@@ -48,6 +55,8 @@ def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
         *redirected(cluster, built["trainer-manifests"] / "base" / "crds", trainer_port, identity),
         *redirected(cluster, built["trainer-manifests"] / "base" / "webhook", trainer_port, identity),
         *(pod_groups(group, version) for group, version in POD_GROUPS.items()),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": VERSION["metadata"]["namespace"]}},
+        VERSION,
     ]
     install(cluster, manifests)
     jobset = private_file(folder / "jobset.json", json.dumps(jobset_settings(jobset_port, jobset_probes, certificates)))
@@ -58,8 +67,8 @@ def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
             child = Child(command, folder / f"{name}.log", {"TMPDIR": str(folder)})
             stack.callback(child.kill)
             wait_until(partial(ready, probes), name, [child])
-        stock = cluster.run_kubectl("kustomize", str(built["trainer-manifests"] / "overlays" / "runtimes"))
-        cluster.run_kubectl("create", "-f", "-", stdin=stock)
+        overlays = built["trainer-manifests"] / "overlays"
+        cluster.run_kubectl("create", "-f", "-", stdin=cluster.run_kubectl("kustomize", str(overlays / "runtimes")))
         yield
 
 

@@ -21,6 +21,9 @@ from training_migration.cli import migrate
 from training_migration.v1_job import V1Job
 from training_migration.verify.outcome import Outcome, Verification
 
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = "trainjobs,trainingruntimes,jobsets"
+PAGE = ROOT / "docs" / "migration" / "verify.md"
 LIMIT = 120.0
 TRAIN_JOB: Object = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -56,7 +59,7 @@ async def test_the_corpus_and_some_jobs_by_chance_are_built_as_predicted_while_s
 
 async def test_nothing_is_left_of_what_was_verified(trainer: Cluster, api: Api) -> None:
     async def gone() -> bool:
-        found = json.loads(trainer.run_kubectl("get", "trainjobs,trainingruntimes,jobsets", "-A", "--output=json"))
+        found = json.loads(trainer.run_kubectl("get", KINDS, "-A", "--output=json"))
         return [each for each in found["items"] if each["metadata"]["namespace"] in ("examples", "suspended")] == []
 
     await eventually(gone, "an end of everything")
@@ -93,19 +96,28 @@ def test_a_train_job_on_a_runtime_of_the_cluster_is_as_predicted(verify: Verify)
     assert done.stderr == "1/1 TrainJob given: equal\n"
 
 
+def test_the_examples_of_the_page(verify: Verify) -> None:
+    verify.file = ROOT / "examples" / "pytorch"
+    done = CliRunner().invoke(migrate, ["verify", *verify.options, "--target", "2.3"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout in PAGE.read_text()
+
+
 def test_another_release_is_found_out_value_by_value(verify: Verify) -> None:
     done = verify(TRAIN_JOB, target="2.2")
     assert done.exit_code == 1, done.output
     assert "ConfigMap/given-runtime-snapshot: not predicted" in done.stdout
+    assert done.stderr.startswith("The cluster says that it has Trainer v2.3.0; predicted is 2.2.\n")
 
 
 def test_what_admission_refuses_is_refused(verify: Verify) -> None:
-    env = [{"name": "PET_NNODES", "value": "1"}]
+    env = [{"name": "PET_NNODES", "value": "1"}, {"name": "HF_TOKEN", "value": "not to be seen"}]
     reserved = {**TRAIN_JOB, "spec": {**TRAIN_JOB["spec"], "trainer": {"env": env}}}
     nowhere = {**TRAIN_JOB, "metadata": {"name": "lost"}, "spec": {"runtimeRef": {"name": "nowhere"}}}
     done = verify(reserved, nowhere)
     assert done.exit_code == 4, done.output
     assert "As predicted: TrainJob given was refused" in done.stdout
+    assert "not to be seen" not in done.output
     assert "Its runtime is neither in the files nor in the cluster." in done.stdout
 
 
@@ -127,9 +139,10 @@ def test_clusters_without_trainer_or_namespace_are_told_apart(verify: Verify) ->
 
 
 def test_a_dry_run_stores_nothing(verify: Verify) -> None:
-    done = verify(TRAIN_JOB, more=["--dry-run"])
+    jax = yaml.safe_load_all((ROOT / "examples" / "jax" / "jaxjob.yaml").read_text())
+    done = verify(TRAIN_JOB, *jax, more=["--dry-run"])
     assert done.exit_code == 0, done.output
-    assert verify.cluster.run_kubectl("get", f"--namespace={verify.namespace}", "trainjobs", "--output=name") == ""
+    assert verify.cluster.run_kubectl("get", f"--namespace={verify.namespace}", KINDS, "--output=name") == ""
 
 
 async def test_ctrl_c_leaves_nothing_behind(verify: Verify, api: Api) -> None:

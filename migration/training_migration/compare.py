@@ -90,6 +90,7 @@ def compare(v1: RunRecord, v2: RunRecord, *, tolerance: Tolerance | None = None)
         _per_pod("restarts", pods, lambda pod: pod.restarts),
         *_peers(v1, v2),
         *metric_rows(v1, v2, tolerance.metrics),
+        *_environment(pods),
         *_durations(v1, v2, tolerance.slower),
         _left_over(v1, v2),
     ]
@@ -240,6 +241,24 @@ def _heard(record: RunRecord) -> dict[int, frozenset[int]]:
 
 def _hearing(heard: dict[int, frozenset[int]]) -> str:
     return "; ".join(f"{rank}: {ranges(peers) or 'nobody'}" for rank, peers in sorted(heard.items())) or "not asked"
+
+
+def _environment(pods: Iterable[PodPair]) -> Iterator[Row]:
+    """Which variables only one side had; what they mean is the business of `diff`."""
+    first: set[str] = set()
+    second: set[str] = set()
+    for one, other in pods:
+        first |= set(one.environment if one else ())
+        second |= set(other.environment if other else ())
+    if not first and not second:
+        return
+    only = [
+        f"only on {side}: {', '.join(sorted(names))}"
+        for side, names in (("v1", first - second), ("v2", second - first))
+        if names
+    ]
+    texts = (f"{len(first)} variables", f"{len(second)} variables")
+    yield Row("environment", *texts, Answer.NOTE, "; ".join(only))
 
 
 def _durations(v1: RunRecord, v2: RunRecord, factor: float) -> Iterator[Row]:

@@ -50,14 +50,9 @@ def render_v1(job: V1Job, options: FrameworkOptions | None = None) -> Rendering:
 
 
 def _placed(job: Job) -> Job:
-    """The job in the cluster, active: with a namespace and a uid."""
+    """The job in a cluster: with a namespace and a uid."""
     known = {"namespace": job.metadata.namespace or DEFAULT_NAMESPACE, "uid": job.metadata.uid or NO_UID}
-    policy = job.spec.run_policy.model_copy(update={"suspend": False, "managed_by": None})
-    return replace(
-        job,
-        metadata=job.metadata.model_copy(update=known),
-        spec=job.spec.model_copy(update={"run_policy": policy}),
-    )
+    return replace(job, metadata=job.metadata.model_copy(update=known))
 
 
 def _by_turn(job: Job, framework: Framework) -> list[str]:

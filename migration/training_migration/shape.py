@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from training_api.constants import API_VERSION
 from training_api.problems import Problem, ProblemKind
 from training_api.registry import KINDS
+from training_migration.masking import MASK
 
 Shape = Any
 """A mapping of known fields (`*`: of all), a list with the shape of its entries, or one of the types below."""
@@ -75,6 +77,10 @@ _OTHERS: Final[Mapping[str, Shape]] = {
 }
 
 
+_MAY_BE_SECRET: Final = re.compile(r"\.value$|(^|\.)(data|args|command|annotations)\b")
+"""Paths whose values are the user's own: a password may be a number."""
+
+
 def misfit(obj: Mapping[str, Any]) -> Problem | None:
     """The first field that has another type than it must have; None if there is none."""
     kind = obj.get("kind")
@@ -91,7 +97,8 @@ def _misfits(value: Any, shape: Shape, path: str) -> Iterator[Problem]:
     if value is None:
         return
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        yield Problem(path, ProblemKind.INVALID, f"must be {_WORDS[wanted]}", value)
+        shown = MASK if _MAY_BE_SECRET.search(path) else value
+        yield Problem(path, ProblemKind.INVALID, f"must be {_WORDS[wanted]}", shown)
     elif isinstance(shape, dict) and isinstance(value, dict):
         for key, each in value.items():
             if (below := shape.get(key, shape.get("*"))) is not None:

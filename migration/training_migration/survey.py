@@ -13,6 +13,7 @@ from training_migration.convert.conversion import Options
 from training_migration.documents import Document
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.lint import lint_v1
+from training_migration.lint.suppression import ignored_by_annotation
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Json = dict[str, Any]
@@ -80,7 +81,9 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
 def examined(row: Row, job: V1Job, options: Options) -> Row:
     """The row with what the rules find in the job, and what becomes of that when it is converted."""
     conversion = convert(job, options)
-    findings = together(lint_v1(job, options), conversion.findings)
+    unwanted = ignored_by_annotation(job.object)
+    linted = [each for each in lint_v1(job, options) if each.rule.id not in unwanted]
+    findings = together(linted, conversion.findings)
     result = verdict(findings)
     if conversion.refused and result in (Verdict.EXACT, Verdict.EQUIVALENT):
         result = Verdict.NEEDS_WORK

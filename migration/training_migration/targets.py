@@ -48,6 +48,8 @@ class Features:
     """Whether a TrainJob keeps the runtime that it was first reconciled with."""
     merges_resources: bool
     """Whether `resourcesPerNode` is merged key by key; else its limits or requests replace the template's."""
+    refuses_torch_env: bool
+    """Whether the torch policy's variables are always refused in `trainer.env`; else only beside `numProcPerNode`."""
     refuses_mpi_env: bool
     """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
     ttl_runs_again: bool
@@ -55,11 +57,13 @@ class Features:
     nodes_first: bool
     """Whether the shipped MPI runtimes list nodes before the launcher, so that rank 0 is a node."""
     counts_template: bool
-    """Whether processes are counted by the template's resources where the TrainJob states none."""
+    """Whether processes are counted by the resources of the template where the TrainJob says nothing."""
     nodes_get_trainer: bool
     """Whether the nodes of MPI get the trainer block's variables and resources if the launcher trains as well."""
     group_resources: GroupResources
     """With which resources the group of pods is reckoned."""
+    ports_clash: bool
+    """Whether ports without a name, and those of one number, are written over each other (kubeflow/trainer 3925)."""
     init_ports: bool
     """Whether ports of init containers are merged by number and name as well."""
     resources_need_policy: bool
@@ -101,6 +105,7 @@ def _features(target: Target) -> Features:
         multikueue=since(Target.V2_3),
         snapshot=since(Target.V2_3),
         merges_resources=since(Target.V2_3),
+        refuses_torch_env=since(Target.V2_2),
         refuses_mpi_env=since(Target.V2_3),
         ttl_runs_again=not since(Target.NEXT),
         nodes_first=since(Target.V2_3),
@@ -108,6 +113,7 @@ def _features(target: Target) -> Features:
         counts_template=since(Target.V2_1),
         nodes_get_trainer=since(Target.V2_1),
         group_resources=_GROUP_RESOURCES.get(target, GroupResources.MERGED),
+        ports_clash=not since(Target.NEXT),
         init_ports=since(Target.V2_3),
         resources_need_policy=since(Target.V2_3),
         key_modes=since(Target.V2_3),

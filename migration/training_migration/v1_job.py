@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from training_api.constants import API_VERSION
 from training_api.decode import DecodeError, decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
-from training_api.problems import Problem
+from training_api.problems import Problem, ProblemKind
 from training_api.registry import KINDS
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
@@ -17,6 +18,9 @@ from training_controllers.frameworks.registry import frameworks
 from training_migration.shape import misfit
 
 Json = dict[str, Any]
+
+MOST_REPLICAS: Final = 150_000
+"""Of one type: Kubernetes is made for no more pods in a whole cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,16 @@ def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
         job = with_defaults(decode_job(info, obj))
     except DecodeError as error:
         raise Refused([error.problem]) from error
-    if problems := problems_of(job):
+    if problems := [*problems_of(job), *_too_many(job)]:
         raise Refused(problems)
     if problem := misfit(obj):
         raise Refused([problem])
     return V1Job(job, frameworks()[info.kind], obj, source, line)
+
+
+def _too_many(job: Job) -> Iterator[Problem]:
+    """Numbers that no API server can hold, and that nobody can go through one by one."""
+    for name, replica in job.replicas.items():
+        if (replica.replicas or 0) > MOST_REPLICAS:
+            path = f"{job.info.replica_path(name)}.replicas"
+            yield Problem(path, ProblemKind.INVALID, f"must be at most {MOST_REPLICAS}", replica.replicas)

@@ -60,7 +60,7 @@ from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDepen
 
 GRACE_SECONDS: Final = 8.0
 """For answers to requests on the way at the end; below the 10 s that v1's manifest gives the pod."""
-FLUSH_SECONDS: Final = 0.3
+FLUSH_SECONDS: Final = 0.15
 """For events at the end: another leader waits meanwhile, and is to work within a second."""
 OUTSIDE: Final = "kubeflow"
 """Namespace of the lease for a process that is in none."""

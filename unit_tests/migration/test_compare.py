@@ -215,3 +215,12 @@ def test_task_types_are_groups_of_their_own() -> None:
 def test_a_process_that_started_twice_counts_once() -> None:
     twice = (*group(V2_PLACES), group(V2_PLACES)[1])
     assert compare(GOOD_V1, changed(GOOD_V2, processes=twice)).outcome is Outcome.EQUAL
+
+
+def test_variables_of_one_side_only_are_told_without_a_judgement() -> None:
+    def with_variables(record: RunRecord, *names: str) -> RunRecord:
+        return changed(record, pods=tuple(changed(pod, environment=dict.fromkeys(names, "1")) for pod in record.pods))
+
+    comparison = compare(with_variables(GOOD_V1, "RANK", "MASTER_ADDR"), with_variables(GOOD_V2, "RANK", "PET_NNODES"))
+    assert row(comparison, "environment").reason == "only on v1: MASTER_ADDR; only on v2: PET_NNODES"
+    assert comparison.outcome is Outcome.EQUAL

@@ -9,6 +9,9 @@ from unit_tests.migration.conversions import Json, converted, jax, pytorch
 from unit_tests.migration.test_convert_kinds import mpi, xgboost
 
 from training_migration.convert.conversion import CompatEnv
+from training_migration.convert.round_trip import round_trip
+from training_migration.diff import diff
+from training_migration.diff.model import Summary
 from training_migration.render_v1 import render_v1
 from training_migration.rendering import RenderedPod, Rendering
 from training_migration.targets import Target
@@ -53,6 +56,17 @@ def naive(obj: Json) -> Rendering:
 
 def test_a_program_without_a_launcher_is_told_no_rank_if_only_image_and_command_are_copied() -> None:
     assert not any("RANK" in environment(pod) or "WORLD_SIZE" in environment(pod) for pod in naive(pytorch(2)).pods)
+
+
+def test_the_comparison_tells_that_every_node_would_train_alone_and_that_the_conversion_mends_it() -> None:
+    job = v1_job(pytorch(2))
+    alone = diff(render_v1(job), naive(pytorch(2)), job)
+    assert alone.every_node_alone
+    assert alone.summary is Summary.DIFFERENT
+    mended = round_trip(converted(pytorch(2))).difference
+    assert mended is not None
+    assert not mended.every_node_alone
+    assert mended.summary is Summary.COMPAT
 
 
 @pytest.mark.parametrize("obj", [pytorch(2), jax(3), xgboost({"Master": 1, "Worker": 2})], ids=RANKS)

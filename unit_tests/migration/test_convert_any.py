@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 
 from training_migration.convert import convert
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.convert.round_trip import round_trip
+from training_migration.diff.model import Summary
+from training_migration.findings import Verdict
 from training_migration.targets import Target
 from training_migration.v1_job import Refused, v1_job
 from training_migration.v2.process import environment
@@ -178,6 +181,10 @@ def test_known_jobs_are_converted_or_refused_with_a_reason(obj: Json) -> None:
     conversion = convert(job, Options(Target.V2_3))
     check(conversion)
     assert not conversion.refused
+    trip = round_trip(conversion)
+    assert trip.difference is not None
+    if trip.difference.summary is Summary.DIFFERENT:
+        assert conversion.verdict is Verdict.IMPOSSIBLE, "what trains differently is told by the conversion itself"
 
 
 def test_the_examples_of_v1_are_all_there() -> None:

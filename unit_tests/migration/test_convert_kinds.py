@@ -254,6 +254,25 @@ class TestMpi:
         assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
         assert "initContainers" not in pod(conversion, "launcher")
 
+    def test_ranks_run_in_the_container_that_the_job_names(self) -> None:
+        obj = mpi()
+        worker = obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+        worker["containers"].append({"name": "ranks", "image": "other", "command": ["sleep", "1d"]})
+        obj["spec"]["mainContainer"] = "ranks"
+        containers = {each["name"]: each for each in pod(converted(obj))["containers"]}
+        assert containers.keys() == {"mpi", "node"}
+        assert containers["node"]["image"] == "other"
+        assert "/usr/sbin/sshd" in containers["node"]["command"][2]
+
+    @pytest.mark.parametrize(("obj", "port"), [(mpi(), "2222"), (xgboost({"Master": 1}), "29500")])
+    def test_the_network_of_the_machine_has_each_port_once(self, obj: Json, port: str) -> None:
+        field = "mpiReplicaSpecs" if obj["kind"] == "MPIJob" else "xgbReplicaSpecs"
+        for replica in obj["spec"][field].values():
+            replica["template"]["spec"]["hostNetwork"] = True
+        messages = [each.message for each in converted(obj).findings if each.rule.id == "MIG215"]
+        assert messages
+        assert all(port in each for each in messages)
+
     def test_what_is_gone_is_told(self) -> None:
         obj = mpi()
         launcher = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]

@@ -148,10 +148,11 @@ class Tags(HTMLParser):
 
 
 def test_html_has_pictures_and_no_markup_of_others() -> None:
-    obj = pytorch(1, args=["<script>alert(1)</script>"])
+    obj = pytorch(1, env=[{"name": "TEXT", "value": "<script>alert(1)</script>"}])
     tags = Tags()
     page = as_html(compared(*naive(obj, nodes=2)))
     tags.feed(page)
+    assert "&lt;script&gt;" in page
     assert tags.seen.count("svg") == 2
     assert "script" not in tags.seen
 

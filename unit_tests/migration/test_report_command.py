@@ -13,8 +13,14 @@ from click.testing import CliRunner, Result
 from unit_tests.migration.test_compare_command import ALONE, V1, V2
 
 from training_migration.cli import migrate
+from training_migration.report.chapter import Standing
 from training_migration.report.results import READERS, Unreadable, chapters
+from training_migration.report.verify import as_json as verify_json
 from training_migration.runs.record import to_json
+from training_migration.targets import Target
+from training_migration.verify.differences import Difference
+from training_migration.verify.outcome import Outcome, Subject, Verification
+from training_migration.verify.verify import How
 from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
@@ -106,6 +112,19 @@ def results(tmp_path: Path) -> list[str]:
 def test_every_schema_is_among_the_results(results: list[str]) -> None:
     found = [json.loads(Path(each).read_text()) for each in results]
     assert {(each[0] if isinstance(each, list) else each)["schema"] for each in found} == set(READERS)
+
+
+def test_what_diff_and_verify_write_is_read() -> None:
+    jobs = dump([job("plain"), job("other")])
+    [first, second] = chapters(run("diff", "-", "--target", "2.3", "--format", "json", stdin=jobs).stdout, "x")
+    assert [first.checks[0].name, second.checks[0].name] == ["PyTorchJob default/plain", "PyTorchJob default/other"]
+    assert first.standing is not Standing.BAD
+    differences = (Difference("Job/a", "spec.x", 1, None),)
+    subject = Subject("x", 1, "JAXJob", {"metadata": {"name": "a"}}, None)
+    verified = [Verification(subject, each, differences=differences) for each in Outcome]
+    [chapter] = chapters(json.dumps(verify_json(verified, How(Target.V2_3, "team"))), "x")
+    assert [check.standing for check in chapter.checks].count(Standing.GOOD) == 1
+    assert len(chapter.tables) == 1 + len(Outcome)
 
 
 def test_markdown_has_a_section_for_each_result(results: list[str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections import Counter
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import count
 from pathlib import Path
@@ -11,13 +14,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from e2e.v1_examples.expected import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from training_migration.cli import migrate
+from training_migration.convert.conversion import Options
+from training_migration.documents import Document
 from training_migration.findings import Verdict
+from training_migration.lint.suppression import IGNORE_ANNOTATION
 from training_migration.masking import MASK
 from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
 from training_migration.rules import RULES, found
-from training_migration.survey import together
+from training_migration.survey import rows, together
+from training_migration.targets import Target
 from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
@@ -89,6 +98,24 @@ def test_a_plain_pytorch_job_is_found_and_mended() -> None:
     [row] = surveyed("-", stdin=dump([job]))["jobs"]
     assert [each["fixed"] for each in row["findings"] if each["id"] == "MIG101"] == [True]
     assert row["verdict"] in ("exact", "equivalent")
+
+
+def test_an_annotation_leaves_a_rule_out_but_not_what_the_conversion_loses() -> None:
+    job = jax_job(command=["python", "-c", "import os; os.environ['KUBERNETES_PORT']; print(':6666')"])
+
+    def ids(**annotations: str) -> set[str]:
+        annotated = {**job, "metadata": {**job["metadata"], "annotations": annotations}}
+        [row] = surveyed("-", stdin=dump([annotated]))["jobs"]
+        return {each["id"] for each in row["findings"]}
+
+    assert ids() - ids(**{IGNORE_ANNOTATION: "MIG106 MIG202"}) == {"MIG106"}
+
+
+def test_numbers_that_nobody_can_count_to_are_refused() -> None:
+    huge = jax_job()
+    huge["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 10**20
+    [row] = surveyed("-", stdin=dump([huge]))["jobs"]
+    assert row["error"].endswith("replicas: Invalid value: 100000000000000000000: must be at most 150000.")
 
 
 def test_the_table_is_ranked_and_says_what_stands_in_the_way() -> None:
@@ -189,3 +216,37 @@ def test_no_secret_is_shown(style: str) -> None:
     shown = survey("-", "--format", style, stdin=dump([job, broken])).stdout
     assert "verysecret" not in shown
     assert MASK in shown or style == "html"
+
+
+def test_a_password_that_is_a_number_is_not_shown_either() -> None:
+    [row] = surveyed("-", stdin=dump([jax_job(env=[{"name": "PIN", "value": 27182818}])]))["jobs"]
+    assert row["error"].endswith('env[0].value: Invalid value: "********": must be text.')
+
+
+ODD = (None, 0, -1, 1.5, "", "x", "$(A)", [], {}, [None], {"a": None}, True, [[]], [{}], 10**20, "é\n")
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(each, (*path, key))
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(EXAMPLES), st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD)), min_size=1, max_size=3)
+)
+def test_no_job_however_odd_ends_the_survey(example: Json, changes: list[tuple[int, Any]]) -> None:
+    job = copy.deepcopy(example)
+    for number, value in changes:
+        deep = [path for path in places(job) if len(path) > 1]
+        *above, last = deep[number % len(deep)]
+        inner = job
+        for key in above:
+            inner = inner[key]
+        inner[last] = copy.deepcopy(value)
+    documents = [Document("x", 1, job), Document("x", 2, jax_job())]
+    odd, good = rows(documents, Options(Target.V2_3), Counter())
+    assert odd.error or odd.verdict
+    assert good.verdict

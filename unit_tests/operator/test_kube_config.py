@@ -218,18 +218,23 @@ async def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: str | None,
     assert "\n" not in str(caught.value)
 
 
-async def test_another_context_than_the_current_one(tmp_path: Path) -> None:
-    path = Path(kubeconfig(tmp_path, {"token": "x"}))
+def with_another_context(path: Path) -> None:
+    """Add a context `there` to a kubeconfig, and let none be the current one."""
     content = yaml.safe_load(path.read_text())
     content["contexts"].append({"name": "there", "context": {"cluster": "d", "user": "u"}})
     content["clusters"].append({"name": "d", "cluster": {"server": "http://127.0.0.1:8001"}})
     del content["current-context"]
     path.write_text(yaml.safe_dump(content))
-    assert (await load(str(path), context="there")).server == "http://127.0.0.1:8001"
-    around_us = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBECONFIG": str(path)}
+
+
+async def test_another_context_than_the_current_one(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, {"token": "x"})
+    with_another_context(Path(path))
+    assert (await load(path, context="there")).server == "http://127.0.0.1:8001"
+    around_us = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBECONFIG": path}
     assert (await load("", around_us, context="there")).server == "http://127.0.0.1:8001"
     with pytest.raises(ConfigError, match="elsewhere"):
-        await load(str(path), context="elsewhere")
+        await load(path, context="elsewhere")
 
 
 async def test_a_plugin_that_fails_is_quoted(tmp_path: Path) -> None:

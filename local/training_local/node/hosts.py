@@ -102,9 +102,15 @@ def entries(peers: Sequence[Peer], services: Iterable[Service]) -> Iterator[tupl
             if service.selects(peer.pod) and (peer.ready or service.publish_unready):
                 for name in _names(service.name, service.namespace):
                     yield peer.address, name
-                if service.headless and service.name == peer.pod.spec.subdomain and peer.pod.spec.hostname:
-                    for name in _names(f"{peer.pod.spec.hostname}.{service.name}", service.namespace):
+                if (own := own_name(peer.pod, service)) != service.name:
+                    for name in _names(own, service.namespace):
                         yield peer.address, name
+
+
+def own_name(pod: Pod, service: Service) -> str:
+    """The name by which a service leads to this pod: the service's, or one of the pod's own behind a headless one."""
+    named = service.headless and service.name == pod.spec.subdomain and pod.spec.hostname
+    return f"{pod.spec.hostname}.{service.name}" if named else service.name
 
 
 def _names(name: str, namespace: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from training_local.node import environment, gpus, host_ports, tools, unsupported, volumes
+from training_local.node import environment, gpus, host_ports, hosts, tools, unsupported, volumes
 from training_local.node.account import Account, api_variables
 from training_local.node.container import Arguments, as_given
 from training_local.node.environment import ConfigError, Facts, Key
@@ -172,11 +172,11 @@ class Recipe:
         stored = await self._around.api.services(namespace)
         network.set_services(namespace, [Service.parse(service) for service in stored])
         known = network.services(namespace)
-        own = next((service.name for service in known if service.selects(self._pod)), self._pod.metadata.name)
+        own = next((hosts.own_name(self._pod, service) for service in known if service.selects(self._pod)), "")
         ports = frozenset(p for service in stored for p in _ports(service)) | {
             p.container_port for p in container.ports
         }
-        return Rewriter(known, own, ports, network.scope(self._pod).free_port)
+        return Rewriter(known, own or self._pod.metadata.name, ports, network.scope(self._pod).free_port)
 
 
 def _ports(service: Mapping[str, Any]) -> list[int]:

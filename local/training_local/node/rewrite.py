@@ -11,9 +11,9 @@ from training_local.node.hosts import DOMAIN, Service
 LOOPBACK = "127.0.0.1"
 
 FreePort = Callable[[str, int], int]
-"""Service name and declared port -> the port that stands for it on this machine."""
+"""Name of a service, or of a pod behind a headless one, and declared port -> the port that stands for it here."""
 
-_PARTNERS = ("ADDR", "ADDRESS", "HOST", "HOSTNAME", "IP")
+_PARTNERS = ("ADDR", "ADDRESS", "HOST", "HOSTNAME", "IP", "URI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,22 @@ class Rewritten:
 
 
 class Rewriter:
-    """Replaces the service names of one namespace by the loopback address and their ports by free ones."""
+    """Replaces the names of one namespace's services, and of pods behind them (`HOSTNAME.SERVICE`), by the loopback
+    address, and their ports by free ones.
+    """
 
     def __init__(self, services: Sequence[Service], own: str, ports: frozenset[int], free_port: FreePort) -> None:
         self._own = own
         self._ports = ports
         self._free_port = free_port
         names = sorted((re.escape(service.name) for service in services), key=len, reverse=True)
+        headless = "|".join(re.escape(service.name) for service in services if service.headless)
         namespace = re.escape(services[0].namespace) if services else ""
         domain = re.escape(DOMAIN)
+        pod = rf"[\w-]+\.(?=(?:{headless or '(?!)'})(?![\w-]))"
+        name = rf"(?:{pod})?(?:{'|'.join(names) or '(?!)'})"
         self._pattern = re.compile(
-            rf"(?<![\w.-])(?P<name>{'|'.join(names) or '(?!)'})(?:\.{namespace}(?:\.svc(?:\.{domain})?)?)?"
+            rf"(?<![\w.-])(?P<name>{name})(?:\.{namespace}(?:\.svc(?:\.{domain})?)?)?"
             r"(?::(?P<port>\d+))?(?![\w-]|\.\w)"
         )
 

@@ -71,9 +71,18 @@ class Result:
         "--asymmetric", Asymmetric, Asymmetric.MERGE_MAX, "What becomes of a master whose template is another one."
     ),
     cloup.option("--stock", is_flag=True, help="Use a runtime that v2 ships where nothing is lost by it."),
-    cloup.option("--gang-scheduler", default="", metavar="NAME", help="What v1's --gang-scheduler-name said."),
-    cloup.option("--name", default="", help="Name of the TrainJob. Default: the job's."),
-    cloup.option("--namespace", "-n", default="", help="Namespace of what is written. Default: the job's."),
+    cloup.option(
+        "--gang-scheduler-name",
+        "gang_scheduler",
+        default="",
+        metavar="NAME",
+        show_default=False,
+        help="What the operator of v1 was told by this flag. Default: as the job looks.",
+    ),
+    cloup.option("--name", default="", show_default=False, help="Name of the TrainJob. Default: the job's."),
+    cloup.option(
+        "--namespace", "-n", default="", show_default=False, help="Namespace of what is written. Default: the job's."
+    ),
 )
 @cloup.option_group(
     "What to write",

@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import cloup
 
 from training_migration.commands import flags, run_flags
-from training_migration.compare import compare
+from training_migration.compare import Outcome, compare
 from training_migration.convert.launchers import Launcher, launcher_of
 from training_migration.exits import Exit, worst
 from training_migration.report.columns import Table
@@ -26,6 +26,8 @@ from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 
 Json = dict[str, Any]
+
+_ALIKE: Final = "The same ranks meet on both sides."
 
 
 @cloup.command()
@@ -112,7 +114,8 @@ def _as_text(seen: Sequence[Seen], *, terminal: bool) -> str:
     parts = [table.terminal(colours) if terminal and sys.stdout.isatty() else table.plain()]
     parts += [f"{each.side}: {'; '.join(each.reasons)}" for each in seen if each.end is not EndState.SUCCEEDED]
     if len(seen) == 2:
-        parts.append(compare(record_of(seen[0], ()), record_of(seen[1], ())).headline)
+        comparison = compare(record_of(seen[0], ()), record_of(seen[1], ()))
+        parts.append(_ALIKE if comparison.outcome is Outcome.EQUAL else comparison.headline)
     return "\n\n".join(parts)
 
 
@@ -121,6 +124,8 @@ def _cells(result: ProbeResult) -> tuple[str, ...]:
     missing = [name for name, seconds in result.name_seconds if seconds is None]
     slowest = max((seconds or 0.0 for _, seconds in result.name_seconds), default=0.0)
     names = f"unknown: {', '.join(missing)}" if missing else f"all within {slowest:.1f} s"
+    if not result.name_seconds:
+        names = "-"
     heard = ", ".join(map(str, result.heard)) or "-"
     return rank, result.read_from or "-", result.coordinator or "-", heard, names, "met" if result.ok else result.why
 

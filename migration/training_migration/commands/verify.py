@@ -19,7 +19,7 @@ from training_migration.runs.foreground import finish
 from training_migration.targets import Target
 from training_migration.verify.outcome import Subject, Verification
 from training_migration.verify.subjects import subjects
-from training_migration.verify.verify import How
+from training_migration.verify.verify import How, other_release
 from training_migration.verify.verify import verify as verify_subjects
 
 
@@ -83,4 +83,7 @@ async def _verified(asked: Sequence[Subject], how: How, kubeconfig: str, context
         click.echo(f"{done}/{len(asked)} {line(each)}", err=True)
 
     async with connected(kubeconfig, context) as transport:
-        return await verify_subjects(Api(transport), asked, how, tell)
+        api = Api(transport)
+        if release := await other_release(api, how.target):
+            click.echo(f"The cluster says that it has Trainer {release}; predicted is {how.target.value}.", err=True)
+        return await verify_subjects(api, asked, how, tell)

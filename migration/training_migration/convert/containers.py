@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from training_migration.convert.context import NODE, Context, Json, pod_template
+from training_migration.convert.context import NODE, PORT, SSH_PORT, Context, Json, pod_template
 from training_migration.findings import Severity
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
@@ -32,8 +32,9 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
         )
         return template
     template = renamed(template, main, NODE)
-    why = "v2 puts its own port in the place of one without a name"
-    _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
+    if context.features.ports_clash:
+        why = "v2 puts its own port in the place of one without a name"
+        _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
     return template
 
 
@@ -54,10 +55,12 @@ def checked_template(context: Context, replica_type: str) -> Json:
             "setHostnameAsFQDN makes the host name of a pod longer than v2 expects.",
             f"{path}.setHostnameAsFQDN",
         )
-    if pod.get("hostNetwork") and has_fixed_port(context):
+    kind = context.job.job.info.kind
+    port = PORT if has_fixed_port(context) else SSH_PORT if kind == "MPIJob" else None
+    if pod.get("hostNetwork") and port is not None:
         context.notes.add(
             "MIG215",
-            "with the network of the machine two such jobs cannot run on one, because the port is always 29500.",
+            f"with the network of the machine two such pods cannot run on one, because the port is always {port}.",
             f"{path}.hostNetwork",
         )
     if V1_LABELS in _texts(template):
@@ -71,7 +74,7 @@ def checked_template(context: Context, replica_type: str) -> Json:
             container["env"] = last_of_each(env)
     if has_fixed_port(context):
         _drop_port(main_of(template, context.main_container(replica_type)), context.job.job.info.port_name)
-    for group in ("initContainers", "containers"):
+    for group in ("initContainers", "containers") if context.features.ports_clash else ():
         for container in pod.get(group) or ():
             _keep_ports_apart(context, container, f"{path}.{group}[{container.get('name')}].ports")
     return template

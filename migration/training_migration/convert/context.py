@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from training_api.models.common import ReplicaSpec
+from training_api.models.mpi import MPIJobSpec
 from training_controllers.engine.model import Slot
 from training_controllers.names import replica_name
+from training_controllers.pod_spec import container_named
 from training_migration.convert.conversion import Options
 from training_migration.convert.notes import Notes
 from training_migration.targets import FEATURES, Features
@@ -19,6 +21,8 @@ NODE: Final = "node"
 """Name of the replicated job, and of the container, that the policies of v2 look for."""
 PORT: Final = 29500
 """Where nodes meet in v2; it cannot be chosen."""
+SSH_PORT: Final = 2222
+"""Where workers of MPI let their launcher in: above 1023, so that nobody has to be root."""
 INDEX_FIELD: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 """The field of a pod that holds its index within its Job."""
 
@@ -77,7 +81,11 @@ class Context:
         return f"{self.name}-{group}-{numbers}.{self.name}"
 
     def main_container(self, replica_type: str) -> str:
-        """Name of the container that trains, in v1."""
+        """Name of the container that trains, in v1; a worker of MPI may have its ranks in another than the first."""
+        spec = self.job.job.spec
+        named = spec.main_container if isinstance(spec, MPIJobSpec) and replica_type == "Worker" else None
+        if named and container_named(self.replica(replica_type).template, named) is not None:
+            return named
         return self.job.job.main_container(replica_type)
 
 

@@ -72,7 +72,7 @@ def _scheduler(context: Context, policy: SchedulingPolicy | None) -> str:
     context.notes.add(
         "MIG312",
         f"a scheduling policy is given, but not which scheduler the operator works with: {scheduler} is taken;"
-        " --gang-scheduler names another one, or none.",
+        " --gang-scheduler-name gives another one, or none.",
         PATH,
     )
     return scheduler

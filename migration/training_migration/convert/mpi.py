@@ -9,7 +9,7 @@ from training_api.models.mpi import MPIJobSpec
 from training_controllers.frameworks.mpi_objects import LAUNCHER, WORKER, has_gpu_launcher
 from training_controllers.pod_spec import CannotBuild, env
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import NODE, SSH_PORT, Context, Json
 from training_migration.convert.launchers import Launcher, launcher_of, program_words
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.mpi_ssh import with_client, with_daemon
@@ -98,10 +98,10 @@ def _launcher(context: Context, *, as_node: bool) -> Group:
     _drop_own(context, main, path)
     launcher = launcher_of(main.get("command"), main.get("args"))
     if launcher.needs_check:
-        text = f"{launcher} logs in to workers by its own rules: port 2222, key {KEYS}/id_rsa."
+        text = f"{launcher} logs in to workers by its own rules: port {SSH_PORT}, key {KEYS}/id_rsa."
         context.notes.add("MIG115", text, f"{path}.command")
     elif launcher is not Launcher.MPIRUN:
-        text = "that mpirun is called cannot be seen; another program has to log in by itself: port 2222."
+        text = f"that mpirun is called cannot be seen; another program has to log in by itself: port {SSH_PORT}."
         context.notes.add("MIG115", text, f"{path}.command")
     main["env"] = [*(main.get("env") or ()), *_gpu_variables(context)]
     template = with_client(template, KEYS, HOSTFILE, waits=as_node)

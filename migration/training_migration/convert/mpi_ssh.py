@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from training_controllers.pod_spec import env
 from training_migration.convert.containers import main_of
-from training_migration.convert.context import Json
+from training_migration.convert.context import SSH_PORT, Json
 from training_migration.convert.wrapper import wrapped
 
-PORT: Final = 2222
 MEMORY: Final = "/run/mpi"
 """Where a launcher's copy of its key lies."""
 SCRATCH: Final = "/tmp/mpi"
@@ -26,7 +25,7 @@ SECRET_VOLUME: Final = "mpi-ssh-auth"
 HOSTS_VOLUME: Final = "mpi-hostfile"
 """Likewise, with the list of hosts."""
 AGENT: Final = (
-    f"ssh -p {PORT} -i {MEMORY}/id_rsa -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR"
+    f"ssh -p {SSH_PORT} -i {MEMORY}/id_rsa -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR"
     " -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
 )
 """What logs in to a worker."""
@@ -40,7 +39,7 @@ def with_daemon(template: Json, keys: str) -> Json:
     if "sshd" in " ".join([*(main.get("command") or ()), *(main.get("args") or ())]):
         return template
     options = [
-        f"Port={PORT}",
+        f"Port={SSH_PORT}",
         f"HostKey={SCRATCH}/host_key",
         f"AuthorizedKeysFile={keys}/authorized_keys",
         "PasswordAuthentication=no",
@@ -62,7 +61,7 @@ def with_daemon(template: Json, keys: str) -> Json:
     else:
         main["command"] = ["sh", "-c", "\n".join([*lines, f"exec {start} -D"]) + "\n"]
         main.pop("args", None)
-    main.setdefault("readinessProbe", {"tcpSocket": {"port": PORT}, "periodSeconds": 2})
+    main.setdefault("readinessProbe", {"tcpSocket": {"port": SSH_PORT}, "periodSeconds": 2})
     return template
 
 

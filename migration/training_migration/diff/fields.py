@@ -135,6 +135,12 @@ KNOWN: Final = (
         "a native sidecar ends with the training, another one keeps the pod from it",
     ),
     Known(
+        r"metadata\.annotations\.kubectl\.kubernetes\.io/default-container$",
+        _CHANGED,
+        "follows the new name of the container that trains",
+        severity=I,
+    ),
+    Known(
         r"spec\.priorityClassName$", _ONE_SIDED, "v1 tells it to the gang scheduler, v2 to the pods as well", severity=I
     ),
     Known(r"metadata\.labels\.training\.kubeflow\.org/", _ANY, "who selects pods by this label finds none"),

@@ -65,6 +65,12 @@ class Meeting:
             if any(facts):
                 yield self._item(role, *facts)
 
+    def names(self, first: Place, second: Place) -> Iterator[str]:
+        """Variables that the items of a pair are about."""
+        for wirings, place in zip(self.wirings, (first, second), strict=True):
+            if place in wirings:
+                yield from wirings[place].names
+
     def _item(self, role: Role, v1: Fact | None, v2: Fact | None) -> Item:
         names = dict.fromkeys(name for fact in (v1, v2) if fact for name in fact.names)
         path = (

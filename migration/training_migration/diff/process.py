@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -18,6 +18,8 @@ from training_migration.masking import MASK, is_credential, mask_text, masked
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*")
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
+WORKER_PORT: Final = "WORKER_PORT"
+"""Of XGBoostJobs; where the hosts in WORKER_ADDRS listen."""
 _QUIET: Final[Mapping[str, str]] = {
     "JOB_COMPLETION_INDEX": "every Job tells its pods their index",
     "POD_IP_DUMMY": "only a part of PADDLE_MASTER",
@@ -77,18 +79,15 @@ def _script(words: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def variable_items(kind: str, v1: View, v2: View, readers: Sequence[Reader]) -> Iterator[Item]:
-    """Variables beside those that one of the readers reads, which are compared by what they mean."""
-    read = frozenset(name for reader in readers for name in reader.carriers)
-    who = readers[0].name
-    first, second = v1.environment, v2.environment
-    for name in dict.fromkeys((*first, *second)):
-        if name in read:
+def variable_items(kind: str, v1: View, v2: View, readers: Sequence[Reader], told: Collection[str]) -> Iterator[Item]:
+    """Variables beside those in `told`, which are compared by what they mean to the readers."""
+    for name in dict.fromkeys((*v1.environment, *v2.environment)):
+        if name in told:
             continue
         verdict = _verdict(name, v1, v2)
-        reason, severity = _explained(kind, name, verdict, who)
+        reason, severity = _explained(kind, name, verdict, readers)
         known = reason and severity is None and verdict is not Likeness.SAME
-        texts = (_shown(name, first.get(name, "")), _shown(name, second.get(name, "")))
+        texts = (_shown(name, v1.environment.get(name, "")), _shown(name, v2.environment.get(name, "")))
         yield Item(Aspect.ENVIRONMENT, name, *texts, Likeness.EQUIVALENT if known else verdict, reason, severity)
 
 
@@ -109,11 +108,13 @@ def _verdict(name: str, v1: View, v2: View) -> Likeness:
     return Likeness.DIFFERENT
 
 
-def _explained(kind: str, name: str, verdict: Likeness, who: str) -> tuple[str, Severity | None]:
+def _explained(kind: str, name: str, verdict: Likeness, readers: Sequence[Reader]) -> tuple[str, Severity | None]:
     """A reason, and how bad it is; a reason that is not bad at all makes any difference an equivalence."""
     if verdict is Likeness.EQUIVALENT:
         return "the same pods under their names on each side", None
-    if reason := _harmless(kind, name, who):
+    if verdict is Likeness.DIFFERENT and name == WORKER_PORT:
+        return "each side uses its own port", None
+    if reason := _harmless(kind, name, readers):
         return ("", None) if verdict is Likeness.SAME else (reason, None)
     if name == UNBUFFERED and verdict is Likeness.LOST:
         return "what Python prints appears late in the logs", Severity.INFO
@@ -122,12 +123,14 @@ def _explained(kind: str, name: str, verdict: Likeness, who: str) -> tuple[str, 
     return ("", None) if verdict is Likeness.SAME else ("the program may read it", Severity.ERROR)
 
 
-def _harmless(kind: str, name: str, who: str) -> str:
+def _harmless(kind: str, name: str, readers: Sequence[Reader]) -> str:
     """Why it does not matter what this variable says; empty where it may."""
     if name in _QUIET:
         return _QUIET[name]
     if name in V2_OWN.get(kind, ()):
-        return f"v2's own name; {who} does not read it"
+        return f"v2's own name; {readers[0].name} does not read it"
+    if any(name in reader.settings for reader in readers):
+        return ""
     if name in carriers(kind) or (kind == "MPIJob" and name.startswith(MPI_NAMES)):
-        return f"{who} does not need it"
+        return f"{readers[0].name} does not need it"
     return ""

@@ -25,7 +25,7 @@ XGBOOST: Final = Vocabulary(
     rank="RANK",
     size="WORLD_SIZE",
     peers="WORKER_ADDRS",
-    more=("WORKER_PORT",),
+    settings=("WORKER_PORT",),
 ).as_reader()
 JAX: Final = Vocabulary(
     "the script", host="COORDINATOR_ADDRESS", port="COORDINATOR_PORT", rank="PROCESS_ID", size="NUM_PROCESSES"
@@ -34,7 +34,7 @@ PADDLE: Final = Vocabulary(
     "paddle.distributed.launch",
     endpoint="PADDLE_MASTER",
     size="PADDLE_NNODES",
-    more=("PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"),
+    settings=("PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"),
 ).as_reader()
 HOSTFILE: Final = "hostfile"
 
@@ -127,7 +127,7 @@ def carriers(kind: str) -> frozenset[str]:
 
 def _carriers(kind: str) -> Iterator[str]:
     for reader in (SCRIPT, TORCHRUN) if kind == "PyTorchJob" else (_ONE[kind],):
-        yield from reader.carriers
+        yield from reader.carriers | reader.settings
     yield from V2_OWN.get(kind, ())
 
 

@@ -130,4 +130,5 @@ def gpus(container: Mapping[str, Any]) -> int:
     return sum(int(count) for name, count in limits.items() if name.endswith("/gpu") and str(count).isdecimal())
 
 
-TORCHRUN: Final = Reader("torchrun", read, frozenset(_VARIABLES.values()), native=True)
+_SETTINGS: Final = frozenset(_VARIABLES[name] for name in ("rdzv_backend", "rdzv_id", "rdzv_conf", "max_restarts"))
+TORCHRUN: Final = Reader("torchrun", read, frozenset(_VARIABLES.values()) - _SETTINGS, _SETTINGS, native=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -47,6 +47,12 @@ class Wiring:
     alone: bool = False
     """Whether it has no way to find anybody else."""
 
+    @property
+    def names(self) -> Iterator[str]:
+        """Variables that some fact is taken from."""
+        for fact in self.facts.values():
+            yield from fact.names
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -89,7 +95,9 @@ class Reader:
     """Who reads, for sentences."""
     read: Callable[[View], Wiring]
     carriers: frozenset[str]
-    """Names of variables that it reads."""
+    """Names of variables by which it may learn of its peers."""
+    settings: frozenset[str] = frozenset()
+    """Names of further variables that it reads, whose values have to be equal."""
     native: bool = False
     """Whether v2 sets them by itself."""
 
@@ -107,8 +115,8 @@ class Vocabulary:
     size: str = ""
     peers: str = ""
     """Host names with commas between them; not everybody needs them."""
-    more: tuple[str, ...] = ()
-    """Others that belong to it."""
+    settings: tuple[str, ...] = ()
+    """Others that are read."""
     one_process: bool = False
     """Whether ranks are those of processes, of which each pod has one."""
 
@@ -119,8 +127,8 @@ class Vocabulary:
 
     def as_reader(self) -> Reader:
         """The reader of these variables."""
-        named = (*self.needed, self.peers, *self.more)
-        return Reader(self.reader, self.read, frozenset(name for name in named if name))
+        named = frozenset(name for name in (*self.needed, self.peers) if name)
+        return Reader(self.reader, self.read, named, frozenset(self.settings))
 
     def read(self, view: View) -> Wiring:
         """What the variables say; those that are not there or empty say nothing."""

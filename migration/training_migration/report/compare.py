@@ -12,7 +12,7 @@ from training_migration.compare import Comparison
 from training_migration.comparison.rows import Answer
 from training_migration.report.columns import Table
 from training_migration.report.svg import Cell, Curve, curves, matrix
-from training_migration.runs.record import RunRecord
+from training_migration.runs.record import RunRecord, Side
 
 SCHEMA: Final = "migrate.compare/1"
 COLOURS: Final[Mapping[str, str]] = {
@@ -112,7 +112,9 @@ def _curves(comparison: Comparison) -> Iterator[str]:
     for record in (comparison.v1, comparison.v2):
         for series in record.metrics or ():
             title = f"{series.name} of rank {series.rank} on {record.side.value}"
-            found.setdefault(series.name, []).append(Curve(record.side.value, title, series.points))
+            found.setdefault(series.name, []).append(
+                Curve(record.side.value, title, series.points, wide=record.side is Side.V1)
+            )
     legend = '<span class="v1">v1</span>, <span class="v2">v2</span>'
     for name, lines in sorted(found.items()):
         by_side = [[line for line in lines if line.colour == side][:_MOST_CURVES] for side in ("v1", "v2")]

@@ -77,6 +77,8 @@ class Curve:
     colour: str
     title: str
     points: Sequence[tuple[float, float | None]]
+    wide: bool = False
+    """Whether it is a broad band, on which an equal curve can be seen."""
 
 
 def curves(label: str, lines: Sequence[Curve]) -> str:
@@ -130,9 +132,10 @@ def _stretch(line: Curve, places: Sequence[str]) -> str:
     if len(places) == 1:
         x, y = places[0].split(",")
         return f'<circle class="{escape(line.colour)}" cx="{x}" cy="{y}" r="2.5" fill="currentColor">{title}</circle>'
+    width, opacity = (6, 0.35) if line.wide else (1.6, 1)
     return (
         f'<polyline class="{escape(line.colour)}" points="{" ".join(places)}" fill="none" stroke="currentColor"'
-        f' stroke-width="1.6" opacity="0.85">{title}</polyline>'
+        f' stroke-width="{width}" opacity="{opacity}">{title}</polyline>'
     )
 
 

@@ -117,7 +117,7 @@ RULES: Final = (
         Severity.INFO,
         "A gang, and nobody says whose",
         "v1 learns from a flag of the operator which scheduler places gangs. In v2 every runtime says it itself.",
-        "Tell `convert` with `--gang-scheduler` what the operator of v1 was told.",
+        "Tell `convert` with `--gang-scheduler-name` what the operator of v1 was told.",
         "kubeflow/trainer, podGroupPolicy of a runtime",
         converted=True,
     ),

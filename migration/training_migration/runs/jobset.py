@@ -25,8 +25,14 @@ _LOOK_SECONDS: Final = 5.0
 class JobSetPlay:
     """One JobSet from its first pod to its end."""
 
-    def __init__(self, api: Api, rendering: Rendering, sightings: Sightings) -> None:
-        """`rendering` is what the controllers would make; `sightings` must be followed while this runs."""
+    def __init__(
+        self, api: Api, rendering: Rendering, sightings: Sightings, pause: float = REPLACEMENT_SECONDS
+    ) -> None:
+        """`rendering` is what the controllers would make; `sightings` must be followed while this runs.
+
+        `pause` are the seconds until a failed pod is replaced.
+        """
+        self._pause = pause
         self._api, self._sightings = api, sightings
         self._spec: Json = next(each["spec"] for each in rendering.objects if each["kind"] == "JobSet")
         self._jobs = {each["name"]: each["template"]["spec"] for each in self._spec["replicatedJobs"]}
@@ -93,7 +99,7 @@ class JobSetPlay:
     async def _replace(self, verdicts: dict[str, JobEnd]) -> None:
         missing = [(role, index) for role, verdict in verdicts.items() for index in verdict.missing]
         if missing:
-            await asyncio.sleep(REPLACEMENT_SECONDS)
+            await asyncio.sleep(self._pause)
         for role, index in missing:
             await self._make(next(pod for pod in self._pods[role] if pod.index == index))
 

@@ -106,10 +106,11 @@ def _replace(container: Json, command: Sequence[str]) -> None:
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     container.pop("args", None)
     container["command"] = list(command)
-    if len(words) == 3 and words[0].rpartition("/")[2] in ("sh", "bash") and words[1] == "-c":
-        kept, last, _ = words[2].rstrip().rpartition(f"\n{_EXEC}")
-        if last:
-            container["command"] = [*words[:2], f'{kept}\n{_EXEC}"$@"', "probe", *command]
+    if len(words) > 2 and words[0].rpartition("/")[2] in ("sh", "bash") and words[1] == "-c":
+        kept, last, started = words[2].rstrip().rpartition(f"\n{_EXEC}")
+        # Either the script names the program, or it starts the one among its own arguments.
+        if last and (len(words) == 3 or started.startswith('"$@"')):
+            container["command"] = [*words[:2], f'{kept}\n{_EXEC}"$@"', *(words[3:4] or ["probe"]), *command]
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ def _processes(lives: Mapping[Place, Sequence[Json]], told: Mapping[Place, Seque
     found: dict[tuple[Place, int | None, str], Process] = {}
     for place, each in told.items():
         for mark in each:
-            home = homes.get(mark.host, place)
+            home = homes.get(mark.host.partition(".")[0], place)
             if mark.met:
                 found[home, mark.rank, mark.group] = Process(
                     role=home[0],

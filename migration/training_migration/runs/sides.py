@@ -71,7 +71,9 @@ def clean_pod_policy(job: V1Job) -> str:
 
 
 def hosts_of(job: V1Job) -> list[str]:
-    """The names under which v1's pods find each other."""
+    """The names under which v1's pods find each other; none for MPI, whose launcher enters its workers."""
+    if job.job.info.kind == "MPIJob":
+        return []
     name = job.object["metadata"]["name"]
     counts = {role.lower(): spec.replicas for role, spec in job.job.replicas.items()}
     return [f"{name}-{role}-{index}" for role, count in counts.items() for index in range(count or 0)]

@@ -73,7 +73,8 @@ class Plan:
         assert self.v2 is not None
         objects = [*self.others, *self.v2.others, self.v2.runtime, self.v2.train_job]
         pods = rendered(self.v2.train_job, self.v2.runtime, self.target).pods
-        return what.prepared(objects, [pod.hostname for pod in pods], self.v2_containers())
+        hosts = [] if what.probed == ("MPI",) else [pod.hostname for pod in pods]
+        return what.prepared(objects, hosts, self.v2_containers())
 
     def v2_containers(self) -> dict[str, str]:
         """Role -> name of the container that trains, on v2."""

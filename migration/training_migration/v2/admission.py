@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from training_migration.targets import FEATURES, Target
 from training_migration.v2.draft import ancestor_of
+from training_migration.v2.duplicates import check_duplicates
 from training_migration.v2.names import ANCESTOR, CLUSTER_RUNTIME, CONTAINER_OF, RUNTIME
 from training_migration.v2.refusal import NotPredicted, Refusal
 
@@ -22,6 +23,7 @@ def check(train_job: Json, runtime: Json, target: Target) -> None:
     _check_name(train_job)
     _check_reference(train_job, runtime)
     _check_release(train_job["spec"], runtime["spec"], target)
+    check_duplicates(train_job["spec"], runtime["spec"])
     for position, job in enumerate((runtime["spec"].get("template") or {}).get("spec", {}).get("replicatedJobs") or ()):
         _check_ancestor(job, f"spec.template.spec.replicatedJobs[{position}]")
 

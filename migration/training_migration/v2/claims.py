@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any, Final
 
 from training_migration.v2.identity import owned_by
@@ -30,7 +31,12 @@ def claims(jobset: Json) -> Iterator[Json]:
                 own["annotations"] = given["annotations"]
             if policy["retentionPolicy"]["whenDeleted"] == "Delete":
                 own["ownerReferences"] = owned_by(JOBSET_API, "JobSet", metadata["namespace"], metadata["name"])
-            yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": own, "spec": template["spec"]}
+            yield {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": own,
+                "spec": deepcopy(template["spec"]),
+            }
 
 
 def claim_volumes(jobset: Json, pod_spec: Json) -> None:

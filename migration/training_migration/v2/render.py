@@ -13,7 +13,7 @@ from training_migration.v2.jobset import admitted, submitted
 from training_migration.v2.pods import pods
 from training_migration.v2.policies import POLICIES
 from training_migration.v2.snapshot import snapshot
-from training_migration.v2.template import draft
+from training_migration.v2.template import draft, without_nulls
 from training_migration.v2.trainer import set_blocks
 
 Json = dict[str, Any]
@@ -25,6 +25,7 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     `runtime` is the one that it refers to. With `fixed_keys` the keys of MPI are always the same for the same name:
     good for comparing, never for running where others could log in. Raises Refusal for what admission would refuse.
     """
+    train_job, runtime = without_nulls(train_job), without_nulls(runtime)
     admission.check(train_job, runtime, target)
     work = draft(train_job, runtime, target, fixed_keys=fixed_keys)
     blocks.check(work)

@@ -19,6 +19,8 @@ OURS: Final = EXTENSION_PREFIX + "migration-verify"
 """Label of what is created here, and by which run."""
 POLL: Final = 0.3
 """Seconds between two looks."""
+_PATIENCE: Final = 30.0
+"""Seconds that Trainer's webhook has to learn of a runtime."""
 _FORBIDDEN: Final = 403
 _KNOWN_BY_OWNER: Final = (
     ("v1", "Service"),
@@ -33,7 +35,7 @@ _STRAGGLERS: Final = 10.0
 """Seconds that other objects have after Jobs and pods are complete."""
 _COMPLAINTS: Final = ("TrainJobResourcesCreationFailed", "JobCreationFailed")
 """Reasons of events of a TrainJob and of a JobSet; other failures of theirs pass."""
-_FOR_GOOD: Final = ("denied the request", "is invalid")
+_FOR_GOOD: Final = ("denied the request", "is invalid", "duplicate entries")
 """What the message of such an event has in it unless a next attempt may succeed."""
 
 
@@ -75,7 +77,7 @@ def _marked(obj: Json, mark: str) -> Json:
 
 async def _create(api: Api, obj: Json, *, patient: bool) -> Json:
     """Create an object; Trainer's webhook may learn of a runtime that is there only after a moment."""
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + _PATIENCE
     while True:
         try:
             return await api.create(obj, strict=True)

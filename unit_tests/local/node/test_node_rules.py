@@ -179,6 +179,33 @@ def test_host_mode_replaces_names_and_ports(env: dict[str, str], changed: dict[s
     assert len(rewritten.changes) == len(changed)
 
 
+def test_host_mode_replaces_the_names_of_pods_behind_a_headless_service() -> None:
+    def free_port(name: str, port: int) -> int:
+        return {"job-node-0-0.job": 40001, "job-node-0-1.job": 40002}[name] if port == 29500 else port
+
+    services = [
+        Service("team", "job", {}, publish_unready=True, headless=True),
+        Service("team", "balanced", {}, publish_unready=False, headless=False),
+    ]
+    env = {
+        "MASTER_ADDR": "job-node-0-0.job",
+        "MASTER_PORT": "29500",
+        "DMLC_TRACKER_URI": "job-node-0-0.job",
+        "DMLC_TRACKER_PORT": "29500",
+        "PEERS": "job-node-0-0.job.team.svc:29500,job-node-0-1.job:29500",
+        "OTHERS": "www.balanced job-node-0-0.job-2",
+    }
+    rewritten = Rewriter(services, "job-node-0-1.job", frozenset({29500}), free_port).rewrite([], env, env, {})
+    assert rewritten.env == {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "40001",
+        "DMLC_TRACKER_URI": "127.0.0.1",
+        "DMLC_TRACKER_PORT": "40001",
+        "PEERS": "127.0.0.1:40001,127.0.0.1:40002",
+        "OTHERS": env["OTHERS"],
+    }
+
+
 def test_host_mode_replaces_in_arguments_and_leaves_the_rest() -> None:
     env = {"POD_NAME": "job-master-0"}
     argv = ["torchrun", "--master-addr=job-master-0", "/data/train.py", "--out", "/database"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 from unit_tests.migration.conversions import jax, pytorch
-from unit_tests.migration.diff.renderings import compared, converted, item, items, naive
+from unit_tests.migration.diff.renderings import compared, converted, item, items, naive, worked
 
 from training_migration.diff.model import Likeness, Summary
 from training_migration.findings import Severity
+from training_migration.v1_job import v1_job
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
 
@@ -139,3 +141,78 @@ def test_credentials_are_masked_everywhere() -> None:
     obj = pytorch(1, env=[{"name": "API_TOKEN", "value": "hidden-1"}], args=["--password", "hidden-2"])
     difference = compared(*converted(obj))
     assert "hidden" not in repr(difference)
+
+
+def test_settings_that_a_reader_has_beside_addresses_and_ranks_have_to_be_equal() -> None:
+    job, runtime, train_job = worked("xgboost")
+    variables = {each["name"]: each for each in train_job["spec"]["trainer"]["env"]}
+    variables["WORKER_PORT"]["value"] = "29501"
+    port = item(compared(job, runtime, train_job), "WORKER_PORT")
+    assert (port.verdict, port.reason) == (Likeness.EQUIVALENT, "each side uses its own port")
+    train_job["spec"]["trainer"]["env"].remove(variables["WORKER_PORT"])
+    assert item(compared(job, runtime, train_job), "WORKER_PORT").severity is Severity.ERROR
+
+
+def test_rendezvous_settings_of_torchrun_have_to_be_equal() -> None:
+    obj = pytorch(2, master=False, command=["torchrun", "train.py"], **GPUS)
+    elastic = {"minReplicas": 2, "maxReplicas": 2, "rdzvBackend": "c10d", "rdzvId": "one", "maxRestarts": 3}
+    obj["spec"]["elasticPolicy"] = elastic
+    job, runtime, train_job = converted(obj)
+    assert compared(job, runtime, train_job).worst is not Severity.ERROR
+    [backend] = [each for each in train_job["spec"]["trainer"]["env"] if each["name"] == "PET_RDZV_ID"]
+    backend["value"] = "another"
+    assert item(compared(job, runtime, train_job), "PET_RDZV_ID").severity is Severity.ERROR
+
+
+@pytest.mark.parametrize("host", ["elsewhere.example", "job-node-0-1.job"])
+def test_an_address_that_leads_to_nobody_or_to_another_pod_is_another_training(host: str) -> None:
+    job, runtime, train_job = converted(pytorch(1))
+    [address] = [each for each in train_job["spec"]["trainer"]["env"] if each["name"] == "MASTER_ADDR"]
+    address["value"] = host
+    found = item(compared(job, runtime, train_job), "coordinator host (MASTER_ADDR)")
+    assert (found.verdict, found.severity) == (Likeness.DIFFERENT, Severity.ERROR)
+
+
+def test_names_that_are_known_only_later_than_on_v1_are_a_warning() -> None:
+    job, runtime, train_job = converted(jax(2))
+    runtime["spec"]["template"]["spec"]["network"] = {"publishNotReadyAddresses": False}
+    found = item(compared(job, runtime, train_job), "the name of a pod is known")
+    assert (found.v1, found.v2, found.severity) == ("before it is ready", "once it is ready", Severity.WARNING)
+
+
+def with_a_sidecar_first(obj: Any) -> Any:
+    spec = obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+    token = {"name": "API_TOKEN", "value": "hidden-3"}
+    spec["containers"].insert(0, {"name": "side", "image": "example.com/side:1", "env": [token]})
+    return obj
+
+
+def test_the_container_that_trains_is_known_by_its_name_where_no_policy_names_it() -> None:
+    given, runtime, train_job = worked("tensorflow")
+    job = copy.deepcopy(given.object)
+    templates = [replica["template"] for replica in job["spec"]["tfReplicaSpecs"].values()]
+    roles = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    for template in (*templates, *(role["template"]["spec"]["template"] for role in roles)):
+        template["spec"]["containers"].insert(0, {"name": "side", "image": "example.com/side:1"})
+    difference = compared(v1_job(job), runtime, train_job)
+    assert difference.worst is not Severity.ERROR, difference.headline
+    assert {each.verdict for each in items(difference, "spec.containers[tensorflow].image")} == {Likeness.SAME}
+
+
+def test_credentials_of_sidecars_are_masked() -> None:
+    job, runtime, train_job = converted(with_a_sidecar_first(pytorch(2)), asymmetric="split")
+    for role in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        for container in role["template"]["spec"]["template"]["spec"]["containers"]:
+            container["env"] = [each for each in container.get("env") or () if each["name"] != "API_TOKEN"]
+    difference = compared(job, runtime, train_job)
+    lost = item(difference, "spec.containers[side].env[API_TOKEN]")
+    assert (lost.verdict, lost.v1) == (Likeness.LOST, "name: API_TOKEN, value: ********")
+    assert "hidden" not in repr(difference)
+
+
+def test_the_default_container_follows_the_new_name() -> None:
+    obj = pytorch(1)
+    for replica in obj["spec"]["pytorchReplicaSpecs"].values():
+        replica["template"]["metadata"] = {"annotations": {"kubectl.kubernetes.io/default-container": "pytorch"}}
+    found = item(compared(*converted(obj)), "metadata.annotations.kubectl.kubernetes.io/default-container")
+    assert (found.v1, found.v2, found.severity) == ("pytorch", "node", Severity.INFO)

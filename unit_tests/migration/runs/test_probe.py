@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from training_migration.convert.wrapper import wrapped
 from training_migration.runs import inside
 from training_migration.runs.probe import ProbePlan, ProbeResult, names_for, probe_marks, results, with_probe
 
@@ -88,6 +89,13 @@ def test_the_first_of_several_names_that_is_there_counts(port: str) -> None:
     assert (status, result.read_from, result.coordinator) == (0, "JAX", f"localhost:{port}")
 
 
+def test_an_elastic_job_takes_all_pods_that_there_are(port: str) -> None:
+    """One pod here, whatever it could have been; the coordinator is who has its address."""
+    env = {"PET_NNODES": "1:3", "PET_RDZV_ENDPOINT": f"localhost:{port}"}
+    [(status, result)] = play(["PET"], env)
+    assert (status, result.rank, result.world_size) == (0, 0, 1)
+
+
 def test_tasks_of_tensorflow_are_counted_through(port: str) -> None:
     cluster = {"worker": ["w0:1", "w1:1"], "chief": [f"localhost:{port}"]}
     tasks = [{"type": "chief", "index": 0}, {"type": "worker", "index": 0}, {"type": "Worker", "index": 1}]
@@ -144,6 +152,20 @@ def test_what_a_shell_exports_first_is_kept() -> None:
     shown = subprocess.run(told, env={"JOB_COMPLETION_INDEX": "2"}, capture_output=True, check=True)
     assert shown.stdout == b"3\n"
     assert command[4:] == PLAN.command
+
+
+def test_a_wrapper_around_the_program_is_kept() -> None:
+    container: Json = {"command": ["python", "t.py"], "args": ["-v"]}
+    wrapped(container, ["export RANK=3"], "with-rank")
+    [changed] = with_probe([runtime(**container)], PLAN, {"node": "node"})
+    main = first_job(changed)["template"]["spec"]["containers"][0]
+    assert main["command"] == ["sh", "-c", 'export RANK=3\nexec "$@"', "with-rank", *PLAN.command]
+    assert "args" not in main
+
+
+def test_a_shell_that_starts_no_program_by_exec_is_replaced() -> None:
+    [changed] = with_probe([runtime(command=["sh", "-c", "torchrun t.py; sleep 5"])], PLAN, {"node": "node"})
+    assert first_job(changed)["template"]["spec"]["containers"][0]["command"] == PLAN.command
 
 
 def test_a_command_of_the_train_job_is_replaced_too() -> None:

@@ -59,6 +59,12 @@ def test_each_process_is_in_the_pod_whose_host_name_it_has() -> None:
     assert record.duration == 10.0
 
 
+def test_a_host_is_the_same_with_and_without_its_domain() -> None:
+    pods = (pod("job-launcher", "launcher", 0, 0), pod("job-worker-0", "worker", 0))
+    record = record_of(run(*pods, logs={"job-launcher": [[met("job-worker-0.job", 0, 1)]]}), [])
+    assert [(p.role, p.rank) for p in record.processes or ()] == [("worker", 0)]
+
+
 def test_a_pod_whose_programs_never_met_others_has_a_process_without_a_rank() -> None:
     logs = {"a": [[alone("a")]], "b": [[alone("b"), met("b", 0, 1)]]}
     record = record_of(run(pod("a", "worker", 0, 0), pod("b", "worker", 1, 0), logs=logs), [])

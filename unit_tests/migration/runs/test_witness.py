@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -72,6 +73,15 @@ def test_the_error_of_an_initialization_reaches_the_program(folder: Path) -> Non
 def test_a_sitecustomize_of_the_image_is_run_as_well(folder: Path) -> None:
     (folder / "site" / "sitecustomize.py").write_text("print('the image own')\n")
     assert play(folder, "pass").stdout == "the image own\n"
+
+
+@pytest.mark.parametrize("name", ["sitecustomize.py", "probe.py"])
+def test_programs_for_inside_of_pods_are_of_old_python_and_its_standard_library(name: str) -> None:
+    tree = ast.parse((PROGRAM.parent / name).read_text(), feature_version=(3, 7))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [alias.name for node in found if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in found if isinstance(node, ast.ImportFrom)]
+    assert {each.partition(".")[0] for each in names} <= sys.stdlib_module_names
 
 
 def v1(**container: Any) -> Json:

@@ -137,3 +137,37 @@ def test_patches_of_metadata_go_to_the_jobset():
     rendering = rendered(train_job({}, runtimePatches=[patch]), runtime({}, template=template))
     jobset = next(each for each in rendering.objects if each["kind"] == "JobSet")
     assert jobset["metadata"]["labels"] == {"a": "2", "b": "3", "c": "4"}
+
+
+TWICE = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("job", "of", "message"),
+    [
+        (train_job({"env": TWICE}), runtime({}), r"spec\.trainer\.env\[1\]: name A is there twice"),
+        (
+            train_job({}),
+            runtime({}, replicated_job("node", container(env=TWICE))),
+            r"containers\[0\]\.env\[1\]: name A",
+        ),
+        (train_job({}), runtime({}, replicated_job(), replicated_job()), r"replicatedJobs\[1\]: name node"),
+        (train_job({}), runtime({}, replicated_job("node", container(), container())), r"containers\[1\]: name node"),
+        (
+            train_job({}),
+            runtime(
+                {}, replicated_job("node", container(ports=[{"containerPort": 1}, {"containerPort": 1, "name": "a"}]))
+            ),
+            r"ports\[1\]: containerPort 1 protocol TCP is there twice",
+        ),
+    ],
+)
+def test_lists_with_keys(job, of, message):
+    with pytest.raises(Refusal, match=message):
+        rendered(job, of)
+
+
+def test_one_number_with_two_protocols_is_let_in_and_then_written_over():
+    ports = [{"name": "a", "containerPort": 1}, {"name": "b", "containerPort": 1, "protocol": "UDP"}]
+    with pytest.raises(Refusal, match="v2 writes ports of container node over each other"):
+        rendered(train_job({}), runtime({}, replicated_job("node", container(ports=ports))))

@@ -76,8 +76,10 @@ def test_counts_template():
         variables(rendered(train_job({}), runtime({"torch": {}}, template), V2_1).pods[0])["PET_NPROC_PER_NODE"]
         == "auto"
     )
-    with pytest.raises(NotPredicted, match="state it"):
-        rendered(train_job({}), runtime({"torch": {}}), OLD)
+    of = runtime({"torch": {"numProcPerNode": "cpu"}}, template)
+    assert variables(rendered(train_job({}), of, OLD).pods[0])["PET_NPROC_PER_NODE"] == "cpu"
+    with pytest.raises(NotPredicted, match="how this release counts processes"):
+        rendered(train_job(GIVEN), of, OLD)
     slots = {
         release: variables(
             rendered(train_job({}), mpi_runtime(container(resources={"limits": {"nvidia.com/gpu": 2}})), release).pods[
@@ -102,6 +104,8 @@ def test_jobset_groups(release, there):
     labels = rendered(train_job({}), runtime({}), release).pods[0].pod["metadata"]["labels"]
     assert ("jobset.sigs.k8s.io/group-name" in labels) is there
     assert ("jobset.sigs.k8s.io/jobset-uid" in labels) is there
+    (jobset,) = objects(rendered(train_job({}), runtime({}), release), "JobSet")
+    assert ("groupName" in jobset["spec"]["replicatedJobs"][0]) is there
 
 
 @pytest.mark.parametrize(("release", "there"), [(V2_2, False), (V2_3, True)])
@@ -152,6 +156,23 @@ def test_fields_that_came_later(before, since, of, job):
 )
 def test_what_later_releases_refuse(before, since, of, job):
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
+
+
+def test_ports_clash():
+    ports = [{"containerPort": 1}, {"containerPort": 2}, {"containerPort": 2, "protocol": "UDP"}]
+    of = runtime({"torch": {}}, replicated_job("node", container(ports=ports)))
+    assert not allowed(V2_3, of, train_job({}))
+    made = rendered(train_job({}), of, Target.NEXT).pods[0].pod["spec"]["containers"][0]["ports"]
+    assert [port["containerPort"] for port in made] == [1, 2, 2, 29500]
+
+
+def test_refuses_torch_env():
+    job = train_job({"env": [{"name": "PET_NNODES", "value": "9"}]})
+    assert variables(rendered(job, runtime({"torch": {}}), V2_1).pods[0])["PET_NNODES"] == "9"
+    job["spec"]["trainer"]["numProcPerNode"] = 1
+    assert not allowed(V2_1, runtime({"torch": {}}), job)
+    del job["spec"]["trainer"]["numProcPerNode"]
+    assert not allowed(V2_2, runtime({"torch": {}}), job)
 
 
 def test_labels_of_the_spec_go_to_the_jobset_before_2_2():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,19 @@ def test_worked_conversion(path):
     assert {pod.container for pod in rendering.pods} == {expected["container"]}
     pods = {pod.hostname: pod for pod in rendering.pods}
     assert {host: environment(pods[host]) for host in expected["environment"]} == expected["environment"]
+
+
+@pytest.mark.parametrize("path", WORKED, ids=lambda path: path.stem)
+def test_the_same_is_predicted_again_and_what_was_given_stays(path):
+    runtime, train_job, _ = yaml.safe_load_all(path.read_text())
+    given = deepcopy((runtime, train_job))
+    first, second = (render_v2(train_job, runtime, Target.V2_3) for _ in range(2))
+    assert first == second
+    assert (runtime, train_job) == given
+    for pod in first.pods:
+        pod.pod["spec"].clear()
+    assert [each.pod for each in first.pods] != [each.pod for each in second.pods]
+    assert first.objects == second.objects
 
 
 def test_all_six_kinds_are_there():

@@ -56,13 +56,20 @@ def _ranks() -> Wiring:
     return Wiring(int(rank), int(size), host, int(port))
 
 
+class _Pods:
+    """How many pods the job has."""
+
+    count = 0
+
+
 def _torchrun() -> Wiring:
-    nodes = _variables("PET_NNODES")[0].partition(":")[0]
+    least, _, most = _variables("PET_NNODES")[0].partition(":")
+    nodes = min(max(_Pods.count, int(least)), int(most or least))  # an elastic job takes all that come
     if os.environ.get("PET_RDZV_ENDPOINT"):
         host, _, port = os.environ["PET_RDZV_ENDPOINT"].rpartition(":")
-        return Wiring(None, int(nodes), host, int(port))
+        return Wiring(None, nodes, host, int(port))
     rank, host, port = _variables("PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
-    return Wiring(int(rank), int(nodes), host, int(port))
+    return Wiring(int(rank), nodes, host, int(port))
 
 
 def _coordinator() -> Wiring:
@@ -267,6 +274,7 @@ def main(given: Json) -> int:
     # The first process of a container takes no notice of SIGTERM unless it says so.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
     deadline = time.monotonic() + float(given["seconds"])
+    _Pods.count = len(given["hosts"])
     names: Json = {}
     resolving = threading.Thread(target=lambda: names.update(_resolve_all(given["hosts"], deadline)))
     resolving.start()

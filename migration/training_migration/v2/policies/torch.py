@@ -27,7 +27,8 @@ def _check(draft: Draft) -> None:
         role = draft.role(job)
         if role is None or role.container(container, also_init=True) is None:
             raise Refusal("spec.runtimeRef", f"envInjection names container {container} of {job}, which is not there")
-    draft.refuse_variables(RESERVED)
+    if draft.features.refuses_torch_env or "numProcPerNode" in (draft.trainer or {}):
+        draft.refuse_variables(RESERVED)
     if (draft.trainer or {}).get("command") == TORCHTUNE:
         raise NotPredicted("spec.trainer.command", "what v2 adds to `tune run` is not predicted")
 
@@ -36,7 +37,7 @@ def _enforce(draft: Draft) -> None:
     variables = _variables(draft)
     if (container := draft.training_container()) is not None:
         put_variables(container, [*trainer_variables(draft), *variables])
-        put_ports(container, [{"containerPort": PORT}])
+        put_ports(container, [{"containerPort": PORT}], draft.features)
     for job, name in _further(draft):
         role = draft.role(job)
         if role is not None and (further := role.container(name, also_init=True)) is not None:
@@ -56,13 +57,15 @@ def _variables(draft: Draft) -> list[Json]:
 def _processes(draft: Draft) -> str:
     """What the TrainJob says, or the runtime in releases where it can; else `auto` with GPUs, and without the CPUs."""
     given = (draft.trainer or {}).get("numProcPerNode", (draft.policy("torch") or {}).get("numProcPerNode", "auto"))
+    if not draft.features.counts_template:
+        if "resourcesPerNode" in (draft.trainer or {}):
+            raise NotPredicted(
+                "spec.trainer.resourcesPerNode", "how this release counts processes then is not predicted"
+            )
+        return str(given)
     resources = resources_per_node(draft)
     if given != "cpu" and (given != "auto" or accelerators(resources)):
         return str(given)
-    if not draft.features.counts_template:
-        raise NotPredicted(
-            "spec.trainer.numProcPerNode", "how this release counts processes is not predicted: state it"
-        )
     cpus = _cpus(resources, "requests") or _cpus(resources, "limits")
     return str(max(1, cpus))
 

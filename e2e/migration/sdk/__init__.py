@@ -1,0 +1,1 @@
+"""The SDK of Trainer v2, in an environment of its own."""
