@@ -111,12 +111,13 @@ def test_another_release_is_found_out_value_by_value(verify: Verify) -> None:
 
 
 def test_what_admission_refuses_is_refused(verify: Verify) -> None:
-    env = [{"name": "PET_NNODES", "value": "1"}]
+    env = [{"name": "PET_NNODES", "value": "1"}, {"name": "HF_TOKEN", "value": "not to be seen"}]
     reserved = {**TRAIN_JOB, "spec": {**TRAIN_JOB["spec"], "trainer": {"env": env}}}
     nowhere = {**TRAIN_JOB, "metadata": {"name": "lost"}, "spec": {"runtimeRef": {"name": "nowhere"}}}
     done = verify(reserved, nowhere)
     assert done.exit_code == 4, done.output
     assert "As predicted: TrainJob given was refused" in done.stdout
+    assert "not to be seen" not in done.output
     assert "Its runtime is neither in the files nor in the cluster." in done.stdout
 
 

@@ -62,6 +62,8 @@ class Features:
     """Whether the nodes of MPI get the trainer block's variables and resources if the launcher trains as well."""
     group_resources: GroupResources
     """With which resources the group of pods is reckoned."""
+    ports_clash: bool
+    """Whether ports without a name, and those of one number, are written over each other (kubeflow/trainer 3925)."""
     init_ports: bool
     """Whether ports of init containers are merged by number and name as well."""
     resources_need_policy: bool
@@ -111,6 +113,7 @@ def _features(target: Target) -> Features:
         counts_template=since(Target.V2_1),
         nodes_get_trainer=since(Target.V2_1),
         group_resources=_GROUP_RESOURCES.get(target, GroupResources.MERGED),
+        ports_clash=not since(Target.NEXT),
         init_ports=since(Target.V2_3),
         resources_need_policy=since(Target.V2_3),
         key_modes=since(Target.V2_3),

@@ -225,6 +225,7 @@ class TestContainers:
         assert rules(conversion)["MIG223"] is False
         assert rules(converted(jax(ports=[{"containerPort": 1}, {"containerPort": 2}])))["MIG223"]
         assert rules(converted(jax(ports=[{"containerPort": 1}])))["MIG216"]
+        assert not {"MIG216", "MIG223"} & set(rules(converted(jax(ports=ports), Target.NEXT)))
 
     def test_of_variables_with_one_name_the_last_counts(self) -> None:
         env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]

@@ -17,7 +17,7 @@ from training_migration.masking import MASK
 from training_migration.report.verify import as_json, as_text
 from training_migration.targets import Target
 from training_migration.v2.render import render_v2
-from training_migration.verify.differences import Difference, differences, expected
+from training_migration.verify.differences import Difference, differences, discreet, expected
 from training_migration.verify.outcome import Outcome, Subject, Verification
 from training_migration.verify.subjects import subjects
 from training_migration.verify.verify import How
@@ -69,6 +69,15 @@ def test_credentials_are_compared_and_not_shown():
 
     (found,) = differences([pod("one")], [pod("two")])
     assert (found.predicted, found.built) == (MASK, MASK)
+
+
+def test_what_admission_quotes_is_masked():
+    job = train_job({"env": [{"name": "HF_TOKEN", "value": 'one "two"'}, {"name": "LR", "value": "0.1"}]})
+    said = f'spec.trainer.env: Invalid value: {json.dumps(job["spec"]["trainer"]["env"])}: reserved; got one "two"'
+    assert discreet(said, [job, {}]) == (
+        'spec.trainer.env: Invalid value: [{"name": "HF_TOKEN", "value": "********"}, '
+        '{"name": "LR", "value": "0.1"}]: reserved; got ********'
+    )
 
 
 def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait():

@@ -32,8 +32,9 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
         )
         return template
     template = renamed(template, main, NODE)
-    why = "v2 puts its own port in the place of one without a name"
-    _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
+    if context.features.ports_clash:
+        why = "v2 puts its own port in the place of one without a name"
+        _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
     return template
 
 
@@ -73,7 +74,7 @@ def checked_template(context: Context, replica_type: str) -> Json:
             container["env"] = last_of_each(env)
     if has_fixed_port(context):
         _drop_port(main_of(template, context.main_container(replica_type)), context.job.job.info.port_name)
-    for group in ("initContainers", "containers"):
+    for group in ("initContainers", "containers") if context.features.ports_clash else ():
         for container in pod.get(group) or ():
             _keep_ports_apart(context, container, f"{path}.{group}[{container.get('name')}].ports")
     return template

@@ -161,10 +161,14 @@ def put_variables(container: Json, variables: Iterable[Json]) -> None:
     put(container.setdefault("env", []), variables, lambda old, new: bool(old["name"] == new["name"]))
 
 
-def put_ports(container: Json, ports: Iterable[Json]) -> None:
-    """Add ports; v2 takes two of the same number for the same, and two of the same name, even if both have none."""
-    put(
-        container.setdefault("ports", []),
-        ports,
-        lambda old, new: old["containerPort"] == new["containerPort"] or old.get("name") == new.get("name"),
-    )
+def put_ports(container: Json, ports: Iterable[Json], features: Features) -> None:
+    """Add ports; before kubeflow/trainer 3926 those of one number or name were the same, even without a name."""
+
+    def same(old: Json, new: Json) -> bool:
+        one_number, one_name = old["containerPort"] == new["containerPort"], old.get("name") == new.get("name")
+        if features.ports_clash:
+            return one_number or one_name
+        one_protocol = old.get("protocol", "TCP") == new.get("protocol", "TCP")
+        return (one_number and one_protocol) or (one_name and "name" in new)
+
+    put(container.setdefault("ports", []), ports, same)

@@ -29,7 +29,7 @@ def submitted(draft: Draft) -> Json:
         _extend(template, "annotations", draft.pod_annotations)
         for container in containers_of(role.pod_spec) if draft.features.init_ports else role.pod_spec["containers"]:
             if ports := list(container.get("ports") or ()):
-                put_ports(container, ports)
+                put_ports(container, ports, draft.features)
     jobset = draft.owned(JOBSET_API, "JobSet", draft.name, spec={**draft.jobset, "suspend": draft.spec["suspend"]})
     _extend(jobset, "labels", draft.labels)
     _extend(jobset, "annotations", draft.annotations)

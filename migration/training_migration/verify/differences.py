@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,15 @@ def differences(predicted: Iterable[Json], built: Iterable[Json]) -> list[Differ
         else:
             result += _of_one(name, comparable(wanted[key]), comparable(found[key]))
     return result
+
+
+def discreet(message: str, objects: Iterable[Json]) -> str:
+    """What a server says of objects, which it may quote, without values of theirs that must not be shown."""
+    for each in objects:
+        for (_, value), (_, shown) in zip(_leaves(each, ""), _leaves(masked(each), ""), strict=True):
+            if isinstance(value, str) and value != shown:
+                message = message.replace(json.dumps(value)[1:-1], shown).replace(value, shown)
+    return message
 
 
 def _of_one(name: str, predicted: Json, built: Json) -> Iterator[Difference]:

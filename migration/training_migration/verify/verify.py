@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from training_migration.exits import Exit, Failure
@@ -16,7 +16,7 @@ from training_migration.v2.names import CLUSTER_RUNTIME, JOBSET_API, TRAINER_API
 from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.render import render_v2
 from training_migration.verify import building
-from training_migration.verify.differences import differences, expected
+from training_migration.verify.differences import differences, discreet, expected
 from training_migration.verify.outcome import Outcome, Subject, Verification
 
 Json = dict[str, Any]
@@ -57,7 +57,9 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
     async def one_after_the_other(numbers: list[int]) -> None:
         for number in numbers:
             async with turns:
-                results[number] = await verify_one(api, subjects[number], how)
+                found = await verify_one(api, subjects[number], how)
+            given = (subjects[number].train_job, subjects[number].runtime or {})
+            results[number] = replace(found, message=discreet(found.message, given))
             tell(results[number])
             if results[number].outcome is not Outcome.UNAVAILABLE:
                 await building.gone(api, how.namespace, subjects[number].name, how.limit)

@@ -247,7 +247,11 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
                 alike(ports=[{"name": "a", "containerPort": 53}, {"name": "b", "containerPort": 53, "protocol": "UDP"}])
             ),
         ],
-        [case(mpi(ports=[{"containerPort": 80}])), case(alike(ports=NAMED_PORT))],
+        [
+            case(mpi(ports=[{"containerPort": 80}])),
+            case(alike(ports=NAMED_PORT)),
+            case(mpi(ports=[{"containerPort": 80}, {"containerPort": 81}]), Options(Target.NEXT)),
+        ],
     ),
     "MIG218": (
         [case(alike(pod={"subdomain": "x"})), case(alike(pod={"setHostnameAsFQDN": True}))],

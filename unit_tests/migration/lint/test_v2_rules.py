@@ -210,7 +210,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     ),
     "MIG223": (
         [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81}])))],
-        [case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81, "name": "b"}])))],
+        [
+            case(runtime({"numNodes": 2}, node(ports=[{"containerPort": 80}, {"containerPort": 81, "name": "b"}]))),
+            case(runtime(None, node(ports=[{"containerPort": 80}, {"containerPort": 81}])), target=NEXT),
+        ],
     ),
     "MIG217": (
         [case(runtime(TORCH, network={"subdomain": "other"}))],

@@ -104,6 +104,8 @@ def test_jobset_groups(release, there):
     labels = rendered(train_job({}), runtime({}), release).pods[0].pod["metadata"]["labels"]
     assert ("jobset.sigs.k8s.io/group-name" in labels) is there
     assert ("jobset.sigs.k8s.io/jobset-uid" in labels) is there
+    (jobset,) = objects(rendered(train_job({}), runtime({}), release), "JobSet")
+    assert ("groupName" in jobset["spec"]["replicatedJobs"][0]) is there
 
 
 @pytest.mark.parametrize(("release", "there"), [(V2_2, False), (V2_3, True)])
@@ -154,6 +156,14 @@ def test_fields_that_came_later(before, since, of, job):
 )
 def test_what_later_releases_refuse(before, since, of, job):
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
+
+
+def test_ports_clash():
+    ports = [{"containerPort": 1}, {"containerPort": 2}, {"containerPort": 2, "protocol": "UDP"}]
+    of = runtime({"torch": {}}, replicated_job("node", container(ports=ports)))
+    assert not allowed(V2_3, of, train_job({}))
+    made = rendered(train_job({}), of, Target.NEXT).pods[0].pod["spec"]["containers"][0]["ports"]
+    assert [port["containerPort"] for port in made] == [1, 2, 2, 29500]
 
 
 def test_refuses_torch_env():

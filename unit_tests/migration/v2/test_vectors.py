@@ -22,7 +22,7 @@ MUTATIONS = [
     ("names", "PORT: Final = 29500", "PORT: Final = 29400"),
     ("names", 'f"{train_job}-{NODE}-0-0.{train_job}"', 'f"{train_job}-{NODE}-0-1.{train_job}"'),
     ("names", "f\"metadata.annotations['{COMPLETION_INDEX}']\"", "f\"metadata.annotations['other']\""),
-    ("draft", 'or old.get("name") == new.get("name")', ""),
+    ("draft", "return one_number or one_name", "return one_number"),
     ("draft", "if role is not None and self.trainer is not None else None", "if role is not None else None"),
     ("draft", "or self.name", "and self.name"),
     ("draft", "role.count = nodes", "pass"),

@@ -160,7 +160,7 @@ def host_network(subject: Subject) -> Iterator[Spot]:
 @V1.rule("MIG216")
 def unnamed_port(subject: Subject) -> Iterator[Spot]:
     """A port without a name."""
-    for role in subject.roles if _fixed_port(subject) else ():
+    for role in subject.roles if _fixed_port(subject) and subject.features.ports_clash else ():
         for at, number in pods.unnamed_ports(role.container):
             message = f"port {number} has no name: v2's port 29500 takes its place."
             yield Spot(message, f"{role.main_path}.ports[{at}]")
@@ -228,6 +228,6 @@ def no_replicas(subject: Subject) -> Iterator[Spot]:
 @V1.rule("MIG223")
 def clashing_ports(subject: Subject) -> Iterator[Spot]:
     """Ports that v2 writes over each other."""
-    for role in subject.roles:
+    for role in subject.roles if subject.features.ports_clash else ():
         for field, what in pods.clashing_ports(role.pod):
             yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{role.pod_path}.{field}")

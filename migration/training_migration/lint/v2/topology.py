@@ -75,7 +75,7 @@ def host_network(runtime: Runtime) -> Iterator[Spot]:
 def unnamed_port(runtime: Runtime) -> Iterator[Spot]:
     """A port without a name in the container that trains."""
     trainer = runtime.trainer
-    if trainer is not None and runtime.policy in FIXED_PORT:
+    if trainer is not None and runtime.policy in FIXED_PORT and runtime.features.ports_clash:
         for at, number in pods.unnamed_ports(trainer.container):
             message = f"port {number} has no name: v2's port 29500 takes its place."
             yield Spot(message, f"{trainer.main_path}.ports[{at}]")
@@ -166,6 +166,6 @@ def lost_parallelism(runtime: Runtime) -> Iterator[Spot]:
 @RUNTIMES.rule("MIG223")
 def clashing_ports(runtime: Runtime) -> Iterator[Spot]:
     """Ports that v2 writes over each other."""
-    for each in runtime.replicated:
+    for each in runtime.replicated if runtime.features.ports_clash else ():
         for field, what in pods.clashing_ports(each.pod):
             yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{each.pod_path}.{field}")

@@ -23,7 +23,7 @@ def _enforce(draft: Draft) -> None:
         literal("JAX_COORDINATOR_ADDRESS", f"{host_of_rank_0(draft.name)}:{PORT}"),
     ]
     put_variables(container, variables)
-    put_ports(container, [{"containerPort": PORT}])
+    put_ports(container, [{"containerPort": PORT}], draft.features)
 
 
 POLICY = Policy(_applies, enforce=_enforce)

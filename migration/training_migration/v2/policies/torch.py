@@ -37,7 +37,7 @@ def _enforce(draft: Draft) -> None:
     variables = _variables(draft)
     if (container := draft.training_container()) is not None:
         put_variables(container, [*trainer_variables(draft), *variables])
-        put_ports(container, [{"containerPort": PORT}])
+        put_ports(container, [{"containerPort": PORT}], draft.features)
     for job, name in _further(draft):
         role = draft.role(job)
         if role is not None and (further := role.container(name, also_init=True)) is not None:

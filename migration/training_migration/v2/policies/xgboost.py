@@ -34,7 +34,7 @@ def _enforce(draft: Draft) -> None:
         literal("DMLC_NUM_WORKER", workers),
     ]
     put_variables(container, variables)
-    put_ports(container, [{"containerPort": PORT}])
+    put_ports(container, [{"containerPort": PORT}], draft.features)
 
 
 POLICY = Policy(_applies, _check, _enforce)
