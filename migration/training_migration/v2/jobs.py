@@ -86,7 +86,7 @@ def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[st
     """Where a Job stands in its JobSet; labels and annotations alike."""
     all_jobs = jobset["spec"]["replicatedJobs"]
     before = all_jobs[: all_jobs.index(replicated_job)]
-    group = replicated_job["groupName"]
+    group = replicated_job.get("groupName")
     metadata = jobset["metadata"]
     marks: dict[str, object] = {
         "jobset-name": metadata["name"],
@@ -99,8 +99,8 @@ def _marks(jobset: Json, replicated_job: Json, index: int, name: str) -> dict[st
         "job-key": sha1(f"{metadata['namespace']}/{name}".encode(), usedforsecurity=False).hexdigest(),
         "job-global-index": index + sum(each["replicas"] for each in before),
         "group-name": group,
-        "group-replicas": sum(each["replicas"] for each in all_jobs if each["groupName"] == group),
-        "job-group-index": index + sum(each["replicas"] for each in before if each["groupName"] == group),
+        "group-replicas": sum(each["replicas"] for each in all_jobs if each.get("groupName") == group),
+        "job-group-index": index + sum(each["replicas"] for each in before if each.get("groupName") == group),
     }
     if (coordinator := jobset["spec"].get("coordinator")) is not None:
         place = f"{coordinator.get('jobIndex', 0)}-{coordinator.get('podIndex', 0)}"

@@ -41,7 +41,7 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
     template = deepcopy(runtime["spec"].get("template") or {})
     metadata = template.get("metadata") or {}
     labels, annotations = dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {})
-    jobset = _with_defaults(template.get("spec") or {})
+    jobset = _with_defaults(template.get("spec") or {}, features)
     for patch in spec.get("runtimePatches") or ():
         patched = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         labels |= (patched.get("metadata") or {}).get("labels") or {}
@@ -69,11 +69,12 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
     )
 
 
-def _with_defaults(jobset: Json) -> Json:
+def _with_defaults(jobset: Json, features: Features) -> Json:
     """The template as its definition stores it."""
     for replicated_job in jobset.setdefault("replicatedJobs", []):
         replicated_job.setdefault("replicas", 1)
-        replicated_job.setdefault("groupName", "default")
+        if features.jobset_groups:
+            replicated_job.setdefault("groupName", "default")
         _complete(replicated_job)
     for policy in jobset.get("volumeClaimPolicies") or ():
         for claim in policy.get("templates") or ():

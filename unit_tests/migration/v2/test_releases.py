@@ -104,6 +104,8 @@ def test_jobset_groups(release, there):
     labels = rendered(train_job({}), runtime({}), release).pods[0].pod["metadata"]["labels"]
     assert ("jobset.sigs.k8s.io/group-name" in labels) is there
     assert ("jobset.sigs.k8s.io/jobset-uid" in labels) is there
+    (jobset,) = objects(rendered(train_job({}), runtime({}), release), "JobSet")
+    assert ("groupName" in jobset["spec"]["replicatedJobs"][0]) is there
 
 
 @pytest.mark.parametrize(("release", "there"), [(V2_2, False), (V2_3, True)])
