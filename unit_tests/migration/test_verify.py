@@ -15,12 +15,14 @@ from training_migration.cli import migrate
 from training_migration.exits import Exit, worst
 from training_migration.masking import MASK
 from training_migration.report.verify import as_json, as_text
+from training_migration.runs.api import Api
 from training_migration.targets import Target
 from training_migration.v2.render import render_v2
 from training_migration.verify.differences import Difference, differences, discreet, expected
 from training_migration.verify.outcome import Outcome, Subject, Verification
 from training_migration.verify.subjects import subjects
-from training_migration.verify.verify import How
+from training_migration.verify.verify import How, verify
+from training_operator.kube.transport import Request, Response
 
 Json = dict[str, Any]
 
@@ -125,6 +127,38 @@ def test_a_cluster_out_of_reach_is_told(tmp_path):
     done = CliRunner().invoke(migrate, ["verify", str(file), *options])
     assert (done.exit_code, done.stdout) == (Exit.ENVIRONMENT, "")
     assert done.stderr.startswith("Error: ")
+
+
+class LostCluster:
+    """A connection that breaks once jobs are asked for."""
+
+    async def request(self, request: Request) -> Response:
+        if request.path.endswith("/v1alpha1"):
+            return kinds(("trainjobs", "TrainJob", True))
+        if request.path.endswith("/v1alpha2"):
+            return kinds(("jobsets", "JobSet", True))
+        if request.path == "/api/v1":
+            return kinds(("namespaces", "Namespace", False))
+        if request.path == "/api/v1/namespaces/a":
+            return Response(200, b"{}")
+        raise ConnectionResetError("gone")
+
+    def stream(self, request: Request) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        return
+
+
+def kinds(*known: tuple[str, str, bool]) -> Response:
+    resources = [{"name": name, "kind": kind, "namespaced": namespaced} for name, kind, namespaced in known]
+    return Response(200, json.dumps({"resources": resources}).encode())
+
+
+async def test_a_cluster_that_gets_lost_is_one_error_not_a_group():
+    asked = [Subject("a.yaml", 1, "TrainJob", train_job({}, name=name), runtime({"torch": {}})) for name in ("a", "b")]
+    with pytest.raises(ConnectionResetError):
+        await verify(Api(LostCluster()), asked, How(Target.V2_3, "a"))
 
 
 def verifications() -> list[Verification]:

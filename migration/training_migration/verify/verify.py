@@ -45,7 +45,7 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
     """Verify every subject, several at a time but never two of one name; `tell` of each as soon as it is known.
 
     Whatever was created has been deleted when this returns or is cancelled. Raises Failure where v2 or the namespace
-    is not there.
+    is not there, and OSError when the cluster cannot be reached any more.
     """
     await _check(api, how)
     results: dict[int, Verification] = {}
@@ -64,9 +64,13 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
             if results[number].outcome is not Outcome.UNAVAILABLE:
                 await building.gone(api, how.namespace, subjects[number].name, how.limit)
 
-    async with asyncio.TaskGroup() as group:
-        for numbers in of_name.values():
-            group.create_task(one_after_the_other(numbers))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for numbers in of_name.values():
+                group.create_task(one_after_the_other(numbers))
+    except ExceptionGroup as several:
+        # The others have been cancelled because of the first.
+        raise several.exceptions[0] from None
     return [results[number] for number in range(len(subjects))]
 
 
