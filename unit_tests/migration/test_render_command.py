@@ -80,7 +80,7 @@ def test_processes_have_their_references_resolved() -> None:
 
 
 def test_the_settings_of_v1s_operator_count() -> None:
-    [shown] = rendered("--gang-scheduler", "volcano", stdin=dump([job()]))
+    [shown] = rendered("--gang-scheduler-name", "volcano", stdin=dump([job()]))
     assert shown["objects"][0]["kind"] == "PodGroup"
     tf = next(each for each in EXAMPLES if each["kind"] == "TFJob")
     assert "svc.example.org" in json.dumps(rendered("--cluster-domain", "example.org", stdin=dump([tf])))

@@ -60,7 +60,7 @@ class Rendered:
 )
 @click.option("--as-process", is_flag=True, help="Show what each process is started with: command and environment.")
 @OPERATOR.option(
-    "--gang-scheduler",
+    "--gang-scheduler-name",
     "gang_scheduler_name",
     default="",
     metavar="NAME",

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from training_migration.runs.inside.probe import MARKER
+from training_migration.runs.marked_lines import marked
 from training_migration.runs.templates import changed, is_runtime, is_train_job
 from training_migration.runs.witness import Mark
 from training_migration.v1_job import is_v1_job
@@ -137,16 +138,7 @@ class ProbeResult:
 
 def results(lines: Iterable[str]) -> list[ProbeResult]:
     """What the probe has written among the lines of a log; broken lines are left out."""
-    found = []
-    for line in lines:
-        _, marker, text = line.partition(MARKER)
-        try:
-            told = json.loads(text) if marker else None
-        except ValueError:
-            continue
-        if isinstance(told, dict) and "ok" in told:
-            found.append(_result(told))
-    return found
+    return [_result(told) for told in marked(lines, MARKER) if "ok" in told]
 
 
 def probe_marks(lines: Iterable[str]) -> list[Mark]:

@@ -6,13 +6,13 @@ load it. It does not see programs in other languages, and not `python -S` or `-I
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
 from training_migration.runs.inside.sitecustomize import MARKER
+from training_migration.runs.marked_lines import marked
 from training_migration.runs.templates import changed, is_train_job, mount, set_variable
 
 Json = dict[str, Any]
@@ -90,16 +90,7 @@ def _forward(container: Json) -> None:
 
 def marks(lines: Iterable[str]) -> list[Mark]:
     """What the witness has written among the lines of a log; broken lines are left out."""
-    found = []
-    for line in lines:
-        _, marker, text = line.partition(MARKER)
-        try:
-            told = json.loads(text) if marker else None
-        except ValueError:
-            continue
-        if isinstance(told, dict) and "event" in told:
-            found.append(_mark(told))
-    return found
+    return [_mark(told) for told in marked(lines, MARKER) if "event" in told]
 
 
 def _mark(told: Json) -> Mark:
