@@ -250,3 +250,17 @@ def test_a_hash_within_quotes_or_a_word_begins_no_comment() -> None:
     assert ids(sh('echo "# no comment" $RANK')) == {"MIG117"}
     assert ids(sh("echo a#b $RANK")) == {"MIG117"}
     assert ids(sh("echo a # $RANK")) == set()
+
+
+def test_ports_of_kinds_without_a_policy_are_only_worth_knowing() -> None:
+    for kind, port, level in (("PyTorchJob", 23456, Severity.WARNING), ("TFJob", 2222, Severity.INFO)):
+        (found,) = lint_script("x.py", f"port = {port}", kind=kind)
+        assert found.level is level
+
+
+def test_lines_that_no_person_writes_are_looked_through_in_pieces() -> None:
+    text = "x = 1; " * 2_000 + "port = 23456"
+    (found,) = lint_script("x.sh", text, kind="PyTorchJob")
+    assert (found.rule.id, found.line) == ("MIG106", 1)
+    deep = "import os\n" + "(" * 500 + "1" + ")" * 500 + '\nport = 23456  # os.environ["RANK"]'
+    assert {each.rule.id for each in lint_script("x.py", deep, kind="PyTorchJob")} == {"MIG106"}

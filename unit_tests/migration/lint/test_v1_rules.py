@@ -149,7 +149,7 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         ],
     ),
     "MIG111": (
-        [case(pytorch(nprocPerNode="4", master=role(command=PYTHON)))],
+        [case(pytorch(nprocPerNode=number, master=role(command=PYTHON))) for number in ("2", "4")],
         [case(pytorch(nprocPerNode="4")), case(pytorch(nprocPerNode="1", master=role(command=PYTHON)))],
     ),
     "MIG112": (
