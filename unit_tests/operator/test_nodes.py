@@ -20,4 +20,4 @@ def test_the_right_that_is_deployed_can_only_look_at_nodes() -> None:
     assert rules == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
     named = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]
     assert sorted(named) == sorted(file.name for file in DEPLOY.glob("*.yaml") if file.name != "kustomization.yaml")
-    assert "deploy/components/lost-nodes" in (ROOT / "docs" / "run-policy.md").read_text()
+    assert "components/lost-nodes" in (ROOT / "docs" / "run-policy.md").read_text()
