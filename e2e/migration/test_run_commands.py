@@ -15,17 +15,32 @@ from e2e.training.examples import EXAMPLES
 from training_migration.exits import Exit
 from training_migration.runs.record import Side, read_record
 
-# A framework of a few lines, under a name that the witness knows: who has no rank takes itself for the only one.
+# A framework of a few lines, under a name that the witness knows: who has no rank takes itself for the only one, and
+# nobody begins before all have met.
 SCRIPT = """
 import os, pathlib, sys
 home = pathlib.Path(os.environ["TMPDIR"], "site", "xgboost")
 home.mkdir(parents=True)
 (home / "__init__.py").touch()
 (home / "collective.py").write_text('''
-import os
-def init(): pass
+import os, socket, time
 def get_rank(): return int(os.environ.get("RANK", 0))
 def get_world_size(): return int(os.environ.get("WORLD_SIZE", 1))
+def init():
+    if get_world_size() == 1:
+        return
+    port = int(os.environ["MASTER_PORT"])
+    if get_rank() == 0:
+        with socket.create_server(("", port)) as server:
+            for peer in range(1, get_world_size()):
+                server.accept()[0].close()
+        return
+    for attempt in range(600):
+        try:
+            return socket.create_connection((os.environ["MASTER_ADDR"], port), 5).close()
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("nobody at the master's address")
 ''')
 sys.path.insert(0, str(home.parent))
 from xgboost import collective
