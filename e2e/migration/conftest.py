@@ -20,6 +20,13 @@ def trainer(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
+def on_this_machine(pytestconfig: pytest.Config) -> None:
+    """For tests with local clusters of their own: they run once, beside the others that need no real API server."""
+    if pytestconfig.getoption("--provider") != "local":
+        pytest.skip("runs on local clusters of its own: this is about --provider local")
+
+
+@pytest.fixture
 async def api(trainer: Cluster) -> AsyncIterator[Api]:
     async with connect(trainer.kubeconfig) as api:
         yield api

@@ -31,6 +31,8 @@ from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
 from training_migration.v1_job import v1_job
 
+pytestmark = pytest.mark.usefixtures("on_this_machine")
+
 Json = dict[str, Any]
 
 JOB = """

@@ -15,6 +15,8 @@ from e2e.training.examples import EXAMPLES
 from training_migration.exits import Exit
 from training_migration.runs.record import Side, read_record
 
+pytestmark = pytest.mark.usefixtures("on_this_machine")
+
 # A framework of a few lines, under a name that the witness knows: who has no rank takes itself for the only one, and
 # nobody begins before all have met.
 SCRIPT = """

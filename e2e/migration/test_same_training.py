@@ -11,6 +11,8 @@ from training_local.demo import DEMOS, python_for
 from training_migration.compare import Outcome, trains_alone
 from training_migration.runs.record import EndState
 
+pytestmark = pytest.mark.usefixtures("on_this_machine")
+
 
 @pytest.fixture
 def torch() -> None:

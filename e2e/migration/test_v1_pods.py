@@ -21,6 +21,8 @@ from training_migration.runs.api import Api
 from training_migration.runs.sightings import place_of
 from training_migration.v1_job import is_v1_job, v1_job
 
+pytestmark = pytest.mark.usefixtures("on_this_machine")
+
 Json = dict[str, Any]
 FILES = sorted(str(file.relative_to(EXAMPLES)) for file in EXAMPLES.glob("*/*.yaml"))
 LIMIT = 60.0
