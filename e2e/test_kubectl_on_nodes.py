@@ -59,8 +59,9 @@ def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
     everyone = sorted({lead, *workers})
     kubectl("create", "-f", "-", stdin=json.dumps(running(name, kind, SCRIPT)))
     kubectl("wait", f"{one}/{name}", "--for=condition=Running", "--timeout=60s")
+    # All of them, before one may end: a master that is gone has no name for workers to wait for.
+    kubectl("wait", *(f"pod/{pod}" for pod in everyone), "--for=condition=Ready", "--timeout=60s")
     for pod in everyone:
-        kubectl("wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
         # One after the other: each waits for its own volume.
         kubectl("exec", pod, "-c", container, "--", "touch", "/work/go")
     kubectl("wait", f"{one}/{name}", "--for=condition=Succeeded", "--timeout=60s")
