@@ -1,4 +1,4 @@
-"""The conditions of a job: how one is set (engine.md section 9), and the questions asked of them.
+"""The conditions of a job: how one is set, and the questions asked of them.
 
 The order is part of the API: conditions that do not hold come first, those that hold follow, the newest one last, so
 that the last element says what the job is (K-59).

@@ -1,4 +1,4 @@
-"""How a refusal is worded: the field, the class of the problem, and what would be right (frameworks.md 2.3)."""
+"""How a refusal is worded: the field, the class of the problem, and what would be right."""
 
 from __future__ import annotations
 

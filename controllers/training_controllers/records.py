@@ -1,4 +1,4 @@
-"""Cached objects reduced to what decisions need: small, immutable, without cycles (architecture notes, section 1)."""
+"""Cached objects reduced to what decisions need: small, immutable, without cycles."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     disruption: str = ""
     """Reason of that condition (`EvictionByEvictionAPI`, `PreemptionByScheduler` ...)."""
     condition_reason: str = ""
-    """Reason of the condition that changed last, if its status is not True and no container status exists (17.3)."""
+    """Reason of the condition that changed last, if its status is not True and no container status exists."""
     condition_message: str = ""
     containers: tuple[ContainerState, ...] = ()
     """Only containers with something notable."""

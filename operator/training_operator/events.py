@@ -1,4 +1,4 @@
-"""Events on jobs: similar ones are combined, identical ones counted up, floods cut off (engine.md 17.5).
+"""Events on jobs: similar ones are combined, identical ones counted up, floods cut off.
 
 The correlation follows client-go's three stages, with one difference: the flood gate is kept per object *and reason*,
 so that a thousand creations never swallow the one event that says why the job failed (K-39).

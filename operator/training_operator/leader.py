@@ -1,4 +1,4 @@
-"""Leader election by a Lease: one process of several acts (engine.md 20, K-21).
+"""Leader election by a Lease: one process of several acts (K-21).
 
 The age of a lease is measured by how long *we* have seen it unchanged, on a clock that never goes back; the times that
 are written in it are for people, because clocks of two machines differ.

@@ -1,4 +1,4 @@
-"""What the operator measures, under the names that v1 and its libraries use (engine.md 18).
+"""What the operator measures, under the names that v1 and its libraries use.
 
 Children of labelled metrics are made once and kept: looking one up costs four times as much as counting.
 """

@@ -128,7 +128,7 @@ class WorkQueue(Generic[K]):
 
 
 class Backoff(Generic[K]):
-    """Doubles the delay of a key with each failure, from 5 ms to 1,000 s (engine.md 4.7)."""
+    """Doubles the delay of a key with each failure, from 5 ms to 1,000 s."""
 
     def __init__(self, first: float = 0.005, longest: float = 1000.0) -> None:
         self._first = first

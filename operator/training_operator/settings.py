@@ -103,7 +103,7 @@ Image = Annotated[str, AfterValidator(_image)]
 
 
 class Settings(BaseModel):
-    """Flags of v1 (engine.md 19) and their defaults; the operator has no other configuration."""
+    """Flags of v1 and their defaults; the operator has no other configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

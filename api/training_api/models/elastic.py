@@ -25,7 +25,7 @@ class ElasticPolicy(ApiModel):
     """Metrics by which the number of workers is to be chosen between the bounds."""
 
     def with_both_bounds(self, replicas: ReplicaSpecs) -> Self:
-        """Fill an absent bound from the other one, or both from the number of workers, if there are workers (3.2)."""
+        """Fill an absent bound from the other one, or both from the number of workers, if there are workers."""
         workers = replicas["Worker"].replicas if "Worker" in replicas else None
         bounds = [bound for bound in (self.min_replicas, self.max_replicas, workers) if bound is not None]
         if not bounds:

@@ -20,7 +20,7 @@ class MPIJobSpec(JobSpec):
     """Container of the workers in which processes are started. Absent means their first one."""
 
     def with_kind_defaults(self) -> MPIJobSpec:
-        """Give both places of the clean-up policy the value that counts (6.2)."""
+        """Give both places of the clean-up policy the value that counts."""
         policy = self.run_policy.clean_pod_policy or self.clean_pod_policy
         run_policy = self.run_policy.model_copy(update={"clean_pod_policy": policy})
         return self.model_copy(update={"clean_pod_policy": policy, "run_policy": run_policy})

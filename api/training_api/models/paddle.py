@@ -17,7 +17,7 @@ class PaddleJobSpec(JobSpec):
     """Accepted and completed, but without effect."""
 
     def with_kind_defaults(self) -> PaddleJobSpec:
-        """Complete the elastic bounds (7.2)."""
+        """Complete the elastic bounds."""
         if self.elastic_policy is None:
             return self
         return self.model_copy(update={"elastic_policy": self.elastic_policy.with_both_bounds(self.replica_specs)})

@@ -1,4 +1,4 @@
-"""What goes when a job has finished (engine.md 5.2, 10 as mended by K-18 and K-36)."""
+"""What goes when a job has finished (K-18, K-36)."""
 
 from __future__ import annotations
 

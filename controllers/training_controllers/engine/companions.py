@@ -1,4 +1,4 @@
-"""The objects beside pods and services: those of an active job are there and as they should be (3.7, 6.4)."""
+"""The objects beside pods and services: those of an active job are there and as they should be."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _deleted(job: Job, present: Present, wanted: Sequence[Companion]) -> Iterato
 
 
 def _farewell(job: Job, kind: str, name: str) -> Iterator[JobEvent]:
-    """What v1 tells of a deletion (17.1), once it was done (K-48)."""
+    """The event that v1 emits for a deletion, once it was done (K-48)."""
     if is_finished(job.status) or job.spec.run_policy.suspend:
         yield JobEvent(EventType.NORMAL, "JobTerminated", f"Job has been terminated. Deleting {kind}")
     yield JobEvent(EventType.NORMAL, f"SuccessfulDelete{kind}", f"Deleted {kind}: {name}")

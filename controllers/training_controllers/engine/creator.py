@@ -1,4 +1,4 @@
-"""Creating the services and pods that a job lacks (engine.md 6.4, 7.4 as mended by K-01, K-30, K-32, K-34, K-35)."""
+"""Creating the services and pods that a job lacks (K-01, K-30, K-32, K-34, K-35)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleting pods and services that a job must not have (engine.md 5.2, 6.3)."""
+"""Deleting pods and services that a job must not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cache has yet to show of this process's own writes (engine.md 8, K-06, K-23)."""
+"""What the cache has yet to show of this process's own writes (K-06, K-23)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed pod died of, and whether its replica may restart (engine.md 6.3)."""
+"""What a failed pod died of, and whether its replica may restart."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def is_running(pod: PodRecord) -> bool:
 
 
 def is_active(pod: PodRecord) -> bool:
-    """Whether the pod holds resources and will go on doing so: neither ended nor being deleted (S8)."""
+    """Whether the pod holds resources and will go on doing so: neither ended nor being deleted."""
     return pod.phase not in ("Succeeded", "Failed") and not pod.deleting

@@ -1,4 +1,4 @@
-"""Policy: a finished job is cleaned up and, when its time to live is over, deleted (engine.md S5, 13)."""
+"""Policy: a finished job is cleaned up and, when its time to live is over, deleted."""
 
 from __future__ import annotations
 

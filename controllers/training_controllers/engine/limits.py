@@ -1,4 +1,4 @@
-"""Policy: a job that exceeded its backoff limit or its active deadline fails (engine.md 11, 12)."""
+"""Policy: a job that exceeded its backoff limit or its active deadline fails."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _past_backoff_limit(situation: Situation) -> bool:
     """Whether replicas that may restart have done so `backoffLimit` times, or any failed where none may (K-03, K-04).
 
     A limit of 0 allows no restart, but does not fail a job without any; it also turns a failure under restart policy
-    `Never` into a failure by limit (rule (b) of engine.md 11).
+    `Never` into a failure by limit (E-095).
     """
     limit = situation.job.spec.run_policy.backoff_limit
     if limit is None:

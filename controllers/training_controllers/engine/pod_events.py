@@ -1,4 +1,4 @@
-"""Events on a job that tell what happens to its pods (engine.md 6.3, 17.3), each of them once (K-39)."""
+"""Events on a job that tell what happens to its pods, each of them once (K-39)."""
 
 from __future__ import annotations
 

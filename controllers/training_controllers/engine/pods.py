@@ -1,4 +1,4 @@
-"""Building the pod of a replica (engine.md 6.4), sharing with the template whatever does not change."""
+"""Building the pod of a replica, sharing with the template whatever does not change."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from training_controllers.records import JobRecord, PodRecord
 
 
 class JobReconciler:
-    """Brings the jobs of one kind closer to what they ask for, one look at a time (engine.md 4.6)."""
+    """Brings the jobs of one kind closer to what they ask for, one look at a time."""
 
     def __init__(self, framework: Framework, world: World, expectations: Expectations) -> None:
         self._framework = framework

@@ -1,4 +1,4 @@
-"""Counting the replicas of a type (engine.md 6.3 step 4 as mended by K-07, K-09, K-13, K-14)."""
+"""Counting the replicas of a type (K-07, K-09, K-13, K-14)."""
 
 from __future__ import annotations
 

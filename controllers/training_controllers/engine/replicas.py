@@ -1,4 +1,4 @@
-"""Policy: an active job has the pods and services it wants, and a status that says how they are (S12, S13)."""
+"""Policy: an active job has the pods and services it wants, and a status that says how they are."""
 
 from __future__ import annotations
 

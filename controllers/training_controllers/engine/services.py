@@ -1,4 +1,4 @@
-"""Building the headless service of a replica (engine.md 7.4 as mended by K-29 and K-31)."""
+"""Building the headless service of a replica (K-29, K-31)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pod holds which slot (engine.md 6.2 as mended by K-07, K-08, K-09, K-12, K-14, K-41)."""
+"""Which pod holds which slot (K-07, K-08, K-09, K-12, K-14, K-41)."""
 
 from __future__ import annotations
 

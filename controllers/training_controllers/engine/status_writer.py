@@ -1,4 +1,4 @@
-"""Storing the status of a job: only if it differs, as one merge patch, on condition of the version (engine.md 9.3)."""
+"""Storing the status of a job: only if it differs, as one merge patch, on condition of the version."""
 
 from __future__ import annotations
 

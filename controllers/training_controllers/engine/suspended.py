@@ -1,4 +1,4 @@
-"""Policy: a suspended job has no pods and no services; what resumes starts its clocks anew (engine.md S6, S7, 14)."""
+"""Policy: a suspended job has no pods and no services; what resumes starts its clocks anew."""
 
 from __future__ import annotations
 

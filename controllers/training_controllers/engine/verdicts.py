@@ -1,4 +1,4 @@
-"""What the counted replicas mean for their job, put into conditions, events and counters (engine.md S13, 6.3)."""
+"""What the counted replicas mean for their job, put into conditions, events and counters."""
 
 from __future__ import annotations
 

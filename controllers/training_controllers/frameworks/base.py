@@ -95,6 +95,6 @@ class Framework:
     overwritten_policy_reason: str = "SetPodTemplateRestartPolicy"
     """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"
-    """Reason of the event `Deleted job: NAME` when a job is deleted because its time to live is over (17.2)."""
+    """Reason of the event `Deleted job: NAME` when a job is deleted because its time to live is over."""
     job_delete_failed_reason: str = "FailedDeleteJob"
     """Reason of the event `Error deleting: ERROR` when that fails."""

@@ -1,4 +1,4 @@
-"""The init container that lets PyTorch workers wait for their master (frameworks.md 3.5), from a template.
+"""The init container that lets PyTorch workers wait for their master, from a template.
 
 A template is the YAML text of a list of containers in which `{{.MasterAddr}}`, `{{.InitContainerImage}}` and
 `{{.MaxTries}}` are replaced. Unlike v1 the values are inserted as they are, not escaped for HTML.

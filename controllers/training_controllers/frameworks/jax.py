@@ -16,7 +16,7 @@ WORKER = "Worker"
 
 
 def jax() -> Framework:
-    """The framework of JAXJob (frameworks.md section 8)."""
+    """The framework of JAXJob."""
     return Framework(
         info=KINDS["JAXJob"],
         judge=judge,
@@ -33,7 +33,7 @@ def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
 
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
-    """The variables of frameworks.md 8.4, in v1's order."""
+    """The environment that v1 sets, in v1's order."""
     worker = job.replicas.get(WORKER)
     port = port_number(worker.template, job.info.container, job.info.port_name) if worker else None
     if port is None:
@@ -48,7 +48,7 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """All workers have to succeed (frameworks.md 8.6)."""
+    """All workers have to succeed."""
     return until_the_end(_verdicts(job, statuses))
 
 

@@ -41,7 +41,7 @@ class MPIOptions:
 
 
 def mpi(options: MPIOptions) -> Framework:
-    """The framework of MPIJob (frameworks.md section 6)."""
+    """The framework of MPIJob."""
     return Framework(
         info=KINDS["MPIJob"],
         judge=judge,
@@ -89,7 +89,7 @@ def pod_created(slot: Slot, name: str) -> tuple[str, str]:
 
 
 def notices(job: Job, holders: Holders) -> Sequence[JobEvent]:
-    """What v1 tells of the launcher and the workers beside the conditions (frameworks.md 6.10), each once."""
+    """The events that v1 emits for launcher and workers beside the conditions, each once."""
     return tuple(_notices(job, holders))
 
 
@@ -121,7 +121,7 @@ def _is_run_again(job: Job, launcher: PodRecord) -> bool:
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """The launcher decides, but a worker that has failed fails the job even if mpirun ends well (6.10)."""
+    """The launcher decides, but a worker that has failed fails the job even if mpirun ends well."""
     return until_the_end(_verdicts(job, statuses))
 
 

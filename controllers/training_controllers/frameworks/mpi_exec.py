@@ -26,7 +26,7 @@ DELIVERY_RESOURCES: Final = {"cpu": "100m", "memory": "512Mi", "ephemeral-storag
 
 
 def worker(job: Job, spec: PodSpec) -> PodSpec:
-    """The worker of frameworks.md 6.6: only its first container is changed."""
+    """The worker as v1 makes it: only its first container is changed."""
     first = spec["containers"][0]
     waiting = {} if first.get("command") else {"command": ["sleep"], "args": ["365d"]}
     return {
@@ -37,7 +37,7 @@ def worker(job: Job, spec: PodSpec) -> PodSpec:
 
 
 def launcher(job: Job, spec: PodSpec, delivery_image: str) -> PodSpec:
-    """The launcher of frameworks.md 6.7."""
+    """The launcher as v1 makes it."""
     first = spec["containers"][0]
     variables = launcher_environment(job, first, config_path(KUBEXEC))
     main = {

@@ -27,7 +27,7 @@ RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 def companions(job: Job, holders: Holders) -> tuple[Companion, ...]:
-    """The four objects of frameworks.md 6.4, in v1's order."""
+    """The four objects that v1 makes, in v1's order."""
     name, account, labels = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job), {"app": job.metadata.name}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": job.metadata.namespace}
     role = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name}
@@ -51,7 +51,7 @@ def launcher_account(job: Job) -> str:
 
 
 def files(job: Job, holders: Holders) -> dict[str, str]:
-    """The content of the config map (frameworks.md 6.5)."""
+    """The content of the config map."""
     return {HOSTFILE: hostfile(job), KUBEXEC: kubexec(job), DISCOVERY: discover_hosts(job, holders)}
 
 
@@ -111,7 +111,7 @@ def mounted(container: Container, *mounts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def launcher_environment(job: Job, container: Container, agent: str) -> list[dict[str, str]]:
-    """The variables of frameworks.md 6.7, in v1's order, and those that Open MPI 5 reads in place of the first two.
+    """The environment that v1 sets, in v1's order, and the variables that Open MPI 5 reads in place of the first two.
 
     `agent` is the program that mpirun calls with a host and a command.
     """

@@ -23,7 +23,7 @@ WORKER = "Worker"
 
 
 def paddle() -> Framework:
-    """The framework of PaddleJob (frameworks.md section 7)."""
+    """The framework of PaddleJob."""
     return Framework(
         info=KINDS["PaddleJob"],
         judge=judge,
@@ -40,7 +40,7 @@ def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
 
 
 def environment(job: Job, slot: Slot) -> list[Mapping[str, Any]]:
-    """The variables of frameworks.md 7.4, in v1's order."""
+    """The environment that v1 sets, in v1's order."""
     with_servers = MASTER in job.replicas
     meeting_point = Slot(MASTER if with_servers else WORKER, 0)
     return [
@@ -63,7 +63,7 @@ def _endpoint(job: Job, meeting_point: Slot, *, own: bool) -> list[Mapping[str, 
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """All masters have to succeed; without any, all workers (frameworks.md 7.6)."""
+    """All masters have to succeed; without any, all workers."""
     return until_the_end(_verdicts(job, statuses))
 
 

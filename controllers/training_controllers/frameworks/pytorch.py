@@ -70,7 +70,7 @@ class PyTorchOptions:
 
 
 def pytorch(options: PyTorchOptions) -> Framework:
-    """The framework of PyTorchJob (frameworks.md section 3)."""
+    """The framework of PyTorchJob."""
     return Framework(
         info=KINDS["PyTorchJob"],
         judge=judge,
@@ -94,7 +94,7 @@ def is_master(job: Job, slot: Slot) -> bool:
 def prepares_for_workers(options: PyTorchOptions, job: Job, slot: Slot) -> bool:
     """Whether this is a Master that workers must wait for: its init containers fetch what all of them read.
 
-    `train()` of the SDK relies on it (sdk-contract.md 7.3): a worker's wait ends when the name of the master appears.
+    `train()` of the SDK relies on it (SDK-7.3): a worker's wait ends when the name of the master appears.
     """
     pod_spec = job.replicas[slot.replica_type].template.get("spec") or {}
     preparing = [each for each in pod_spec.get("initContainers") or () if each.get("restartPolicy") != "Always"]
@@ -125,7 +125,7 @@ def _waiting(options: PyTorchOptions, job: Job, spec: PodSpec) -> tuple[Containe
 
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
-    """The variables of frameworks.md 3.4, in v1's order."""
+    """The environment that v1 sets, in v1's order."""
     spec = _spec(job)
     variables = [env("PYTHONUNBUFFERED", 1)]
     if MASTER in job.replicas:
@@ -175,7 +175,7 @@ def _elastic_environment(job: Job, policy: PyTorchElasticPolicy) -> list[dict[st
 
 
 def companions(job: Job, _holders: Holders) -> tuple[Companion, ...]:
-    """The autoscaler of an elastic job with metrics, an empty list of them included (frameworks.md 3.7)."""
+    """The autoscaler of an elastic job with metrics, an empty list of them included."""
     policy = _spec(job).elastic_policy
     if policy is None or policy.metrics is None:
         return ()
@@ -197,7 +197,7 @@ def fewest(job: Job, replica_type: str) -> int:
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """The Master decides; without one all workers, or any of an elastic job (frameworks.md 3.8)."""
+    """The Master decides; without one all workers, or any of an elastic job."""
     return until_the_end(_verdicts(job, statuses))
 
 

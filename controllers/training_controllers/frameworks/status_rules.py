@@ -1,4 +1,4 @@
-"""The status rules that several frameworks share (frameworks.md 3.8, 4.6, 5.6, 6.10, 7.6, 8.6).
+"""The status rules that several frameworks share.
 
 A failed replica only counts while its slot has no other pod, so v1's guard "more replicas than succeeded and active
 ones" always holds here and is not repeated.
@@ -66,7 +66,7 @@ def restarts_despite_failure(job: Job, replica_type: str) -> bool:
 
 
 def until_the_end(verdicts: Iterator[Verdict]) -> tuple[Verdict, ...]:
-    """The verdicts up to the first that ends the job: v1 may set Failed after Succeeded, we do not (3.9)."""
+    """The verdicts up to the first that ends the job: v1 may set Failed after Succeeded, we do not."""
     taken: list[Verdict] = []
     for verdict in verdicts:
         taken.append(verdict)

@@ -23,12 +23,12 @@ PS = "PS"
 CHIEFS = ("Chief", "Master")
 """Master is the old name of Chief."""
 VISITED = ("Chief", "Evaluator", "Master", PS, WORKER)
-"""The types that influence the job, in the order in which they are asked (frameworks.md 4.6)."""
+"""The types that influence the job, in the order in which they are asked."""
 ALL_WORKERS = "AllWorkers"
 
 
 def tensorflow(cluster_domain: str) -> Framework:
-    """The framework of TFJob (frameworks.md section 4); `cluster_domain` ends the names of replicas, or is empty."""
+    """The framework of TFJob; `cluster_domain` ends the names of replicas, or is empty."""
     return Framework(
         info=KINDS["TFJob"],
         judge=judge,
@@ -50,7 +50,7 @@ def configure_pod(cluster_domain: str, job: Job, slot: Slot, spec: PodSpec) -> P
 
 
 def tf_config(cluster_domain: str, job: Job, slot: Slot) -> str:
-    """The value of TF_CONFIG of frameworks.md 4.4, compact and with v1's order of keys."""
+    """The value of TF_CONFIG, compact and with v1's order of keys."""
     assert isinstance(job.spec, TFJobSpec)
     task = {"type": slot.replica_type.lower(), "index": slot.index}
     if job.spec.enable_dynamic_worker:
@@ -85,7 +85,7 @@ def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """The chief decides; without one worker 0, or all workers if the success policy says so (frameworks.md 4.6)."""
+    """The chief decides; without one worker 0, or all workers if the success policy says so."""
     return until_the_end(_verdicts(job, statuses))
 
 

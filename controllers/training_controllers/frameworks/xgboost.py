@@ -18,7 +18,7 @@ WORKER = "Worker"
 
 
 def xgboost() -> Framework:
-    """The framework of XGBoostJob (frameworks.md section 5)."""
+    """The framework of XGBoostJob."""
     return Framework(
         info=KINDS["XGBoostJob"],
         judge=judge,
@@ -33,7 +33,7 @@ def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
 
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
-    """The variables of frameworks.md 5.4, in v1's order."""
+    """The environment that v1 sets, in v1's order."""
     size = sum(replica.replicas or 0 for replica in job.replicas.values())
     masters = job.replicas[MASTER].replicas or 0 if MASTER in job.replicas else 0
     variables = [
@@ -50,7 +50,7 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
 
 
 def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
-    """The Master decides; a failed replica of any type fails the job unless its exit code allows a restart (5.6)."""
+    """The Master decides; a failed replica of any type fails the job unless its exit code allows a restart."""
     return until_the_end(_verdicts(job, statuses))
 
 

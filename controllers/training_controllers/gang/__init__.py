@@ -1,1 +1,1 @@
-"""Gang scheduling: what the schedulers that place the pods of a job together are told (engine.md 16)."""
+"""Gang scheduling: what the schedulers that place the pods of a job together are told."""

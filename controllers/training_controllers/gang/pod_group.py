@@ -1,4 +1,4 @@
-"""The PodGroup of a job (engine.md 16.2, 16.3 as mended by K-11, K-43)."""
+"""The PodGroup of a job (K-11, K-43)."""
 
 from __future__ import annotations
 

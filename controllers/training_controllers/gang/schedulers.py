@@ -51,7 +51,7 @@ class GangScheduler:
 
 
 def gang_scheduler(flag: str) -> GangScheduler | None:
-    """The scheduler that `--gang-scheduler-name` asks for, None for none (engine.md 16.1, K-49)."""
+    """The scheduler that `--gang-scheduler-name` asks for, None for none (K-49)."""
     if flag.lower() in OFF:
         return None
     if flag.lower() == VOLCANO.name:

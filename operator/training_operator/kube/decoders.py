@@ -338,7 +338,7 @@ def _natural(text: str, default: int) -> int:
 
 
 def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | None:
-    """Find the condition that says why no container has a status yet (engine.md 17.3)."""
+    """Find the condition that says why no container has a status yet."""
     if not conditions or status.container_statuses or status.init_container_statuses:
         return None
     latest = max(conditions, key=lambda each: each.last_transition_time or _NO_TIME)
