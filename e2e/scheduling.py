@@ -8,13 +8,13 @@ The unit tests of the local node's scheduler compare its words with the recordin
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from e2e.harness import recordings
 from e2e.harness.bare import bare
 from e2e.harness.binaries import programs
 from e2e.harness.client import Api, ApiError, Object, connect, eventually
@@ -195,8 +195,8 @@ async def record() -> dict[str, Object]:
 
 
 def text_of(recording: Mapping[str, Object]) -> str:
-    """The recording as it is kept."""
-    return json.dumps(recording, indent=1, sort_keys=True) + "\n"
+    """The recording as it is kept: one situation per line."""
+    return recordings.text_of(recording, 1)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import json
 import os
 import re
 import secrets
-import shutil
-import subprocess
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +19,10 @@ import yaml
 from e2e.fidelity.commands import SESSIONS, Step
 from e2e.fidelity.plain import Plain
 from e2e.fidelity.player import PATIENCE, Player, session_of
-from e2e.fidelity.suite import RECORDED, new_namespace, prepare
+from e2e.fidelity.suite import RECORDED, STEPS, new_namespace, prepare
 from e2e.harness.binaries import KUBERNETES, OLDEST_KUBECTL, cache_folder
 from e2e.harness.cluster import CRDS
+from e2e.harness.recordings import write
 
 Transcript = list[dict[str, Any]]
 
@@ -42,17 +41,12 @@ _SPACES = re.compile(r"  +")
 
 
 def kubectls() -> dict[str, Path]:
-    """The versions of kubectl that can be had without building or fetching any: minor version -> program."""
-    built = cache_folder() / "bin"
-    candidates = [built / OLDEST_KUBECTL.stamp / "kubectl-1.28", built / KUBERNETES.stamp / "kubectl"]
-    if installed := shutil.which("kubectl"):
-        candidates.append(Path(installed))
-    return {minor: each for each in candidates if each.exists() and (minor := _minor(each))}
-
-
-def _minor(kubectl: Path) -> str:
-    done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, check=False)
-    return str(json.loads(done.stdout)["clientVersion"]["minor"]).rstrip("+") if done.returncode == 0 else ""
+    """The versions of kubectl that the harness has built: minor version -> program."""
+    return {
+        module.version.split(".")[1]: program
+        for module, name in ((OLDEST_KUBECTL, "kubectl-1.28"), (KUBERNETES, "kubectl"))
+        if (program := cache_folder() / "bin" / module.stamp / name).exists()
+    }
 
 
 def recorded(minor: str) -> dict[str, Transcript]:
@@ -64,8 +58,7 @@ def recorded(minor: str) -> dict[str, Transcript]:
 
 def write_recorded(minor: str, sessions: dict[str, Transcript]) -> None:
     """Keep the sessions of one version of kubectl."""
-    text = json.dumps(sessions, indent=1, sort_keys=True, ensure_ascii=False)
-    (RECORDED / f"kubectl-1.{minor}.json").write_text(text + "\n")
+    write(RECORDED / f"kubectl-1.{minor}.json", sessions, STEPS)
 
 
 async def play_session(kubectl: Path, kubeconfig: Path, name: str, cache: Path) -> Transcript:

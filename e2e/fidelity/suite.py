@@ -15,10 +15,13 @@ import aiohttp
 from e2e.fidelity import cases
 from e2e.fidelity.player import Player
 from e2e.fidelity.widgets import WIDGETS
+from e2e.harness.recordings import write
 
 Case = Callable[[Player], Awaitable[None]]
 
 RECORDED = Path(__file__).parent / "recorded"
+STEPS = 2
+"""How deep the steps lie in a file of transcripts, the objects that have a line each."""
 
 
 def all_cases() -> Iterator[tuple[str, str, Case]]:
@@ -39,9 +42,7 @@ def recorded(module: str) -> dict[str, Any]:
 
 def write_recorded(module: str, transcripts: dict[str, Any]) -> None:
     """Keep the transcripts of a module's cases."""
-    RECORDED.mkdir(exist_ok=True)
-    text = json.dumps(transcripts, indent=1, sort_keys=True, ensure_ascii=False)
-    (RECORDED / f"{module}.json").write_text(text + "\n")
+    write(RECORDED / f"{module}.json", transcripts, STEPS)
 
 
 async def prepare(session: aiohttp.ClientSession, server: str) -> None:

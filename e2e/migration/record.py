@@ -8,6 +8,7 @@ A record that says the same as the one before is left as it is, since the contro
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from typing import Any
 
 import yaml
 from e2e.harness.client import Api, Object, connect
+from e2e.harness.recordings import write
 from e2e.migration.building import Built, built
 from e2e.migration.controllers import trainer_cluster
 
@@ -24,19 +26,18 @@ GIVEN, RECORDED = FOLDER / "given", FOLDER / "recorded"
 SERVERS_OWN = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 """What of the metadata is the API server's."""
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-HEAD = "# What the controllers of Trainer 2.3.0 and JobSet 0.12.0 build; written by `python -m e2e.migration.record`.\n"
+OBJECTS = 2
+"""How deep the objects lie in a record, each of which has a line."""
 
 
 def main() -> int:
     """Record every case that says something else than its record."""
-    RECORDED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="training-record-") as folder, trainer_cluster(Path(folder)) as cluster:
         records = asyncio.run(recorded(cluster.kubeconfig))
     for name in changed(records):
         print(f"{name}: {', '.join(records[name])}")
-        text: str = yaml.safe_dump(records[name], sort_keys=False, width=120, default_flow_style=None)
-        (RECORDED / f"{name}.yaml").write_text(HEAD + text)
-    for file in RECORDED.glob("*.yaml"):
+        write(RECORDED / f"{name}.json", records[name], OBJECTS)
+    for file in RECORDED.glob("*.json"):
         if file.stem not in records:
             file.unlink()
     return 0
@@ -44,7 +45,7 @@ def main() -> int:
 
 def changed(records: dict[str, Object]) -> list[str]:
     """Names of the cases whose record in the repository is absent or says something else."""
-    kept = {file.stem: yaml.safe_load(file.read_text()) for file in RECORDED.glob("*.yaml")}
+    kept = {file.stem: json.loads(file.read_text()) for file in RECORDED.glob("*.json")}
     return [name for name, each in records.items() if comparable(kept.get(name)) != comparable(each)]
 
 
@@ -82,8 +83,7 @@ def _own(obj: Object) -> Object:
         kept["data"] = dict.fromkeys(obj["data"], "<generated>")
     if obj["kind"] == "ConfigMap" and "runtime" in obj["data"]:
         kept["data"] = {"runtime": _own(yaml.safe_load(obj["data"]["runtime"]))}
-    head = {key: kept.pop(key) for key in ("apiVersion", "kind")}
-    return {**head, "metadata": metadata, **kept}
+    return {**kept, "metadata": metadata}
 
 
 def _scrubbed(value: Any, uids: set[str]) -> Any:

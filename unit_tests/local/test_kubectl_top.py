@@ -53,7 +53,7 @@ async def busy_cluster(folder: Path) -> AsyncIterator[Path]:
         yield folder / "kubeconfig"
 
 
-@pytest.mark.skipif(not KUBECTLS, reason="there is no kubectl on this machine")
+@pytest.mark.skipif(not KUBECTLS, reason="kubectl is built by `python -m e2e.harness build`")
 @pytest.mark.parametrize("minor", KUBECTLS)
 async def test_top(minor: str, tmp_path: Path) -> None:
     async with busy_cluster(tmp_path) as kubeconfig:

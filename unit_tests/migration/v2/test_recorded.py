@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from training_migration.verify.differences import differences, expected
 Json = dict[str, Any]
 
 FOLDER = Path(__file__).parent
-CASES = sorted(file.stem for file in (FOLDER / "recorded").glob("*.yaml"))
+CASES = sorted(file.stem for file in (FOLDER / "recorded").glob("*.json"))
 NOT_PREDICTED = {
     "refused-no-runtime": "only the cluster knows its runtimes",
     "refused-volcano-priority": "only the cluster knows its classes of priority",
@@ -29,7 +30,7 @@ NOT_PREDICTED = {
 
 
 def record(case: str) -> Json:
-    found: Json = yaml.load((FOLDER / "recorded" / f"{case}.yaml").read_text(), yaml.CSafeLoader)
+    found: Json = json.loads((FOLDER / "recorded" / f"{case}.json").read_text())
     return found
 
 
