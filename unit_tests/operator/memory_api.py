@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,6 +46,10 @@ class Network:
         self.down = False
         self.leases_lost = False
         self.lost_answers = 0
+        self.latency = 0.0
+        """Seconds from the moment at which a request is carried out until its answer is there."""
+        self.connecting: Callable[[Request], float] = lambda request: 0.0
+        """For how many seconds a request waits for a connection."""
         self.requests: list[Request] = []
         self.times: list[float] = []
 
@@ -57,7 +61,11 @@ class Network:
         if self.down or (self.leases_lost and "/leases/" in request.path):
             await asyncio.sleep(request.timeout)
             raise TimeoutError("the network is down")
+        await asyncio.sleep(self.connecting(request))
+        if request.allowed is not None and not request.allowed():
+            raise ConnectionError("the request may not be sent any more")
         answer = await self.inner.request(request)
+        await asyncio.sleep(self.latency)
         if request.method != "GET" and self.lost_answers:
             self.lost_answers -= 1
             raise ConnectionResetError("the answer was lost")

@@ -14,7 +14,7 @@ from training_operator.kube.flow import FairGate
 from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import AGENT, Request
-from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, LeaderElector, LeadershipLost, LeaseName
+from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, LeaderElector, LeadershipLost, LeaseName
 
 pytestmark = pytest.mark.virtual_time
 PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator"
@@ -56,7 +56,7 @@ class Process:
             await self.elector.release()
 
 
-async def overwrite(api: MemoryApi, program: str = AGENT, **changes: str) -> None:
+async def overwrite(api: MemoryApi, program: str = AGENT, **changes: Any) -> None:
     """Write the lease as another process of a program does."""
     lease = await api.read(PATH)
     lease["spec"] |= changes
@@ -167,6 +167,36 @@ async def test_a_leader_that_cannot_renew_gives_up_before_anybody_else_leads() -
     assert other.leads
     assert other.states[0][1] > lost
     assert len(leader.network.requests) == sent
+    await other.end()
+
+
+@pytest.mark.parametrize("renewals", [0, 3])
+async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(renewals: int) -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    leader.network.latency = 1.4
+    await asyncio.sleep(3 + renewals * (RETRY_SECONDS + 1.4))  # just behind an answer
+    assert leader.leads
+    begun = leader.network.times[-1] if renewals else 0.0  # it is taken with two requests, a look and a write
+    leader.network.leases_lost = True
+    with pytest.raises(LeadershipLost, match="not renewed"):
+        await leader.task
+    assert asyncio.get_running_loop().time() == pytest.approx(begun + RENEW_SECONDS)
+    assert not leader.elector.certain()
+
+
+@pytest.mark.parametrize("seconds", [5, 60])
+async def test_the_holder_says_for_how_long_it_may_be_silent(seconds: int) -> None:
+    api = MemoryApi()
+    first = Process(api, "gone")
+    await asyncio.sleep(1)
+    await first.end()
+    await overwrite(api, leaseDurationSeconds=seconds)
+    other = Process(api, "b")
+    await asyncio.sleep(seconds - 0.5)
+    assert not other.leads
+    await asyncio.sleep(2)
+    assert other.leads
     await other.end()
 
 
@@ -343,7 +373,7 @@ async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
     leader = Process(api, "a")
     await asyncio.sleep(1)
     writing = asyncio.create_task(writes_of(leader))
-    await asyncio.sleep(5)
+    await asyncio.sleep(4)  # between two renewals
     if how == "released":
         await leader.end(release=True)
     elif how == "stolen":
@@ -356,6 +386,21 @@ async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
     await asyncio.sleep(60)
     assert over - LEASE_SECONDS < max(written_at(leader)) <= over
     writing.cancel()
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_a_write_that_got_its_connection_after_the_end_of_the_lease_does_not_leave(cut_off: bool) -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    leader.network.connecting = lambda request: 0.0 if "/leases/" in request.path else RENEW_SECONDS + 1
+    leader.network.leases_lost = cut_off
+    writing = asyncio.create_task(writes_of(leader))
+    await asyncio.sleep(RENEW_SECONDS + 2)
+    assert len(written_at(leader)) > 0
+    assert len((await api.read("/api/v1/namespaces/default/pods"))["items"]) == (0 if cut_off else 1)
+    writing.cancel()
+    await leader.end()
 
 
 def test_what_the_network_holds_is_given_up_before_another_one_leads() -> None:

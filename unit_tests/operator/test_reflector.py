@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from unit_tests.operator.scripted_api import FOREVER, Script, ScriptedApi, answer, bookmark, event, pod, refusal
 
 from training_controllers.records import PodRecord
-from training_operator.cache.reflector import Reflector
+from training_operator.cache.reflector import ABSENT_DELAY, Reflector
 from training_operator.cache.store import Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate
@@ -181,6 +181,17 @@ async def test_a_missing_resource_is_told_once_and_waited_for() -> None:
             assert world.known == {"a": "1"}
             assert world.reflector.complaint == ""
     assert [line["log_level"] for line in logs] == ["warning", "info"]
+
+
+async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_two() -> None:
+    missing = refusal(404, "NotFound", "could not find it")
+    world = World([[*initial(pod("a", "1"))], missing, missing, [*initial(pod("b", "2")), FOREVER]])
+    async with world.running(ABSENT_DELAY - 1):
+        assert world.known == {"a": "1"}
+        await asyncio.sleep(ABSENT_DELAY + 2)
+        assert world.known == {}
+        await asyncio.sleep(2 * ABSENT_DELAY)
+        assert world.known == {"b": "2"}
 
 
 async def test_a_missing_permission_is_told_and_waited_for() -> None:
