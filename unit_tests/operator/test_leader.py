@@ -14,7 +14,14 @@ from training_operator.kube.flow import FairGate
 from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import AGENT, Request
-from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, LeaderElector, LeadershipLost, LeaseName
+from training_operator.leader import (
+    LEASE_SECONDS,
+    RENEW_SECONDS,
+    RETRY_SECONDS,
+    LeaderElector,
+    LeadershipLost,
+    LeaseName,
+)
 
 pytestmark = pytest.mark.virtual_time
 PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator"
