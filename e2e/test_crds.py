@@ -66,6 +66,7 @@ def test_typing_error_is_reported(cluster: Cluster, namespace: str) -> None:
     assert 'unknown field "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].comand"' in said
 
 
+@pytest.mark.shows("E-007")
 async def test_stored_job_has_the_schema_defaults_and_nothing_else(api: Api, namespace: str) -> None:
     job = json.loads(json.dumps(JOBS["JAXJob"]).replace('"image"', '"ports": [{"containerPort": 80}], "image"'))
     stored = await api.create(collection(namespace, "jaxjobs"), job)

@@ -155,7 +155,9 @@ class Stage:
         await eventually(found, f"condition {condition} of {name}")
 
 
-async def test_e120_to_e132_volcano_from_an_absent_api_to_the_end_of_every_kind(
+@pytest.mark.shows("E-120", "E-121", "E-122", "E-123", "E-124", "E-125", "E-126", "E-127", "E-128", "E-129", "E-130")
+@pytest.mark.shows("E-131", "E-132")
+async def test_volcano_from_an_absent_api_to_the_end_of_every_kind(
     cluster: Cluster, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     stage = Stage(api, namespace, VOLCANO_API)
@@ -254,9 +256,8 @@ async def coscheduling(cluster: Cluster, api: Api, tmp_path: Path) -> AsyncItera
             yield operator
 
 
-async def test_int080_to_int084_scheduler_plugins_with_every_kind(
-    coscheduling: Operator, api: Api, namespace: str
-) -> None:
+@pytest.mark.shows("INT-080", "INT-081", "INT-082", "INT-083", "INT-084")
+async def test_scheduler_plugins_with_every_kind(coscheduling: Operator, api: Api, namespace: str) -> None:
     stage = Stage(api, namespace, COSCHEDULING_API)
 
     async def life(kind: str, name: str) -> None:

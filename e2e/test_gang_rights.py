@@ -98,8 +98,9 @@ async def _follows_and_ends(stage: Stage) -> None:
     await stage.no_group("waiting")
 
 
+@pytest.mark.shows("INT-086")
 @pytest.mark.parametrize("scheduler", ["kai-scheduler", "yunikorn", "default-scheduler"])
-async def test_int086_schedulers_without_pod_groups_of_ours_get_pods_as_the_user_wrote_them(
+async def test_schedulers_without_pod_groups_of_ours_get_pods_as_the_user_wrote_them(
     scheduler: str, cluster: Cluster, api: Api, namespace: str, tmp_path: Path
 ) -> None:
     stage, flags = Stage(api, namespace, VOLCANO_API), ("--enable-scheme=jaxjob", f"--gang-scheduler-name={scheduler}")

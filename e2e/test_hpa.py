@@ -1,7 +1,4 @@
-"""Autoscalers of elastic jobs: Kubernetes' own controller, and the real metrics API in front of a test's figures.
-
-Each test names the items of `sdk_contract.yaml` that it proves.
-"""
+"""Autoscalers of elastic jobs: Kubernetes' own controller, and the real metrics API in front of a test's figures."""
 
 from __future__ import annotations
 
@@ -88,8 +85,9 @@ async def workers(jobs: Namespace, kind: str, name: str) -> int:
     return int(found["spec"]["replicas"])
 
 
+@pytest.mark.shows("SDK-8.11")
 async def test_an_elastic_pytorchjob_follows_its_load(jobs: Namespace, metrics: MetricsServer) -> None:
-    """SDK-8.11: the autoscaler is v1's, it finds its target, and workers follow it within its limits."""
+    """The autoscaler is v1's, it finds its target, and workers follow it within its limits."""
     body = job("elastic", Worker=1)
     body["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [CPU]}
     main = body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
@@ -120,9 +118,10 @@ async def test_an_elastic_pytorchjob_follows_its_load(jobs: Namespace, metrics: 
     await jobs.api.delete(f"{jobs.jobs('PyTorchJob')}/elastic")
 
 
+@pytest.mark.shows("SDK-8.11", "SDK-8.18")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
 async def test_kubectl_autoscale(cluster: Cluster, jobs: Namespace, kind: str) -> None:
-    """SDK-8.18, SDK-8.11: an autoscaler of the user's own raises a job to its minimum, for all kinds that scale."""
+    """An autoscaler of the user's own raises a job to its minimum, for all kinds that scale."""
     name = f"asked-{kind.lower()}"
     await jobs.create(job(name, kind, Worker=1))
     await jobs.pods_reach(name, 1)

@@ -91,7 +91,8 @@ async def life(namespace: Namespace, kind: str, code: int, condition: str) -> No
     await namespace.condition(body, condition)
 
 
-async def test_int097_training_containers_decide_while_classic_sidecars_run(api: Api, namespace: str) -> None:
+@pytest.mark.shows("INT-097")
+async def test_training_containers_decide_while_classic_sidecars_run(api: Api, namespace: str) -> None:
     jobs = await mesh(api, namespace, "classic")
     async with asyncio.TaskGroup() as tasks:
         for kind in PLURALS:
@@ -99,7 +100,8 @@ async def test_int097_training_containers_decide_while_classic_sidecars_run(api:
             tasks.create_task(life(jobs, kind, 1, "Failed"))
 
 
-async def test_int103_restarts_of_native_sidecars_do_not_count(api: Api, namespace: str) -> None:
+@pytest.mark.shows("INT-103")
+async def test_restarts_of_native_sidecars_do_not_count(api: Api, namespace: str) -> None:
     jobs = await mesh(api, namespace, "native")
 
     async def of(kind: str) -> None:
@@ -121,9 +123,8 @@ async def test_int103_restarts_of_native_sidecars_do_not_count(api: Api, namespa
             tasks.create_task(of(kind))
 
 
-async def test_int102_int104_the_template_opts_out_and_ports_have_names_without_a_protocol(
-    api: Api, namespace: str
-) -> None:
+@pytest.mark.shows("INT-102", "INT-104")
+async def test_the_template_opts_out_and_ports_have_names_without_a_protocol(api: Api, namespace: str) -> None:
     jobs = await mesh(api, namespace, "classic")
 
     async def of(kind: str) -> None:

@@ -122,8 +122,9 @@ async def trial(jobs: Namespace, name: str, kind: str) -> tuple[Object, Object]:
     return spec, body
 
 
+@pytest.mark.shows("INT-094", "INT-095", "INT-096", "INT-097", "INT-098", "INT-119")
 @pytest.mark.parametrize(("code", "outcome"), [(0, "successCondition"), (1, "failureCondition")])
-async def test_int094_to_int098_int119_trials_of_every_kind(jobs: Namespace, code: int, outcome: str) -> None:
+async def test_trials_of_every_kind(jobs: Namespace, code: int, outcome: str) -> None:
     async with asyncio.TaskGroup() as tasks:
         for kind in PLURALS:
             tasks.create_task(_trial(jobs, kind, code, outcome), name=kind)

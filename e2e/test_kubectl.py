@@ -1,7 +1,4 @@
-"""What users do with kubectl where no pod needs to run; tests play the nodes.
-
-Each test names the items of `sdk_contract.yaml` that it proves.
-"""
+"""What users do with kubectl where no pod needs to run; tests play the nodes."""
 
 from __future__ import annotations
 
@@ -27,9 +24,11 @@ def jobs(api: Api, namespace: str) -> Namespace:
     return Namespace(api, namespace)
 
 
+@pytest.mark.shows("SDK-5.1", "SDK-5.3.9", "SDK-8.1", "SDK-8.2", "SDK-8.3", "SDK-8.4", "SDK-8.5", "SDK-8.6", "SDK-8.7")
+@pytest.mark.shows("SDK-8.8", "SDK-8.16", "SDK-S12")
 @pytest.mark.parametrize("kind", PLURALS)
 async def test_apply_wait_get_delete(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
-    """SDK-S12, SDK-8.1 to SDK-8.8, SDK-8.16, SDK-5.1, SDK-5.3.9: the life of a job as its owner sees it."""
+    """The life of a job as its owner sees it."""
     one, many, lead = kind.lower(), PLURALS[kind], master_pod("mnist", kind)
     workers = ["mnist-worker-0", "mnist-worker-1"]
     pods = sorted({lead, *workers})
@@ -67,9 +66,10 @@ async def test_apply_wait_get_delete(jobs: Namespace, kubectl: Kubectl, kind: st
     await jobs.pods_reach("mnist", 0)
 
 
+@pytest.mark.shows("SDK-5.3.5", "SDK-8.6")
 @pytest.mark.parametrize("kind", PLURALS)
 async def test_wait_for_failure(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
-    """SDK-8.6, SDK-5.3.5: failed is failed, whatever pods say later."""
+    """Failed is failed, whatever pods say later."""
     body = typical("lost", kind)
     await jobs.create(body)
     await jobs.pods_reach("lost", 1 if kind == "JAXJob" else 2)
@@ -87,9 +87,10 @@ async def test_wait_for_failure(jobs: Namespace, kubectl: Kubectl, kind: str) ->
     assert (await jobs.api.call("GET", path))["status"]["conditions"] == before
 
 
+@pytest.mark.shows("SDK-8.10", "SDK-S12")
 @pytest.mark.parametrize("kind", SCALED)
 async def test_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
-    """SDK-S12, SDK-8.10: up and down through the subresource, which tells what an autoscaler asks for."""
+    """Up and down through the subresource, which tells what an autoscaler asks for."""
     body = typical("wide", kind)
     others = 0 if kind == "JAXJob" else 1
     await jobs.create(body)
@@ -110,17 +111,19 @@ async def test_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
     await jobs.pods_reach("wide", 1 + others)
 
 
+@pytest.mark.shows("SDK-8.10")
 @pytest.mark.parametrize("kind", sorted(PLURALS.keys() - set(SCALED)))
 async def test_kinds_that_do_not_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
-    """SDK-8.10: as in v1."""
+    """As in v1."""
     await jobs.create(typical("fixed", kind))
     with pytest.raises(HarnessError, match="NotFound"):
         kubectl("scale", f"{kind.lower()}/fixed", "--replicas=3")
 
 
+@pytest.mark.shows("SDK-8.16", "SDK-S10")
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
 async def test_delete_and_what_becomes_of_pods(jobs: Namespace, kubectl: Kubectl, cascade: str) -> None:
-    """SDK-8.16, SDK-S10: pods go with their job, in the foreground before it; orphans stay and belong to nobody."""
+    """Pods go with their job, in the foreground before it; orphans stay and belong to nobody."""
     await jobs.create(job("old", Master=1, Worker=1))
     await jobs.pods_reach("old", 2)
     kubectl("delete", "pytorchjob/old", f"--cascade={cascade}", "--timeout=60s")
@@ -133,8 +136,9 @@ async def test_delete_and_what_becomes_of_pods(jobs: Namespace, kubectl: Kubectl
         await jobs.pods_reach("old", 0)
 
 
+@pytest.mark.shows("SDK-5.3.8", "SDK-8.15")
 async def test_suspend_and_resume(jobs: Namespace, kubectl: Kubectl) -> None:
-    """SDK-8.15, SDK-5.3.8: pods and services go and come; the state says so until it runs."""
+    """Pods and services go and come; the state says so until it runs."""
     await jobs.create(job("paused", Master=1, Worker=1))
     await jobs.pods_reach("paused", 2)
     kubectl("patch", "pytorchjob/paused", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
@@ -152,8 +156,9 @@ async def test_suspend_and_resume(jobs: Namespace, kubectl: Kubectl) -> None:
     assert kubectl("get", "pytorchjob/paused").splitlines()[1].split()[1] == "Created"
 
 
+@pytest.mark.shows("SDK-8.19")
 async def test_edit_and_annotate(jobs: Namespace, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SDK-8.19: an edited number of replicas counts; pods that run keep the template they were made of."""
+    """An edited number of replicas counts; pods that run keep the template they were made of."""
     body = job("edited", Worker=2)
     await jobs.create(body)
     await jobs.pods_reach("edited", 2)
@@ -172,8 +177,9 @@ async def test_edit_and_annotate(jobs: Namespace, kubectl: Kubectl, monkeypatch:
     assert {pod["spec"]["containers"][0]["image"] for pod in await jobs.pods("edited")} == {"example.com/train:1"}
 
 
+@pytest.mark.shows("SDK-8.17")
 async def test_a_deleted_pod_comes_back(jobs: Namespace, kubectl: Kubectl) -> None:
-    """SDK-8.17: with the same name."""
+    """With the same name."""
     await jobs.create(job("lasting", Worker=2))
     await jobs.pods_reach("lasting", 2)
     before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await jobs.pods("lasting")}
@@ -186,8 +192,9 @@ async def test_a_deleted_pod_comes_back(jobs: Namespace, kubectl: Kubectl) -> No
     await eventually(back, "another pod of that name")
 
 
+@pytest.mark.shows("SDK-8.13")
 async def test_replica_types_in_any_case(jobs: Namespace, kubectl: Kubectl) -> None:
-    """SDK-8.13: as v1's controllers read them."""
+    """As v1's controllers read them."""
     body = job("small", Master=1, Worker=1)
     specs = body["spec"][REPLICAS["PyTorchJob"]]
     body["spec"][REPLICAS["PyTorchJob"]] = {name.lower(): spec for name, spec in specs.items()}
@@ -195,22 +202,24 @@ async def test_replica_types_in_any_case(jobs: Namespace, kubectl: Kubectl) -> N
     await jobs.pods_reach("small", 2)
 
 
+@pytest.mark.shows("SDK-8.18")
 async def test_what_v1_has_not_either(jobs: Namespace, kubectl: Kubectl) -> None:
-    """SDK-8.18: these jobs are not rolled out; `kubectl autoscale` is in test_hpa.py."""
+    """These jobs are not rolled out; `kubectl autoscale` is in test_hpa.py."""
     await jobs.create(job("still", Worker=1))
     with pytest.raises(HarnessError, match='no kind "PyTorchJob" is registered'):
         kubectl("rollout", "status", "pytorchjob/still")
 
 
+@pytest.mark.shows("SDK-8.12", "SDK-S12")
 def test_explain_reaches_into_the_pod_template(kubectl: Kubectl) -> None:
-    """SDK-8.12, SDK-S12."""
     assert "FIELD: command" in kubectl(
         "explain", "pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.command"
     )
 
 
+@pytest.mark.shows("SDK-8.14")
 def test_definitions_are_small_enough_for_apply(kubectl: Kubectl) -> None:
-    """SDK-8.14: kubectl has kept each of them whole in the annotation of `kubectl apply`."""
+    """Kubectl has kept each of them whole in the annotation of `kubectl apply`."""
     names = [f"{plural}.kubeflow.org" for plural in PLURALS.values()]
     found = json.loads(kubectl("get", "crds", *names, "-o", "json"))["items"]
     kept = [crd["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] for crd in found]

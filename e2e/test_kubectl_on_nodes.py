@@ -1,7 +1,4 @@
-"""What users do with kubectl and jobs whose pods really run: `make e2e PROVIDER=local`.
-
-Each test names the items of `sdk_contract.yaml` that it proves.
-"""
+"""What users do with kubectl and jobs whose pods really run: `make e2e PROVIDER=local`."""
 
 from __future__ import annotations
 
@@ -50,9 +47,10 @@ def running(name: str, kind: str, script: str) -> Object:
     return body
 
 
+@pytest.mark.shows("SDK-5.1", "SDK-6.4", "SDK-8.5", "SDK-8.9")
 @pytest.mark.parametrize("kind", PLURALS)
 def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
-    """SDK-8.9, SDK-8.5, SDK-5.1, SDK-6.4: logs of all replicas by label, prefixed and followed; exec lets them end."""
+    """Logs of all replicas by label, prefixed and followed; exec lets them end."""
     name, one = f"talk-{kind.lower()}", kind.lower()
     lead, container = master_pod(name, kind), CONTAINERS[kind]
     workers = [f"{name}-worker-0", f"{name}-worker-1"]
@@ -80,17 +78,19 @@ def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
     kubectl("wait", "--for=delete", "pod", "-l", selector, "--timeout=60s")
 
 
+@pytest.mark.shows("SDK-8.6", "SDK-8.7")
 @pytest.mark.parametrize("kind", PLURALS)
 def test_a_failing_job(kubectl: Kubectl, kind: str) -> None:
-    """SDK-8.6, SDK-8.7: waiting for failure, and the reason in what `describe` says."""
+    """Waiting for failure, and the reason in what `describe` says."""
     name = f"fail-{kind.lower()}"
     kubectl("create", "-f", "-", stdin=json.dumps(running(name, kind, "exit 3")))
     kubectl("wait", f"{kind.lower()}/{name}", "--for=condition=Failed", "--timeout=60s")
     assert "exited with code 3" in kubectl("describe", kind.lower(), name)
 
 
+@pytest.mark.shows("SDK-8.10", "SDK-8.17")
 def test_scale_on_one_machine(kubectl: Kubectl) -> None:
-    """SDK-8.10, SDK-8.17: a worker more and a worker less; one that is deleted comes back."""
+    """A worker more and a worker less; one that is deleted comes back."""
     body = running("wide", "JAXJob", SCRIPT)
     kubectl("create", "-f", "-", stdin=json.dumps(body))
     kubectl("scale", "jaxjob/wide", "--replicas=3")
@@ -104,8 +104,9 @@ def test_scale_on_one_machine(kubectl: Kubectl) -> None:
     kubectl("delete", "jaxjob/wide", "--cascade=foreground", "--timeout=60s")
 
 
+@pytest.mark.shows("SDK-8.18")
 def test_no_one_scales_by_itself(kubectl: Kubectl) -> None:
-    """SDK-8.18: an autoscaler can be stored, but the local cluster has no controller for it."""
+    """An autoscaler can be stored, but the local cluster has no controller for it."""
     kubectl("create", "-f", "-", stdin=json.dumps(running("alone", "JAXJob", SCRIPT)))
     kubectl("autoscale", "jaxjob/alone", "--min=3", "--max=4", "--cpu=80%")
     assert kubectl("get", "hpa/alone", "-o", "jsonpath={.spec.minReplicas} {.status.conditions}") == "3 "

@@ -1,7 +1,4 @@
-"""The models of the SDK `kubeflow-training` 1.9.4 and the jobs that are stored.
-
-Each test names the items of the SDK's contract (`e2e/sdk_contract.yaml`) that it proves.
-"""
+"""The models of the SDK `kubeflow-training` 1.9.4 and the jobs that are stored."""
 
 from __future__ import annotations
 
@@ -26,9 +23,10 @@ def seen(cluster: Cluster, operator: Operator) -> Iterator[Seen]:
     operator.child.check_alive()
 
 
+@pytest.mark.shows("SDK-3.9", "SDK-3.13", "SDK-4.5")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_round_trip(seen: Seen, kind: str) -> None:
-    """SDK-3.9, SDK-3.13, SDK-4.5: every field comes back but those of our status that v1 has not."""
+    """Every field comes back but those of our status that v1 has not."""
     told = seen(kind.lower())
     assert told["fields"] >= 27
     assert "status.observedGeneration" in told["lost"]
@@ -39,49 +37,59 @@ def test_a_round_trip(seen: Seen, kind: str) -> None:
     assert told["listed"] == [True]
 
 
+@pytest.mark.shows("SDK-A3", "SDK-3.1", "SDK-3.2", "SDK-4.6", "SDK-S1")
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_without_run_policy_can_be_read(seen: Seen, kind: str) -> None:
-    """SDK-S1, SDK-3.1, SDK-3.2, SDK-A3, SDK-4.6: better than with v1, where they break the whole list."""
+    """Better than with v1, where they break the whole list."""
     assert seen("without-policy")[kind] == [{"suspend": False}, kind, [f"plain-{kind.lower()}"]]
 
 
+@pytest.mark.shows("SDK-3.1", "SDK-3.3", "SDK-3.4", "SDK-3.5", "SDK-3.10", "SDK-3.11")
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        pytest.param("no replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="SDK-3.3 absent"),
-        pytest.param("null replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="SDK-3.3 null"),
-        pytest.param("null policy", "fine: None None", id="SDK-3.1 null"),
-        pytest.param("metrics", "not read: Failed to get PyTorchJob: sdk-models-traps/d", id="SDK-3.4"),
-        pytest.param("minimal resources", "not read: Failed to get PyTorchJob: sdk-models-traps/e", id="SDK-3.5"),
-        pytest.param("processes as a number", "not created: .*spec.nprocPerNode.* string", id="SDK-3.10 number"),
-        pytest.param("processes", "fine: 2 None", id="SDK-3.10"),
-        pytest.param("limit as text", "not created: .*spec.runPolicy.backoffLimit.* integer", id="SDK-3.11 text"),
-        pytest.param("limit", "fine: None 3", id="SDK-3.11"),
+        pytest.param("no replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="no replicas"),
+        pytest.param("null replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="null replicas"),
+        pytest.param("null policy", "fine: None None", id="null policy"),
+        pytest.param("metrics", "not read: Failed to get PyTorchJob: sdk-models-traps/d", id="metrics"),
+        pytest.param(
+            "minimal resources", "not read: Failed to get PyTorchJob: sdk-models-traps/e", id="minimal resources"
+        ),
+        pytest.param("processes as a number", "not created: .*spec.nprocPerNode.* string", id="processes as a number"),
+        pytest.param("processes", "fine: 2 None", id="processes"),
+        pytest.param("limit as text", "not created: .*spec.runPolicy.backoffLimit.* integer", id="limit as text"),
+        pytest.param("limit", "fine: None 3", id="limit"),
     ],
 )
 def test_what_the_deserialiser_stumbles_over(seen: Seen, case: str, expected: str) -> None:
     assert re.match(expected, seen("traps")[case]), seen("traps")[case]
 
 
+@pytest.mark.shows("SDK-3.6", "SDK-3.7", "SDK-3.8", "SDK-3.9", "SDK-3.12")
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        pytest.param("none", "it worked, 0 conditions", id="SDK-3.6"),
-        pytest.param("no conditions", "it worked, 0 conditions", id="SDK-3.6 empty"),
-        pytest.param("a condition without status", "not stored: .*status.conditions.0..status: Required", id="SDK-3.7"),
-        pytest.param("a condition", "it worked, 1 conditions", id="SDK-3.7 with status"),
-        pytest.param("an empty time", "not stored: .*startTime in body must be of type date-time", id="SDK-3.8"),
-        pytest.param("a fraction of a second", "it worked, 0 conditions", id="SDK-3.8 fraction"),
-        pytest.param("unknown fields", "it worked, 0 conditions", id="SDK-3.9"),
-        pytest.param("empty counters", "it worked, 0 conditions", id="SDK-3.12"),
+        pytest.param("none", "it worked, 0 conditions", id="none"),
+        pytest.param("no conditions", "it worked, 0 conditions", id="no conditions"),
+        pytest.param(
+            "a condition without status",
+            "not stored: .*status.conditions.0..status: Required",
+            id="a condition without status",
+        ),
+        pytest.param("a condition", "it worked, 1 conditions", id="a condition"),
+        pytest.param("an empty time", "not stored: .*startTime in body must be of type date-time", id="an empty time"),
+        pytest.param("a fraction of a second", "it worked, 0 conditions", id="a fraction of a second"),
+        pytest.param("unknown fields", "it worked, 0 conditions", id="unknown fields"),
+        pytest.param("empty counters", "it worked, 0 conditions", id="empty counters"),
     ],
 )
 def test_statuses(seen: Seen, case: str, expected: str) -> None:
     assert re.match(expected, seen("statuses")[case]), seen("statuses")[case]
 
 
+@pytest.mark.shows("SDK-3.4", "SDK-3.5", "SDK-9.1")
 def test_the_operator_writes_no_spec(seen: Seen) -> None:
-    """SDK-3.4, SDK-3.5, SDK-9.1: metrics of a user's own are what v1's SDK cannot read, for the whole namespace."""
+    """Metrics of a user's own are what v1's SDK cannot read, for the whole namespace."""
     told = seen("autoscaled")
     assert told["same spec"]
     assert told["list"] == "RuntimeError: Failed to list PyTorchJobs in namespace: sdk-models-autoscaled"

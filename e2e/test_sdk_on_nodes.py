@@ -1,7 +1,4 @@
-"""The SDK `kubeflow-training` 1.9.4, unmodified, where pods really run: `make e2e PROVIDER=local`.
-
-Each test names the items of the SDK's contract (`e2e/sdk_contract.yaml`) that it proves.
-"""
+"""The SDK `kubeflow-training` 1.9.4, unmodified, where pods really run: `make e2e PROVIDER=local`."""
 
 from __future__ import annotations
 
@@ -29,12 +26,11 @@ def seen(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
         return session("sdk_on_nodes", cluster.kubeconfig, *topics)
 
 
+@pytest.mark.shows("SDK-1.8", "SDK-A6", "SDK-A7", "SDK-A8", "SDK-4.2", "SDK-4.8", "SDK-4.9", "SDK-4.10", "SDK-4.11")
+@pytest.mark.shows("SDK-4.12", "SDK-4.15", "SDK-5.1", "SDK-5.2", "SDK-S2")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_job_from_an_object(seen: Seen, kind: str) -> None:
-    """From creation to deletion.
-
-    SDK-S2, SDK-A6 to SDK-A8, SDK-1.8, SDK-4.2, SDK-4.8 to SDK-4.12, SDK-4.15, SDK-5.1, SDK-5.2.
-    """
+    """From creation to deletion."""
     told = seen(kind.lower())
     workers = ["mine-worker-0", "mine-worker-1"]
     first = FIRST.get(kind, "master-0")
@@ -56,8 +52,10 @@ def test_a_job_from_an_object(seen: Seen, kind: str) -> None:
     assert "(404)" in told["gone"]
 
 
+@pytest.mark.shows("SDK-A8", "SDK-4.12", "SDK-6.2", "SDK-6.3", "SDK-6.4", "SDK-S3")
+@pytest.mark.shows("SDK-A9", "SDK-4.3", "SDK-4.13", "SDK-5.4", "SDK-6.5", "SDK-S7")
 def test_a_job_from_a_function(seen: Seen) -> None:
-    """SDK-S7, SDK-A9, SDK-4.3, SDK-4.13, SDK-5.4, SDK-6.5: one master, its log, and the events of job and pod."""
+    """One master, its log, and the events of job and pod."""
     told = seen("function")
     assert told["logs"] == {"function-master-0": "rank 0 of 1 says hello 1\n"}
     assert sorted(told["events"]) == ["pod/function-master-0", "pytorchjob/function"]
@@ -71,8 +69,9 @@ def test_a_job_from_a_function(seen: Seen) -> None:
         assert expected in of_job
 
 
+@pytest.mark.shows("SDK-4.3")
 def test_a_tfjob_from_a_function(seen: Seen) -> None:
-    """SDK-4.3: every replica runs the function as the one that TF_CONFIG says; the chief decides."""
+    """Every replica runs the function as the one that TF_CONFIG says; the chief decides."""
     cluster = "[('chief', 1), ('ps', 1), ('worker', 2)]"
     logs = seen("tensorflow-function")["logs"]
     assert logs == {
@@ -85,10 +84,7 @@ def test_a_tfjob_from_a_function(seen: Seen) -> None:
     reason=f"no torch for {PYTHON}",
 )
 def test_three_nodes_from_a_function(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs.
-
-    SDK-S3, SDK-A8, SDK-4.12, SDK-6.2 to SDK-6.4.
-    """
+    """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
     if pytestconfig.getoption("--provider") != "local":
         pytest.skip("pods must run: this is about --provider local")
     with local_up(tmp_path, "--python", str(PYTHON)) as cluster:
@@ -100,8 +96,9 @@ def test_three_nodes_from_a_function(pytestconfig: pytest.Config, tmp_path: Path
     }
 
 
+@pytest.mark.shows("SDK-4.9")
 def test_a_job_that_fails_and_one_that_lasts(seen: Seen) -> None:
-    """SDK-4.9: waiting ends with the conditions of a failed job, or with the limit."""
+    """Waiting ends with the conditions of a failed job, or with the limit."""
     told = seen("failing")
     assert told["told"].startswith("RuntimeError: PyTorchJob sdk-on-nodes-failing/failing is Failed")
     assert "backoff limit" in told["told"]
@@ -109,21 +106,24 @@ def test_a_job_that_fails_and_one_that_lasts(seen: Seen) -> None:
     assert told["too late"].startswith("TimeoutError: Timeout waiting for JAXJob: sdk-on-nodes-failing/slow")
 
 
+@pytest.mark.shows("SDK-4.9", "SDK-S11")
 def test_a_job_with_a_short_time_to_live(seen: Seen) -> None:
-    """SDK-S11, SDK-4.9: it can be seen as long as promised, counted from its completion; then waiting for it fails."""
+    """It can be seen as long as promised, counted from its completion; then waiting for it fails."""
     told = seen("expiring")
     assert told["lived"] >= 2
     assert told["waited for"].startswith("RuntimeError: Failed to get JAXJob: sdk-on-nodes-expiring/short")
 
 
+@pytest.mark.shows("SDK-7.2", "SDK-7.3", "SDK-S8")
 def test_workers_start_after_the_master_has_prepared(seen: Seen) -> None:
-    """SDK-S8, SDK-7.2, SDK-7.3: no worker starts on the empty volume."""
+    """No worker starts on the empty volume."""
     told = seen("preparing")
     pods = [f"preparing-{each}" for each in ("master-0", "worker-0", "worker-1")]
     assert told["logs"] == dict.fromkeys(pods, "weights\n")
     assert told["started"][pods[0]] <= min(told["started"][each] for each in pods[1:])
 
 
+@pytest.mark.shows("SDK-1.11", "SDK-4.1")
 def test_the_sdk_inside_a_pod(seen: Seen) -> None:
-    """SDK-4.1, SDK-1.11: a client without arguments is the pod's service account, in the pod's namespace."""
+    """A client without arguments is the pod's service account, in the pod's namespace."""
     assert seen("inside")["logs"] == {"inside-worker-0": "sdk-on-nodes-inside ['inside']\n"}

@@ -1,7 +1,4 @@
-"""What the SDK `kubeflow-training` 1.9.4 sends, what becomes of it, and what users read when it cannot be done.
-
-Each test names the items of the SDK's contract (`e2e/sdk_contract.yaml`) that it proves.
-"""
+"""What the SDK `kubeflow-training` 1.9.4 sends, what becomes of it, and what users read when it cannot be done."""
 
 from __future__ import annotations
 
@@ -22,33 +19,51 @@ def seen(cluster: Cluster, operator: Operator) -> Iterator[Seen]:
     operator.child.check_alive()
 
 
+@pytest.mark.shows("SDK-1.9", "SDK-4.1", "SDK-4.2", "SDK-4.3", "SDK-4.5", "SDK-4.7", "SDK-4.14", "SDK-4.15")
+@pytest.mark.shows("SDK-5.5.1", "SDK-5.5.2", "SDK-S4")
 @pytest.mark.parametrize(
     ("case", "kind", "words"),
     [
-        pytest.param("unknown kind", "ValueError", "Job kind must be one of these", id="SDK-4.1"),
-        pytest.param("unknown kind of a job", "ValueError", "Job kind must be one of these", id="SDK-4.5"),
+        pytest.param("unknown kind", "ValueError", "Job kind must be one of these", id="unknown kind"),
+        pytest.param(
+            "unknown kind of a job", "ValueError", "Job kind must be one of these", id="unknown kind of a job"
+        ),
         pytest.param(
             "unknown manager",
             "RuntimeError",
             "Failed to create PyTorchJob: sdk-requests-refusals/bad. Error: (422)",
-            id="SDK-S4 SDK-5.5.2",
+            id="unknown manager",
         ),
         pytest.param(
-            "unknown manager", "RuntimeError", "spec.runPolicy.managedBy: Unsupported value", id="SDK-4.2 field"
+            "unknown manager", "RuntimeError", "spec.runPolicy.managedBy: Unsupported value", id="unknown manager"
         ),
         pytest.param(
-            "other manager", "RuntimeError", "spec.runPolicy.managedBy: Forbidden: field is immutable", id="SDK-4.14"
+            "other manager",
+            "RuntimeError",
+            "spec.runPolicy.managedBy: Forbidden: field is immutable",
+            id="other manager",
         ),
-        pytest.param("bad replica type", "RuntimeError", 'unsupported replica type \\"worker-1\\"', id="SDK-5.5.1"),
-        pytest.param("twice", "RuntimeError", "already exists", id="SDK-4.2 twice"),
-        pytest.param("absent", "RuntimeError", "(404)", id="SDK-4.5 absent"),
-        pytest.param("absent update", "RuntimeError", "(404)", id="SDK-4.14 absent"),
-        pytest.param("absent delete", "RuntimeError", "(404)", id="SDK-4.15 absent"),
-        pytest.param("object and function", "ValueError", "Argument `train_func` must be None", id="SDK-4.2 both"),
-        pytest.param("kind without functions", "ValueError", "JAXJob can't be created using function", id="SDK-4.3"),
-        pytest.param("nameless", "ValueError", "Job name must be set", id="SDK-4.3 nameless"),
-        pytest.param("replica type of pods", "ValueError", "replica type must be one of", id="SDK-1.9"),
-        pytest.param("object of another kind", "ValueError", "Job must be one of these types", id="SDK-4.7"),
+        pytest.param(
+            "bad replica type", "RuntimeError", 'unsupported replica type \\"worker-1\\"', id="bad replica type"
+        ),
+        pytest.param("twice", "RuntimeError", "already exists", id="twice"),
+        pytest.param("absent", "RuntimeError", "(404)", id="absent"),
+        pytest.param("absent update", "RuntimeError", "(404)", id="absent update"),
+        pytest.param("absent delete", "RuntimeError", "(404)", id="absent delete"),
+        pytest.param(
+            "object and function", "ValueError", "Argument `train_func` must be None", id="object and function"
+        ),
+        pytest.param(
+            "kind without functions",
+            "ValueError",
+            "JAXJob can't be created using function",
+            id="kind without functions",
+        ),
+        pytest.param("nameless", "ValueError", "Job name must be set", id="nameless"),
+        pytest.param("replica type of pods", "ValueError", "replica type must be one of", id="replica type of pods"),
+        pytest.param(
+            "object of another kind", "ValueError", "Job must be one of these types", id="object of another kind"
+        ),
     ],
 )
 def test_refusals(seen: Seen, case: str, kind: str, words: str) -> None:
@@ -57,23 +72,27 @@ def test_refusals(seen: Seen, case: str, kind: str, words: str) -> None:
     assert words in sentence
 
 
+@pytest.mark.shows("SDK-9.5")
 def test_part_of_a_replica_type(seen: Seen) -> None:
-    """SDK-9.5: the SDK lets it pass, and no pod has such a label."""
+    """The SDK lets it pass, and no pod has such a label."""
     assert seen("refusals")["part of a replica type"] == "[]"
 
 
+@pytest.mark.shows("SDK-9.6")
 def test_labels_beside_an_object(seen: Seen) -> None:
-    """SDK-9.6: the SDK drops them."""
+    """The SDK drops them."""
     assert seen("refusals")["labels beside an object"] == "None"
 
 
+@pytest.mark.shows("SDK-5.3.7", "SDK-S4")
 def test_a_job_of_another_manager_is_left_alone(seen: Seen) -> None:
-    """SDK-S4, SDK-5.3.7: no condition, no pod."""
+    """No condition, no pod."""
     assert seen("left-alone") == {"conditions": [], "pods": []}
 
 
+@pytest.mark.shows("SDK-1.6", "SDK-4.3", "SDK-5.5.3", "SDK-6.0")
 def test_a_pytorchjob_from_a_function(seen: Seen) -> None:
-    """SDK-6.0, SDK-4.3, SDK-1.6, SDK-5.5.3: the body, with resources as numbers."""
+    """The body, with resources as numbers."""
     told = seen("bodies")["full"]
     specs = told["spec"]["pytorchReplicaSpecs"]
     assert {name: each["replicas"] for name, each in specs.items()} == {"Master": 1, "Worker": 2}
@@ -89,8 +108,9 @@ def test_a_pytorchjob_from_a_function(seen: Seen) -> None:
         assert (pod["command"], pod["mounts"]) == (["bash", "-c"], ["/data"])
 
 
+@pytest.mark.shows("SDK-6.1", "SDK-6.2", "SDK-6.3", "SDK-6.4")
 def test_what_the_operator_adds_to_it(seen: Seen) -> None:
-    """SDK-6.1, SDK-6.2, SDK-6.3, SDK-6.4: defaults, all that `torchrun` asks for, and the name of the master."""
+    """Defaults, all that `torchrun` asks for, and the name of the master."""
     told = seen("bodies")["full"]
     for rank, (name, pod) in enumerate(told["pods"].items()):
         assert (pod["restart"], pod["ports"]) == ("OnFailure", [["pytorchjob-port", 23456]])
@@ -108,8 +128,9 @@ def test_what_the_operator_adds_to_it(seen: Seen) -> None:
     assert told["services"] == dict.fromkeys(told["pods"], True)
 
 
+@pytest.mark.shows("SDK-6.0", "SDK-6.5")
 def test_a_master_alone(seen: Seen) -> None:
-    """SDK-6.5, SDK-6.0: one replica from an image; the number of processes is v1's default."""
+    """One replica from an image; the number of processes is v1's default."""
     told = seen("bodies")["image"]
     assert list(told["spec"]["pytorchReplicaSpecs"]) == ["Master"]
     assert "nprocPerNode" not in told["spec"]
@@ -118,8 +139,9 @@ def test_a_master_alone(seen: Seen) -> None:
     assert [environment[each] for each in asked] == ["1", "0", "1", "auto"]
 
 
+@pytest.mark.shows("SDK-6.0", "SDK-6.1")
 def test_a_tfjob_from_a_function(seen: Seen) -> None:
-    """SDK-6.0, SDK-6.1: TF_CONFIG where the job is distributed, and not where it is not."""
+    """TF_CONFIG where the job is distributed, and not where it is not."""
     told = seen("bodies")["tf"]
     assert {name: each["replicas"] for name, each in told["spec"]["tfReplicaSpecs"].items()} == {
         "Chief": 1,
@@ -136,8 +158,9 @@ def _container(template: dict[str, Any], name: str) -> dict[str, Any]:
     return next(each for each in (*spec.get("initContainers", ()), *spec["containers"]) if each["name"] == name)
 
 
+@pytest.mark.shows("SDK-A10", "SDK-4.4", "SDK-7.1", "SDK-7.2", "SDK-7.3", "SDK-7.5", "SDK-7.6")
 def test_train(seen: Seen) -> None:
-    """SDK-4.4, SDK-7.1, SDK-7.2, SDK-7.3, SDK-7.5, SDK-7.6, SDK-A10: a claim, and a job whose master fills it."""
+    """A claim, and a job whose master fills it."""
     told = seen("train")
     assert told["claim"] == {"modes": ["ReadWriteOnce", "ReadOnlyMany"], "size": "10Gi", "owners": None}
     specs = told["spec"]["pytorchReplicaSpecs"]
@@ -157,13 +180,15 @@ def test_train(seen: Seen) -> None:
     assert told["services"] == {"tuned-master-0": None, "tuned-worker-0": True}
 
 
+@pytest.mark.shows("SDK-A11", "SDK-7.1")
 def test_train_again(seen: Seen) -> None:
-    """SDK-A11, SDK-7.1: the claim outlives the job and is used again."""
+    """The claim outlives the job and is used again."""
     assert seen("train")["again"] == 2
 
 
+@pytest.mark.shows("SDK-1.11", "SDK-4.1")
 def test_constructors(seen: Seen) -> None:
-    """SDK-4.1, SDK-1.11: by file, by context, by configuration, with and without a namespace."""
+    """By file, by context, by configuration, with and without a namespace."""
     told = seen("constructors")
     for way in ("file", "context", "configuration", "another namespace"):
         assert told[way] == ["here"]

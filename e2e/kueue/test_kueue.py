@@ -34,7 +34,8 @@ async def api(cluster: Cluster) -> AsyncIterator[Api]:
         yield api
 
 
-async def test_int033_to_int040_int052_every_kind_is_queued_admitted_preempted_and_finished(api: Api) -> None:
+@pytest.mark.shows("INT-033", "INT-034", "INT-035", "INT-036", "INT-037", "INT-038", "INT-039", "INT-040", "INT-052")
+async def test_every_kind_is_queued_admitted_preempted_and_finished(api: Api) -> None:
     async with asyncio.TaskGroup() as tasks:
         for kind in REPLICAS_OF:
             tasks.create_task(_life_in_a_queue(Queue(api, f"life-{kind.lower()}", kind)), name=kind)
@@ -127,7 +128,8 @@ async def _resumed_and_finished(queue: Queue) -> None:
     assert [c["type"] for c in finished["conditions"] if c["status"] == "True"] == ["Created", "Succeeded"]
 
 
-async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down(api: Api) -> None:
+@pytest.mark.shows("INT-042")
+async def test_jobs_too_large_for_the_queue_are_admitted_once_scaled_down(api: Api) -> None:
     async def scaled(kind: str) -> None:
         queue = Queue(api, f"scaled-{kind.lower()}", kind)
         replicas = {**REPLICAS_OF[kind], "Worker": 5}
@@ -153,7 +155,8 @@ async def test_int042_jobs_too_large_for_the_queue_are_admitted_once_scaled_down
             tasks.create_task(scaled(kind), name=kind)
 
 
-async def test_int048_pods_wait_behind_gates_until_kueue_has_chosen_their_nodes(api: Api) -> None:
+@pytest.mark.shows("INT-048")
+async def test_pods_wait_behind_gates_until_kueue_has_chosen_their_nodes(api: Api) -> None:
     topology = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "hosts"}}
     await api.create(f"{KUEUE}/topologies", {**topology, "spec": {"levels": [{"nodeLabel": HOST}]}})
     async with asyncio.TaskGroup() as tasks:

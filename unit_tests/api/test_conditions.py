@@ -1,4 +1,4 @@
-"""The condition engine (engine.md section 9 with K-59), by the numbers of the behaviour checklist."""
+"""How conditions are set, and in which order they stand (K-59)."""
 
 from __future__ import annotations
 
@@ -60,13 +60,15 @@ def test_typical_histories(steps: list[str], expected: list[str]) -> None:
     assert shown(after(*steps)) == expected
 
 
-def test_e_073_equal_status_and_reason_change_nothing() -> None:
+@pytest.mark.shows("E-073")
+def test_equal_status_and_reason_change_nothing() -> None:
     status = after("Created")
     again = JobCondition(type="Created", status=ConditionStatus.TRUE, reason="JobCreated", message="another")
     assert set_condition(status, again, NOON + timedelta(hours=1)) is status
 
 
-def test_e_074_only_the_reason_changes() -> None:
+@pytest.mark.shows("E-074")
+def test_only_the_reason_changes() -> None:
     condition = find(after("Created", "Created=True:Other"), "Created")
     assert condition is not None
     assert (condition.reason, condition.message) == ("Other", "step 1")
@@ -80,28 +82,32 @@ def test_transition_time_moves_with_the_status() -> None:
     assert condition.last_transition_time == condition.last_update_time == NOON + timedelta(seconds=1)
 
 
-def test_e_075_a_changed_condition_becomes_the_last_of_its_kind() -> None:
+@pytest.mark.shows("E-075")
+def test_a_changed_condition_becomes_the_last_of_its_kind() -> None:
     assert shown(after("Created", "Suspended", "Created=True:Again")) == ["Suspended T", "Created T"]
     assert shown(after("Created=False", "Suspended=False", "Created=False:Again")) == ["Suspended F", "Created F"]
 
 
-def test_e_076_setting_running_or_restarting_to_false_removes_the_other_too() -> None:
+@pytest.mark.shows("E-076")
+def test_setting_running_or_restarting_to_false_removes_the_other_too() -> None:
     assert shown(after("Running", "Restarting=False")) == ["Restarting F"]
     assert shown(after("Restarting", "Running=False")) == ["Running F"]
 
 
-def test_e_077_running_keeps_its_reason_and_times_when_the_job_ends() -> None:
+@pytest.mark.shows("E-077")
+def test_running_keeps_its_reason_and_times_when_the_job_ends() -> None:
     running = find(after("Running", "Succeeded"), "Running")
     assert running is not None
     assert (running.status, running.reason, running.message) == ("False", "JobRunning", "step 0")
     assert running.last_transition_time == running.last_update_time == NOON
 
 
+@pytest.mark.shows("E-078")
 @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
 @pytest.mark.parametrize(
     "late", ["Succeeded", "Failed", "Running", "Restarting", "Created=False", "Suspended", "Failed=False"]
 )
-def test_e_078_nothing_changes_a_finished_job(end: str, late: str) -> None:
+def test_nothing_changes_a_finished_job(end: str, late: str) -> None:
     finished = after("Created", "Running", end)
     assert is_finished(finished)
     assert after(late, status=finished) is finished

@@ -140,6 +140,7 @@ def test_schema_is_structural_and_typed(info: KindInfo) -> None:
             assert key in item.get("required", ()) or "default" in item["properties"][key]
 
 
+@pytest.mark.shows("E-009")
 @pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
 def test_columns(info: KindInfo) -> None:
     columns = version_of(build(info))["additionalPrinterColumns"]
@@ -148,8 +149,9 @@ def test_columns(info: KindInfo) -> None:
     assert columns[shown.index("State")]["jsonPath"] == ".status.conditions[-1:].type"
 
 
+@pytest.mark.shows("PT-044", "TF-040", "XGB-028", "PD-026", "JAX-023")
 @pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
-def test_pt_044_jax_023_pd_026_tf_040_xgb_028_subresources(info: KindInfo) -> None:
+def test_which_kinds_have_a_scale_subresource(info: KindInfo) -> None:
     subresources = version_of(build(info))["subresources"]
     assert subresources["status"] == {}
     assert subresources.get("scale") == (

@@ -143,6 +143,7 @@ def test_replica_types_keep_their_spelling() -> None:
     assert list(decoded.replicas) == ["WORKER", "ps", "Foo"]
 
 
+@pytest.mark.shows("E-089")
 @pytest.mark.parametrize(
     ("stored", "policy"),
     [
@@ -154,7 +155,7 @@ def test_replica_types_keep_their_spelling() -> None:
         ("Sometimes", CleanPodPolicy.ALL),
     ],
 )
-def test_e_089_any_other_text_of_the_clean_up_policy_means_all(stored: Any, policy: CleanPodPolicy | None) -> None:
+def test_any_other_text_of_the_clean_up_policy_means_all(stored: Any, policy: CleanPodPolicy | None) -> None:
     decoded = decode_job(MPI, job(MPI, {"runPolicy": {"cleanPodPolicy": stored}, "cleanPodPolicy": stored}))
     assert decoded.spec.run_policy.clean_pod_policy == policy
     assert getattr(decoded.spec, "clean_pod_policy") == policy  # noqa: B009 - the type is that of all kinds

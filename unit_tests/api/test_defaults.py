@@ -1,4 +1,4 @@
-"""Defaults, by the numbers of the behaviour checklist (frameworks.md section 9)."""
+"""Defaults of every kind."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def ports(job: Job, replica_type: str = "Worker", container: int = 0) -> Any:
     return job.replicas[replica_type].template["spec"]["containers"][container].get("ports")
 
 
+@pytest.mark.shows("E-001", "E-003", "PT-013", "TF-001", "XGB-008", "PD-001", "JAX-001")
 @pytest.mark.parametrize(
     ("info", "policy", "port"),
     [
-        pytest.param(PYTORCH, "OnFailure", ("pytorchjob-port", 23456), id="PT-013"),
-        pytest.param(TENSORFLOW, "Never", ("tfjob-port", 2222), id="TF-001"),
-        pytest.param(XGBOOST, "Never", ("xgboostjob-port", 9999), id="XGB-008"),
-        pytest.param(PADDLE, "OnFailure", ("master", 36543), id="PD-001"),
-        pytest.param(JAX, "Never", ("jaxjob-port", 6666), id="JAX-001"),
+        pytest.param(PYTORCH, "OnFailure", ("pytorchjob-port", 23456), id="PyTorchJob"),
+        pytest.param(TENSORFLOW, "Never", ("tfjob-port", 2222), id="TFJob"),
+        pytest.param(XGBOOST, "Never", ("xgboostjob-port", 9999), id="XGBoostJob"),
+        pytest.param(PADDLE, "OnFailure", ("master", 36543), id="PaddleJob"),
+        pytest.param(JAX, "Never", ("jaxjob-port", 6666), id="JAXJob"),
     ],
 )
 def test_worker_of_which_only_the_image_is_given(info: KindInfo, policy: str, port: tuple[str, int]) -> None:
@@ -54,13 +55,15 @@ def test_worker_of_which_only_the_image_is_given(info: KindInfo, policy: str, po
     assert job.spec.run_policy.suspend is False
 
 
-def test_mpi_008_mpi_010_no_workers_unless_asked_for_and_no_port() -> None:
+@pytest.mark.shows("E-002", "MPI-008", "MPI-010")
+def test_no_workers_unless_asked_for_and_no_port() -> None:
     job = load(MPI, {"Worker": containers({"name": "mpi"}), "Launcher": containers({"name": "mpi"})})
     assert list(job.replicas) == ["Launcher", "Worker"]
     assert [(r.replicas, r.restart_policy) for r in job.replicas.values()] == [(1, "Never"), (0, "Never")]
     assert ports(job) is None
 
 
+@pytest.mark.shows("MPI-009")
 @pytest.mark.parametrize(
     ("old", "new", "effective"),
     [
@@ -72,7 +75,7 @@ def test_mpi_008_mpi_010_no_workers_unless_asked_for_and_no_port() -> None:
         ("All", "", CleanPodPolicy.ALL),
     ],
 )
-def test_mpi_009_both_places_of_the_clean_up_policy(old: Any, new: Any, effective: CleanPodPolicy | None) -> None:
+def test_both_places_of_the_clean_up_policy(old: Any, new: Any, effective: CleanPodPolicy | None) -> None:
     job = load(MPI, {}, cleanPodPolicy=old, runPolicy={"cleanPodPolicy": new})
     assert job.spec.run_policy.clean_pod_policy == effective
     assert job.spec.model_dump()["clean_pod_policy"] == effective
@@ -85,20 +88,23 @@ def test_what_is_given_is_kept() -> None:
     assert job.spec.run_policy.clean_pod_policy == CleanPodPolicy.ALL
 
 
+@pytest.mark.shows("PT-014", "PD-016")
 @pytest.mark.parametrize("info", NETWORKED, ids=lambda info: info.kind)
-def test_pt_014_pd_016_a_port_of_the_right_name_is_kept(info: KindInfo) -> None:
+def test_a_port_of_the_right_name_is_kept(info: KindInfo) -> None:
     given = [{"name": info.port_name, "containerPort": 8080}]
     job = load(info, {"Worker": containers({"name": info.container, "ports": given})})
     assert ports(job) == given
 
 
+@pytest.mark.shows("E-005", "TF-003")
 @pytest.mark.parametrize("info", NETWORKED, ids=lambda info: info.kind)
-def test_tf_003_a_port_of_another_name_does_not_count(info: KindInfo) -> None:
+def test_a_port_of_another_name_does_not_count(info: KindInfo) -> None:
     given = {"name": "custom", "containerPort": info.port}
     job = load(info, {"Worker": containers({"name": info.container, "ports": [given]})})
     assert ports(job) == [given, {"name": info.port_name, "containerPort": info.port}]
 
 
+@pytest.mark.shows("E-006")
 def test_port_goes_to_the_container_of_the_fixed_name_else_to_the_first() -> None:
     named = load(JAX, {"Worker": containers({"name": "side"}, {"name": "jax"})})
     assert (ports(named, container=0), bool(ports(named, container=1))) == (None, True)
@@ -106,8 +112,9 @@ def test_port_goes_to_the_container_of_the_fixed_name_else_to_the_first() -> Non
     assert (bool(ports(other, container=0)), ports(other, container=1)) == (True, None)
 
 
+@pytest.mark.shows("K-40")
 @pytest.mark.parametrize("template", [None, {}, {"spec": None}, {"spec": {}}, {"spec": {"containers": []}}], ids=str)
-def test_k_040_pod_without_containers_is_left_alone(template: Any) -> None:
+def test_pod_without_containers_is_left_alone(template: Any) -> None:
     assert load(JAX, {"Worker": {"template": template}}).replicas["Worker"].template == (template or {})
 
 
@@ -130,7 +137,8 @@ def replicas_by_number(info: KindInfo, **counts: int) -> dict[str, int | None]:
     return {name: replica.replicas for name, replica in job.replicas.items()}
 
 
-def test_tf_002_replica_types_get_their_canonical_spelling_and_order() -> None:
+@pytest.mark.shows("E-004", "TF-002")
+def test_replica_types_get_their_canonical_spelling_and_order() -> None:
     found = replicas_by_number(TENSORFLOW, evaluator=5, Foo=9, WORKER=2, pS=1, master=4, Chief=3)
     assert found == {"PS": 1, "Worker": 2, "Chief": 3, "Master": 4, "Evaluator": 5, "Foo": 9}
     assert list(found) == ["PS", "Worker", "Chief", "Master", "Evaluator", "Foo"]
@@ -149,13 +157,14 @@ def test_of_two_spellings_the_other_than_canonical_one_wins(given: dict[str, int
     assert replicas_by_number(TENSORFLOW, **given) == {"Worker": kept}
 
 
+@pytest.mark.shows("PT-016", "PD-027")
 @pytest.mark.parametrize(
     ("given", "workers", "bounds"),
     [
-        pytest.param({}, None, (1, 1), id="PT-016 workers left open"),
-        pytest.param({}, 4, (4, 4), id="PT-016 as many as workers"),
-        pytest.param({"minReplicas": 2}, 4, (2, 2), id="PD-027 only the lower bound"),
-        pytest.param({"maxReplicas": 5}, 4, (5, 5), id="PT-016 only the upper bound"),
+        pytest.param({}, None, (1, 1), id="workers left open"),
+        pytest.param({}, 4, (4, 4), id="as many as workers"),
+        pytest.param({"minReplicas": 2}, 4, (2, 2), id="only the lower bound"),
+        pytest.param({"maxReplicas": 5}, 4, (5, 5), id="only the upper bound"),
         pytest.param({"minReplicas": 1, "maxReplicas": 3}, 2, (1, 3), id="both"),
         pytest.param({"minReplicas": 0}, 4, (0, 0), id="nought is a bound"),
     ],
@@ -173,12 +182,13 @@ def test_elastic_without_workers_does_not_crash() -> None:
     assert load(PADDLE, {"Worker": {}}).spec.model_dump()["elastic_policy"] is None
 
 
+@pytest.mark.shows("PT-015")
 @pytest.mark.parametrize(
     ("spec", "nproc"),
     [
-        pytest.param({}, "auto", id="PT-015 default"),
-        pytest.param({"elasticPolicy": {}}, "auto", id="PT-015 elastic"),
-        pytest.param({"elasticPolicy": {"nProcPerNode": 4}}, None, id="PT-015 deprecated"),
+        pytest.param({}, "auto", id="default"),
+        pytest.param({"elasticPolicy": {}}, "auto", id="elastic"),
+        pytest.param({"elasticPolicy": {"nProcPerNode": 4}}, None, id="deprecated"),
         pytest.param({"nprocPerNode": "gpu"}, "gpu", id="given"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The autoscaler of elastic PyTorchJobs (frameworks.md 3.7)."""
+"""The autoscaler of elastic PyTorchJobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def set_spec(w: World, spec: dict[str, Any]) -> None:
     w.companions[KEY] = msgspec.structs.replace(w.companions[KEY], content=msgspec.json.encode(spec))
 
 
-def test_pt032_an_elastic_job_with_metrics_has_one() -> None:
+@pytest.mark.shows("PT-032")
+def test_an_elastic_job_with_metrics_has_an_autoscaler() -> None:
     w = elastic()
     assert [change.verb for change in w.decide().companions] == [CompanionVerb.CREATE]
     w.settle()
@@ -43,7 +44,8 @@ def test_pt032_an_elastic_job_with_metrics_has_one() -> None:
     }
 
 
-def test_pt035_without_metrics_none() -> None:
+@pytest.mark.shows("PT-035")
+def test_a_job_without_metrics_has_no_autoscaler() -> None:
     w = elastic(None)
     w.settle()
     assert KEY not in w.companions
@@ -56,11 +58,12 @@ def test_an_empty_list_of_metrics_counts_and_whatever_the_server_makes_of_it_sta
     assert w.step().companions == ()
 
 
+@pytest.mark.shows("PT-034")
 @pytest.mark.parametrize(
     "change",
     [{"maxReplicas": 4}, {"metrics": []}, {"metrics": [CPU, CPU]}, {"scaleTargetRef": None}, {"metrics": {"a": 1}}],
 )
-def test_pt034_a_different_spec_is_replaced(change: dict[str, object]) -> None:
+def test_a_different_spec_is_replaced(change: dict[str, object]) -> None:
     w = elastic()
     w.settle()
     before = w.companions[KEY]
@@ -72,7 +75,8 @@ def test_pt034_a_different_spec_is_replaced(change: dict[str, object]) -> None:
     assert w.step().companions == ()
 
 
-def test_pt034_the_jobs_policy_is_followed() -> None:
+@pytest.mark.shows("PT-034")
+def test_the_jobs_policy_is_followed() -> None:
     w = elastic()
     w.settle()
     w.patch(elasticPolicy={"minReplicas": 2, "maxReplicas": 5, "metrics": [CPU]})
@@ -80,7 +84,8 @@ def test_pt034_the_jobs_policy_is_followed() -> None:
     assert (spec_of(w)["minReplicas"], spec_of(w)["maxReplicas"]) == (2, 5)
 
 
-def test_pt033_suspending_deletes_it_and_resuming_brings_it_back() -> None:
+@pytest.mark.shows("PT-033")
+def test_suspending_deletes_it_and_resuming_brings_it_back() -> None:
     w = elastic(run_policy={"suspend": True})
     w.settle()
     assert KEY not in w.companions

@@ -1,4 +1,4 @@
-"""An active job: which pods and services it gets and how its status reads (engine.md 5 to 7, 9, 15)."""
+"""An active job: which pods and services it gets and how its status reads."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ def created(plan: Plan) -> list[tuple[str, int]]:
     return [(new.slot.replica_type, new.slot.index) for new in plan.create_pods]
 
 
-def test_e023_e059_every_replica_gets_a_pod_and_a_service() -> None:
+@pytest.mark.shows("E-023", "E-059")
+def test_every_replica_gets_a_pod_and_a_service() -> None:
     plan = plan_for(make_job("PyTorchJob", {"Worker": 2, "Master": 1}))
     assert created(plan) == [("Master", 0), ("Worker", 0), ("Worker", 1)]
     assert plan.create_services == (Slot("Master", 0), Slot("Worker", 0), Slot("Worker", 1))
 
 
-def test_e064_a_kind_without_services_gets_none() -> None:
+@pytest.mark.shows("E-064")
+def test_a_kind_without_services_gets_none() -> None:
     job = make_job("JAXJob", {"Worker": 2})
     job = replace(job, info=replace(job.info, services=False))
     assert plan_for(job).create_services == ()
 
 
-def test_e011_e082_the_first_status_says_created_and_starts_the_clock() -> None:
+@pytest.mark.shows("K-26", "E-011", "E-082")
+def test_the_first_status_says_created_and_starts_the_clock() -> None:
     plan = plan_for(make_job("JAXJob", {"Worker": 1}))
     assert plan.status is not None
     assert conditions(plan.status) == ["Created=True"]
@@ -61,7 +64,8 @@ def test_e011_e082_the_first_status_says_created_and_starts_the_clock() -> None:
     assert plan.events == ()
 
 
-def test_e082_the_start_time_stays() -> None:
+@pytest.mark.shows("E-082")
+def test_the_start_time_stays() -> None:
     w = world("JAXJob", {"Worker": 1})
     w.settle()
     w.advance(60)
@@ -70,14 +74,16 @@ def test_e082_the_start_time_stays() -> None:
     assert w.status.start_time == START
 
 
-def test_k27_created_is_counted_once() -> None:
+@pytest.mark.shows("K-27")
+def test_created_is_counted_once() -> None:
     w = world("JAXJob", {"Worker": 1})
     w.settle()
     w.settle()
     assert w.counters == [Counter.CREATED]
 
 
-def test_k59_the_status_speaks_of_a_generation() -> None:
+@pytest.mark.shows("K-59")
+def test_the_status_speaks_of_a_generation() -> None:
     w = world("JAXJob", {"Worker": 1})
     w.settle()
     w.patch(runPolicy={"backoffLimit": 3})
@@ -85,7 +91,8 @@ def test_k59_the_status_speaks_of_a_generation() -> None:
     assert w.status.observed_generation == 2
 
 
-def test_e010_pt043_scalable_kinds_show_the_selector() -> None:
+@pytest.mark.shows("E-010", "PT-043")
+def test_scalable_kinds_show_the_selector() -> None:
     plan = plan_for(make_job("PyTorchJob", {"Worker": 1}))
     assert plan.status is not None
     assert plan.status.replica_statuses["Worker"].selector == (
@@ -101,7 +108,8 @@ def test_a_kind_without_scale_subresource_shows_no_selector() -> None:
     assert plan.status.replica_statuses["Worker"].selector is None
 
 
-def test_e042_replicas_are_counted_by_phase() -> None:
+@pytest.mark.shows("E-042")
+def test_replicas_are_counted_by_phase() -> None:
     job = make_job("PyTorchJob", {"Worker": 6})
     phases = ["Running", "Running", "Pending", "Unknown", "Succeeded", "Failed"]
     pods = [pod("Worker", i, phase, ready=i == 0) for i, phase in enumerate(phases)]
@@ -111,7 +119,8 @@ def test_e042_replicas_are_counted_by_phase() -> None:
     assert (worker.active, worker.ready, worker.succeeded, worker.failed) == (2, 1, 1, 1)
 
 
-def test_e079_nothing_changed_nothing_written() -> None:
+@pytest.mark.shows("E-079")
+def test_nothing_changed_nothing_written() -> None:
     w = world("PyTorchJob", {"Master": 1, "Worker": 2})
     w.settle()
     w.set_pods("Running")
@@ -119,14 +128,16 @@ def test_e079_nothing_changed_nothing_written() -> None:
     assert w.step() == Plan()
 
 
-def test_e031_raising_replicas_creates_only_what_is_missing() -> None:
+@pytest.mark.shows("E-031")
+def test_raising_replicas_creates_only_what_is_missing() -> None:
     w = world("PyTorchJob", {"Worker": 1}, elasticPolicy={})
     w.settle()
     w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 3
     assert created(w.step()) == [("Worker", 1), ("Worker", 2)]
 
 
-def test_e032_lowering_replicas_deletes_pods_and_services_beyond() -> None:
+@pytest.mark.shows("E-032")
+def test_lowering_replicas_deletes_pods_and_services_beyond() -> None:
     w = world("JAXJob", {"Worker": 3})
     w.settle()
     w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
@@ -135,13 +146,15 @@ def test_e032_lowering_replicas_deletes_pods_and_services_beyond() -> None:
     assert [service.name for service in plan.delete_services] == ["sim-worker-2"]
 
 
-def test_k08_no_index_beyond_the_desired_number_is_filled() -> None:
+@pytest.mark.shows("K-08")
+def test_no_index_beyond_the_desired_number_is_filled() -> None:
     job = make_job("JAXJob", {"Worker": 2})
     plan = plan_for(job, [pod("Worker", 5, "Running", container="jax")])
     assert created(plan) == [("Worker", 0), ("Worker", 1)]
 
 
-def test_k14_pods_beyond_are_deleted_once_and_not_counted() -> None:
+@pytest.mark.shows("K-14")
+def test_pods_beyond_are_deleted_once_and_not_counted() -> None:
     job = make_job("JAXJob", {"Worker": 1}, restart="OnFailure")
     pods = [
         pod("Worker", 0, "Pending"),
@@ -156,8 +169,9 @@ def test_k14_pods_beyond_are_deleted_once_and_not_counted() -> None:
     assert conditions(plan.status) == ["Created=True"]
 
 
+@pytest.mark.shows("K-07")
 @pytest.mark.parametrize("replicas", [0, -3])
-def test_k07_no_replicas_no_pods(replicas: int) -> None:
+def test_no_replicas_no_pods(replicas: int) -> None:
     plan = plan_for(make_job("PyTorchJob", {"Master": 1, "Worker": replicas}))
     assert created(plan) == [("Master", 0)]
     assert plan.create_services == (Slot("Master", 0),)
@@ -170,16 +184,18 @@ def test_jax_without_replicas_has_succeeded() -> None:
     assert w.pods == {}
 
 
+@pytest.mark.shows("K-06")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
-def test_k06_an_empty_replica_map_is_created_and_waits(kind: str) -> None:
+def test_an_empty_replica_map_is_created_and_waits(kind: str) -> None:
     w = world(kind, {})
     w.settle()
     assert conditions(w.status) == ["Created=True"]
     assert w.status.replica_statuses == {}
 
 
+@pytest.mark.shows("K-09")
 @pytest.mark.parametrize("phase", ["Running", "Failed", "Pending"])
-def test_k09_a_terminating_pod_is_neither_active_nor_failed(phase: str) -> None:
+def test_a_terminating_pod_is_neither_active_nor_failed(phase: str) -> None:
     job = make_job("JAXJob", {"Worker": 1}, restart="Never")
     plan = plan_for(job, [pod("Worker", 0, phase, exit_code=143, container="jax", deleting=True)])
     assert plan.status is not None
@@ -189,7 +205,8 @@ def test_k09_a_terminating_pod_is_neither_active_nor_failed(phase: str) -> None:
     assert conditions(plan.status) == ["Created=True"]
 
 
-def test_k09_a_process_that_ends_well_because_it_was_told_to_stop_has_not_succeeded() -> None:
+@pytest.mark.shows("K-09")
+def test_a_process_that_ends_well_because_it_was_told_to_stop_has_not_succeeded() -> None:
     job = make_job("JAXJob", {"Worker": 1})
     plan = plan_for(job, [pod("Worker", 0, "Succeeded", exit_code=0, container="jax", deleting=True)])
     assert plan.status is not None
@@ -197,7 +214,8 @@ def test_k09_a_process_that_ends_well_because_it_was_told_to_stop_has_not_succee
     assert plan.status.replica_statuses["Worker"].completed_indexes == ""
 
 
-def test_k09_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
+@pytest.mark.shows("K-09")
+def test_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
     w = world("PyTorchJob", {"Master": 1, "Worker": 1}, restart="Never")
     w.lingering = True
     w.settle()
@@ -209,7 +227,8 @@ def test_k09_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
     assert conditions(w.status) == ["Created=True", "Running=True"]
 
 
-def test_k12_the_older_of_two_pods_stays() -> None:
+@pytest.mark.shows("K-12")
+def test_the_older_of_two_pods_stays() -> None:
     job = make_job("JAXJob", {"Worker": 1})
     old = pod("Worker", 0, "Running", name="old", created=START)
     new = pod("Worker", 0, "Running", name="a-new", created=START + timedelta(seconds=1))
@@ -219,22 +238,25 @@ def test_k12_the_older_of_two_pods_stays() -> None:
     assert plan.status.replica_statuses["Worker"].active == 1
 
 
-def test_k12_a_terminating_pod_does_not_outlive_a_younger_one() -> None:
+@pytest.mark.shows("K-12")
+def test_a_terminating_pod_does_not_outlive_a_younger_one() -> None:
     job = make_job("JAXJob", {"Worker": 1})
     old = pod("Worker", 0, "Running", name="old", created=START, deleting=True)
     new = pod("Worker", 0, "Running", name="new", created=START + timedelta(seconds=1))
     assert plan_for(job, [old, new]).delete_pods == ()
 
 
+@pytest.mark.shows("K-41", "E-034")
 @pytest.mark.parametrize(("replica_type", "index"), [("Worker", -1), ("", 0), ("Chief", 0)])
-def test_e034_k41_pods_without_a_slot_are_left_alone(replica_type: str, index: int) -> None:
+def test_pods_without_a_slot_are_left_alone(replica_type: str, index: int) -> None:
     job = make_job("JAXJob", {"Worker": 1})
     plan = plan_for(job, [pod(replica_type, index, "Running", name="stray")])
     assert created(plan) == [("Worker", 0)]
     assert plan.delete_pods == ()
 
 
-def test_k13_a_completed_index_is_not_run_again() -> None:
+@pytest.mark.shows("K-13")
+def test_a_completed_index_is_not_run_again() -> None:
     w = world("JAXJob", {"Worker": 3})
     w.settle()
     w.set_pods("Running")
@@ -252,7 +274,8 @@ def test_k13_a_completed_index_is_not_run_again() -> None:
     assert w.status.replica_statuses["Worker"].succeeded == 3
 
 
-def test_k13_with_restart_policy_always_it_is() -> None:
+@pytest.mark.shows("K-13")
+def test_with_restart_policy_always_it_is() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="Always")
     w.settle()
     w.set_pods("Running")
@@ -264,7 +287,8 @@ def test_k13_with_restart_policy_always_it_is() -> None:
     assert "sim-worker-1" in w.pods
 
 
-def test_k13_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
+@pytest.mark.shows("K-13")
+def test_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
     w = world("JAXJob", {"Worker": 2})
     w.lingering = True
     w.settle()
@@ -275,7 +299,8 @@ def test_k13_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
     assert w.status.replica_statuses["Worker"].succeeded == 1
 
 
-def test_k42_entries_of_removed_types_vanish() -> None:
+@pytest.mark.shows("K-42")
+def test_entries_of_removed_types_vanish() -> None:
     w = world("PyTorchJob", {"Master": 1, "Worker": 1})
     w.settle()
     del w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]
@@ -317,29 +342,33 @@ def replace_service(w: World, name: str, *, index: int) -> ServiceRecord:
     return msgspec.structs.replace(w.services[name], deleting=True, index=index)
 
 
-def test_e013_a_terminating_job_is_left_alone() -> None:
+@pytest.mark.shows("E-013")
+def test_a_terminating_job_is_left_alone() -> None:
     stored = stored_job("PyTorchJob", {"Worker": 1})
     stored["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
     assert World(stored, "PyTorchJob").decide() == Plan()
 
 
+@pytest.mark.shows("K-19", "E-115", "PT-048")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
 @pytest.mark.parametrize("suspend", [True, False])
-def test_e115_pt048_k19_a_job_of_another_manager_is_left_alone(kind: str, suspend: bool) -> None:
+def test_a_job_of_another_manager_is_left_alone(kind: str, suspend: bool) -> None:
     policy = {"managedBy": "kueue.x-k8s.io/multikueue", "suspend": suspend}
     w = world(kind, {"Worker": 1}, run_policy=policy)
     assert not managed_here(w.snapshot().job)
     assert w.decide() == Plan()
 
 
+@pytest.mark.shows("K-19", "E-116")
 @pytest.mark.parametrize("manager", [None, "", "kubeflow.org/training-operator"])
-def test_e116_k19_ours_are_those_that_name_nobody_or_us(manager: str | None) -> None:
+def test_ours_are_those_that_name_nobody_or_us(manager: str | None) -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"managedBy": manager})
     assert managed_here(w.snapshot().job)
     assert len(w.decide().create_pods) == 1
 
 
-def test_e030_a_restart_policy_in_the_template_is_told_once_per_type() -> None:
+@pytest.mark.shows("E-030")
+def test_a_restart_policy_in_the_template_is_told_once_per_type() -> None:
     stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 2})
     stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = {
         "spec": {**stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"], "restartPolicy": "Never"}

@@ -1,4 +1,4 @@
-"""Restart scope `job`: all replicas restart together, one attempt after the other (decisions.md, extensions)."""
+"""Restart scope `job`: all replicas restart together, one attempt after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that the cluster ends: replaced, counted or failed, as annotation `disruptions` says (decisions.md)."""
+"""Pods that the cluster ends: replaced, counted or failed, as annotation `disruptions` says."""
 
 from __future__ import annotations
 
@@ -185,7 +185,8 @@ def test_a_pod_that_its_node_refuses_again_and_again_is_replaced_ever_more_slowl
     assert restarts(w) == 0
 
 
-def test_k13_a_completed_replica_is_not_run_again_when_its_pod_is_evicted() -> None:
+@pytest.mark.shows("K-13")
+def test_a_completed_replica_is_not_run_again_when_its_pod_is_evicted() -> None:
     w = running()
     w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
     w.settle()

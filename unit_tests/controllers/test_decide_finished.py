@@ -1,4 +1,4 @@
-"""A finished job: clean-up, last counters, time to live (engine.md S5, 10, 13)."""
+"""A finished job: clean-up, last counters, time to live."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def succeeded(run_policy: dict[str, Any] | None = None) -> World:
     return w
 
 
-def test_k17_success_is_stored_before_anything_is_deleted() -> None:
+@pytest.mark.shows("K-17")
+def test_success_is_stored_before_anything_is_deleted() -> None:
     w = succeeded({"cleanPodPolicy": "All"})
     plan = w.step()
     assert not (plan.delete_pods or plan.delete_services or plan.create_pods)
@@ -35,6 +36,7 @@ def test_k17_success_is_stored_before_anything_is_deleted() -> None:
     assert w.counters.count(Counter.SUCCESSFUL) == 1
 
 
+@pytest.mark.shows("K-36", "E-083", "E-084", "E-085")
 @pytest.mark.parametrize(
     ("policy", "pods", "services"),
     [
@@ -45,14 +47,15 @@ def test_k17_success_is_stored_before_anything_is_deleted() -> None:
         ("Whatever", [], []),  # E-089: stored before there was an enumeration
     ],
 )
-def test_e083_e084_e085_k36_what_the_policy_leaves(policy: str | None, pods: list[str], services: list[str]) -> None:
+def test_what_the_policy_leaves(policy: str | None, pods: list[str], services: list[str]) -> None:
     w = succeeded({"cleanPodPolicy": policy})
     w.settle()
     assert list(w.pods) == pods
     assert list(w.services) == services
 
 
-def test_k36_the_last_services_go_when_the_kept_pods_end() -> None:
+@pytest.mark.shows("K-36")
+def test_the_last_services_go_when_the_kept_pods_end() -> None:
     w = succeeded()
     w.settle()
     w.set_pods("Succeeded", exit_code=0)
@@ -61,7 +64,8 @@ def test_k36_the_last_services_go_when_the_kept_pods_end() -> None:
     assert len(w.pods) == 4
 
 
-def test_e081_what_was_active_counts_as_succeeded() -> None:
+@pytest.mark.shows("E-081")
+def test_what_was_active_counts_as_succeeded() -> None:
     w = succeeded()
     w.step()
     assert w.status.replica_statuses["Worker"].active == 1
@@ -80,7 +84,8 @@ def failed_with_two_active() -> World:
     return w
 
 
-def test_k42_a_failed_job_counts_only_pods_that_still_run() -> None:
+@pytest.mark.shows("K-42")
+def test_a_failed_job_counts_only_pods_that_still_run() -> None:
     w = failed_with_two_active()
     w.settle()
     worker = w.status.replica_statuses["Worker"]
@@ -94,7 +99,8 @@ def test_k42_a_failed_job_counts_only_pods_that_still_run() -> None:
     assert (worker.active, worker.ready, worker.failed, worker.succeeded) == (0, 0, 1, 0)
 
 
-def test_k42_of_a_failed_job_a_stray_pod_is_not_active() -> None:
+@pytest.mark.shows("K-42")
+def test_of_a_failed_job_a_stray_pod_is_not_active() -> None:
     w = failed_with_two_active()
     w.pods["stray"] = msgspec.structs.replace(w.pods["sim-worker-1"], name="stray", uid="stray", index=-1)
     w.settle()
@@ -118,7 +124,8 @@ def test_terminating_pods_are_not_deleted_again() -> None:
     assert all(pod.deleting for pod in w.pods.values())
 
 
-def test_e113_suspending_a_finished_job_changes_nothing() -> None:
+@pytest.mark.shows("E-113")
+def test_suspending_a_finished_job_changes_nothing() -> None:
     w = succeeded()
     w.settle()
     before = w.status.conditions
@@ -137,7 +144,8 @@ def test_a_finished_job_says_nothing_about_its_pods() -> None:
     assert len(w.events) == told
 
 
-def test_e102_without_time_to_live_the_job_stays() -> None:
+@pytest.mark.shows("E-102")
+def test_without_time_to_live_the_job_stays() -> None:
     w = succeeded()
     w.settle()
     assert w.again_after is None
@@ -146,8 +154,9 @@ def test_e102_without_time_to_live_the_job_stays() -> None:
     assert not w.deleted
 
 
+@pytest.mark.shows("K-16", "E-103", "E-104")
 @pytest.mark.parametrize("suspend", [False, True])
-def test_e103_e104_k16_the_job_is_deleted_when_its_time_is_over(suspend: bool) -> None:
+def test_the_job_is_deleted_when_its_time_is_over(suspend: bool) -> None:
     w = succeeded({"ttlSecondsAfterFinished": 100})
     w.settle()
     w.patch(runPolicy={"ttlSecondsAfterFinished": 100, "suspend": suspend})
@@ -159,13 +168,15 @@ def test_e103_e104_k16_the_job_is_deleted_when_its_time_is_over(suspend: bool) -
     assert (w.deleted, w.again_after) == (True, None)
 
 
-def test_e105_a_time_to_live_of_0_ends_in_the_pass_after_the_status_is_stored() -> None:
+@pytest.mark.shows("E-105")
+def test_a_time_to_live_of_0_ends_in_the_pass_after_the_status_is_stored() -> None:
     w = succeeded({"ttlSecondsAfterFinished": 0})
     assert not w.step().delete_job
     assert w.step().delete_job
 
 
-def test_k05_a_permanent_exit_code_starts_the_time_to_live() -> None:
+@pytest.mark.shows("K-05")
+def test_a_permanent_exit_code_starts_the_time_to_live() -> None:
     w = world("JAXJob", {"Worker": 1}, restart="ExitCode", run_policy={"ttlSecondsAfterFinished": 10})
     w.settle()
     w.set_pods("Failed", exit_code=2)
@@ -176,9 +187,10 @@ def test_k05_a_permanent_exit_code_starts_the_time_to_live() -> None:
     assert w.deleted
 
 
+@pytest.mark.shows("K-05", "E-106")
 @pytest.mark.parametrize("kind", ["Failed", "Succeeded"])
 @pytest.mark.parametrize("known", [True, False])
-def test_e106_k05_a_job_that_v1_left_without_completion_time_gets_one(kind: str, known: bool) -> None:
+def test_a_job_that_v1_left_without_completion_time_gets_one(kind: str, known: bool) -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"ttlSecondsAfterFinished": 10})
     failed = START - timedelta(seconds=7)
     end = JobCondition(
@@ -192,7 +204,8 @@ def test_e106_k05_a_job_that_v1_left_without_completion_time_gets_one(kind: str,
     assert plan.counters == () == plan.events
 
 
-def test_k42_a_finished_job_of_the_go_operator_loses_entries_of_removed_types() -> None:
+@pytest.mark.shows("K-42")
+def test_a_finished_job_of_the_go_operator_loses_entries_of_removed_types() -> None:
     w = world("JAXJob", {"Worker": 1})
     done = JobCondition(type="Succeeded", status=ConditionStatus.TRUE, reason="JAXJobSucceeded")
     w.status = JobStatus(

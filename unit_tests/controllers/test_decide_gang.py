@@ -1,4 +1,4 @@
-"""When a gang may start, and what goes on while its PodGroup says otherwise (engine.md 16.4, K-45, K-62, K-63)."""
+"""When a gang may start, and what goes on while its PodGroup says otherwise (K-45, K-62, K-63)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def waits(w: World) -> tuple[str, str] | None:
     return None if w.status.waiting is None else (w.status.waiting.reason, w.status.waiting.message)
 
 
+@pytest.mark.shows("E-125", "INT-069")
 @pytest.mark.parametrize("phase", ["", "Pending"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_e125_int069_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:
+def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:
     w = gang(kind)
     w.settle()
     set_phase(w, phase)
@@ -66,9 +67,10 @@ def test_e125_int069_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: 
     assert waits(w) == ("GangPending", f"PodGroup sim {state}: volcano has not let in the gang of 3 pod(s)")
 
 
+@pytest.mark.shows("E-126", "INT-070")
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_e126_int070_all_start_once_it_has(kind: str, phase: str) -> None:
+def test_all_start_once_it_has(kind: str, phase: str) -> None:
     w = gang(kind)
     w.settle()
     w.advance(100)
@@ -78,8 +80,9 @@ def test_e126_int070_all_start_once_it_has(kind: str, phase: str) -> None:
     assert (w.status.start_time, w.status.last_reconcile_time, waits(w)) == (w.now, None, None)
 
 
+@pytest.mark.shows("E-127", "INT-082")
 @pytest.mark.parametrize("kind", KINDS)
-def test_e127_int082_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) -> None:
+def test_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) -> None:
     w = gang(kind, scheduler=COSCHEDULER)
     w.step()
     assert (w.pods, set(w.companions)) == ({}, {KEY})
@@ -88,7 +91,8 @@ def test_e127_int082_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there
     assert (len(w.pods), waits(w)) == (3, None)
 
 
-def test_int071_waiting_writes_the_status_once() -> None:
+@pytest.mark.shows("INT-071")
+def test_waiting_writes_the_status_once() -> None:
     w = gang()
     w.settle()
     writes, since = w.writes, w.status.waiting
@@ -109,8 +113,9 @@ def test_the_time_of_the_cause_stays_while_its_words_change() -> None:
     assert w.status.waiting.since == START
 
 
+@pytest.mark.shows("K-45", "INT-078")
 @pytest.mark.parametrize("phase", ["", "Pending"])
-def test_k45_int078_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase(phase: str) -> None:
+def test_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase(phase: str) -> None:
     w = gang(restart="OnFailure")
     w.settle()
     set_phase(w, "Running")
@@ -135,7 +140,8 @@ def test_k45_int078_a_started_gang_is_counted_and_lost_pods_are_replaced_whateve
     assert (KEY in w.companions, waits(w)) == (False, None)
 
 
-def test_k45_even_all_pods_lost_at_once_come_back() -> None:
+@pytest.mark.shows("K-45")
+def test_even_all_pods_lost_at_once_come_back() -> None:
     w = gang()
     w.settle()
     set_phase(w, "Running")
@@ -147,7 +153,8 @@ def test_k45_even_all_pods_lost_at_once_come_back() -> None:
     assert len(w.pods) == 3
 
 
-def test_k63_int077_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> None:
+@pytest.mark.shows("K-63", "INT-077")
+def test_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> None:
     w = gang()
     w.settle()
     set_phase(w, "Running")
@@ -162,8 +169,9 @@ def test_k63_int077_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods
     assert len(w.pods) == 3
 
 
+@pytest.mark.shows("K-28", "INT-067")
 @pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER])
-def test_k28_int067_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: str) -> None:
+def test_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: str) -> None:
     w = gang(scheduler=scheduler)
     w.settle()
     set_spec(w, networkTopology={"mode": "hard"}, minTaskMember={"worker": 3})
@@ -178,7 +186,8 @@ def test_k28_int067_nothing_is_sent_without_a_change_and_what_others_say_stays(s
     assert spec_of(w)["networkTopology"] == {"mode": "hard"}
 
 
-def test_e131_int066_the_pod_group_follows_the_policy_and_a_removed_field_goes() -> None:
+@pytest.mark.shows("E-131", "INT-066")
+def test_the_pod_group_follows_the_policy_and_a_removed_field_goes() -> None:
     policy = {"minAvailable": 10, "priorityClass": "high", "minResources": {"cpu": "9", "memory": "1Gi"}}
     w = gang(run_policy={"schedulingPolicy": policy})
     w.settle()
@@ -194,7 +203,8 @@ def test_e131_int066_the_pod_group_follows_the_policy_and_a_removed_field_goes()
     assert w.patches == 1
 
 
-def test_int063_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
+@pytest.mark.shows("INT-063")
+def test_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
     w = gang(run_policy={"schedulingPolicy": {"queue": "mine"}})
     w.settle()
     set_spec(w, queue="theirs", priorityClassName="")
@@ -202,9 +212,10 @@ def test_int063_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
     assert (spec_of(w)["queue"], w.patches) == ("theirs", 0)
 
 
+@pytest.mark.shows("K-36", "E-132", "INT-075")
 @pytest.mark.parametrize("policy", ["All", "Running", "None"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_e132_k36_int075_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, policy: str) -> None:
+def test_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, policy: str) -> None:
     w = gang(kind, run_policy={"cleanPodPolicy": policy})
     w.settle()
     set_phase(w, "Inqueue")
@@ -223,8 +234,9 @@ def test_e132_k36_int075_the_pod_group_of_a_finished_job_goes_and_that_is_told_o
     ]
 
 
+@pytest.mark.shows("E-132", "INT-084", "INT-118")
 @pytest.mark.parametrize("kind", KINDS)
-def test_e132_int084_int118_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> None:
+def test_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> None:
     w = gang(kind)
     w.settle()
     set_phase(w, "Running")
@@ -251,8 +263,9 @@ def set_of(w: World) -> set[str]:
     return set(conditions(w.status))
 
 
+@pytest.mark.shows("K-02", "K-62")
 @pytest.mark.parametrize("resumes", [False, True])
-def test_k02_k62_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
+def test_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
     w = gang(run_policy={"activeDeadlineSeconds": 100, "suspend": resumes})
     w.settle()
     w.patch(runPolicy={"activeDeadlineSeconds": 100, "suspend": False})
@@ -313,7 +326,8 @@ def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None
     assert len(w.pods) == 3
 
 
-def test_e133_k49_an_api_that_the_server_lacks_is_a_cause() -> None:
+@pytest.mark.shows("K-49", "E-133")
+def test_an_api_that_the_server_lacks_is_a_cause() -> None:
     w = gang()
     w.missing = frozenset({"PodGroup"})
     w.settle()
@@ -332,7 +346,8 @@ def annotated(w: World, value: str) -> None:
     w.stored["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": value}
 
 
-def test_k50_a_job_opts_out_from_the_start_or_later() -> None:
+@pytest.mark.shows("K-50")
+def test_a_job_opts_out_from_the_start_or_later() -> None:
     w = gang()
     annotated(w, "false")
     w.settle()
@@ -377,7 +392,8 @@ def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
     assert (spec_of(w)["minMember"], len(w.pods)) == (2, 2)
 
 
-def test_int116_int117_no_pod_group_while_suspended_or_managed_elsewhere() -> None:
+@pytest.mark.shows("INT-116", "INT-117")
+def test_no_pod_group_while_suspended_or_managed_elsewhere() -> None:
     w = gang(run_policy={"suspend": True})
     w.settle()
     assert (w.companions, w.status.start_time) == ({}, None)

@@ -1,4 +1,4 @@
-"""Backoff limit, active deadline, and what becomes of the pods of a job that exceeded one (engine.md 11, 12)."""
+"""Backoff limit, active deadline, and what becomes of the pods of a job that exceeded one."""
 
 from __future__ import annotations
 
@@ -27,26 +27,29 @@ def has_failed(w: World) -> bool:
     return conditions(w.status)[-1] == "Failed=True"
 
 
-def test_e090_without_a_limit_restarts_never_fail_the_job() -> None:
+@pytest.mark.shows("E-090")
+def test_without_a_limit_restarts_never_fail_the_job() -> None:
     w = running("JAXJob", {"Worker": 1})
     w.set_pods("Running", restarts=1000)
     w.settle()
     assert not has_failed(w)
 
 
+@pytest.mark.shows("E-091", "E-092")
 @pytest.mark.parametrize(
     ("limit", "restarts", "fails"),
     [(0, 0, False), (0, 1, True), (1, 0, False), (1, 1, True), (3, 2, False), (3, 3, True), (3, 4, True),
      (-1, 0, False)],
 )  # fmt: skip
-def test_e091_e092_the_job_fails_at_the_limit(limit: int, restarts: int, fails: bool) -> None:
+def test_the_job_fails_at_the_limit(limit: int, restarts: int, fails: bool) -> None:
     w = running("JAXJob", {"Worker": 1}, backoffLimit=limit)
     w.set_pods("Running", restarts=restarts)
     w.settle()
     assert has_failed(w) is fails
 
 
-def test_e091_restarts_of_all_pods_add_up() -> None:
+@pytest.mark.shows("K-56", "K-60", "E-091")
+def test_restarts_of_all_pods_add_up() -> None:
     w = running("JAXJob", {"Worker": 4}, backoffLimit=4)
     w.set_pods("Running", restarts=1)
     plan = w.step()
@@ -60,14 +63,16 @@ def test_e091_restarts_of_all_pods_add_up() -> None:
     assert plan.counters == (Counter.FAILED,)
 
 
-def test_e093_restarts_of_types_that_never_restart_are_ignored() -> None:
+@pytest.mark.shows("E-093")
+def test_restarts_of_types_that_never_restart_are_ignored() -> None:
     w = running("JAXJob", {"Worker": 1}, restart="Never", backoffLimit=1)
     w.set_pods("Running", restarts=5)
     w.settle()
     assert not has_failed(w)
 
 
-def test_e094_k04_init_containers_of_pending_pods_count() -> None:
+@pytest.mark.shows("K-04", "E-094")
+def test_init_containers_of_pending_pods_count() -> None:
     w = world("JAXJob", {"Worker": 1}, restart="OnFailure", run_policy={"backoffLimit": 2})
     w.settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(
@@ -77,8 +82,9 @@ def test_e094_k04_init_containers_of_pending_pods_count() -> None:
     assert has_failed(w)
 
 
+@pytest.mark.shows("E-095")
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
-def test_e095_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(restart: str) -> None:
+def test_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(restart: str) -> None:
     w = running("JAXJob", {"Worker": 2}, restart=restart, backoffLimit=0)
     w.set_pods("Failed", "sim-worker-1", exit_code=1)
     plan = w.step()
@@ -88,7 +94,8 @@ def test_e095_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(r
     assert plan.delete_pods == ()
 
 
-def test_k03_recreations_count_towards_the_limit() -> None:
+@pytest.mark.shows("K-03")
+def test_recreations_count_towards_the_limit() -> None:
     w = running("JAXJob", {"Worker": 2}, restart="ExitCode", backoffLimit=2)
     w.set_pods("Failed", "sim-worker-1", exit_code=137)
     w.settle()
@@ -102,8 +109,9 @@ def test_k03_recreations_count_towards_the_limit() -> None:
     assert plan.again_after == 0
 
 
+@pytest.mark.shows("E-097", "E-098", "E-099")
 @pytest.mark.parametrize(("deadline", "elapsed", "past"), [(10, 9, False), (10, 10, True), (0, 0, True), (-5, 0, True)])
-def test_e097_e098_the_deadline_counts_from_the_start_time(deadline: int, elapsed: int, past: bool) -> None:
+def test_the_deadline_counts_from_the_start_time(deadline: int, elapsed: int, past: bool) -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": deadline})
     w.step()  # E-099: no start time yet, so no deadline
     assert not has_failed(w)
@@ -115,14 +123,16 @@ def test_e097_e098_the_deadline_counts_from_the_start_time(deadline: int, elapse
         assert w.counters[-1] == Counter.FAILED
 
 
-def test_k02_the_deadline_has_a_timer() -> None:
+@pytest.mark.shows("K-02")
+def test_the_deadline_has_a_timer() -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 60})
     assert w.step().again_after == 60
     w.advance(20)
     assert w.step().again_after == 40
 
 
-def test_k02_the_nearest_deadline_wins() -> None:
+@pytest.mark.shows("K-02")
+def test_the_nearest_deadline_wins() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=15)
     w.set_pods("Failed", exit_code=1)
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], backoff_level=2)
@@ -144,7 +154,8 @@ def test_the_backoff_limit_is_named_before_the_deadline() -> None:
     assert message(w.status, "Failed") == BACKOFF
 
 
-def test_k17_the_failure_is_stored_before_anything_is_deleted() -> None:
+@pytest.mark.shows("K-17")
+def test_the_failure_is_stored_before_anything_is_deleted() -> None:
     w = running("JAXJob", {"Worker": 2}, backoffLimit=1, cleanPodPolicy="All")
     w.set_pods("Running", restarts=1)
     plan = w.step()
@@ -156,8 +167,9 @@ def test_k17_the_failure_is_stored_before_anything_is_deleted() -> None:
     assert w.status.replica_statuses["Worker"].active == 0
 
 
+@pytest.mark.shows("K-18")
 @pytest.mark.parametrize("limits", [{"backoffLimit": 1}, {"activeDeadlineSeconds": 5}])
-def test_k18_without_a_policy_active_pods_of_a_job_over_a_limit_go(limits: dict[str, Any]) -> None:
+def test_without_a_policy_active_pods_of_a_job_over_a_limit_go(limits: dict[str, Any]) -> None:
     w = running("PyTorchJob", {"Master": 1, "Worker": 2}, **limits)
     w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
     w.set_pods("Running", "sim-worker-1", restarts=1)
@@ -171,7 +183,8 @@ def test_k18_without_a_policy_active_pods_of_a_job_over_a_limit_go(limits: dict[
     assert w.status.replica_statuses["Worker"].restarts == 1
 
 
-def test_e087_k18_an_explicit_none_keeps_them_with_one_warning() -> None:
+@pytest.mark.shows("K-18", "E-087")
+def test_an_explicit_none_keeps_them_with_one_warning() -> None:
     w = running("PyTorchJob", {"Master": 1, "Worker": 2}, activeDeadlineSeconds=5, cleanPodPolicy="None")
     w.advance(5)
     w.settle()
@@ -185,8 +198,9 @@ def test_e087_k18_an_explicit_none_keeps_them_with_one_warning() -> None:
     assert w.status.replica_statuses["Worker"].active == 2
 
 
+@pytest.mark.shows("E-088")
 @pytest.mark.parametrize(("policy", "left"), [("All", []), ("Running", ["sim-worker-0"])])
-def test_e088_the_policy_applies_to_a_job_over_a_limit(policy: str, left: list[str]) -> None:
+def test_the_policy_applies_to_a_job_over_a_limit(policy: str, left: list[str]) -> None:
     w = running("PyTorchJob", {"Master": 1, "Worker": 2}, activeDeadlineSeconds=5, cleanPodPolicy=policy)
     w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
     w.advance(5)
@@ -194,7 +208,8 @@ def test_e088_the_policy_applies_to_a_job_over_a_limit(policy: str, left: list[s
     assert list(w.pods) == left
 
 
-def test_k18_a_failed_job_that_did_not_exceed_a_limit_keeps_its_pods() -> None:
+@pytest.mark.shows("K-18")
+def test_a_failed_job_that_did_not_exceed_a_limit_keeps_its_pods() -> None:
     w = running("PyTorchJob", {"Master": 1, "Worker": 1}, restart="Never", activeDeadlineSeconds=50)
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     w.settle()
@@ -203,7 +218,8 @@ def test_k18_a_failed_job_that_did_not_exceed_a_limit_keeps_its_pods() -> None:
     assert list(w.services) == ["sim-master-0"]
 
 
-def test_k62_a_resume_starts_the_deadline_anew() -> None:
+@pytest.mark.shows("K-62")
+def test_a_resume_starts_the_deadline_anew() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=60)
     w.patch(runPolicy={"activeDeadlineSeconds": 60, "suspend": True})
     w.settle()

@@ -1,4 +1,4 @@
-"""Pods on nodes that are gone or not ready are given up after a while, if the operator is told to (decisions.md)."""
+"""Pods on nodes that are gone or not ready are given up after a while, if the operator is told to."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ def change(w: World, **fields: Any) -> None:
     w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], **fields)
 
 
+@pytest.mark.shows("K-02")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("phase", ["Running", "Pending", "Unknown"])
-def test_k02_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, phase: str) -> None:
+def test_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, phase: str) -> None:
     w = running(kind)
     change(w, phase=phase)
     early = look(w, GIVEN_UP - timedelta(seconds=20))
@@ -95,7 +96,8 @@ def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again
     assert (plan.delete_pods, plan.again_after) == ((), None)
 
 
-def test_k13_a_replica_that_has_succeeded_is_not_run_again_when_its_node_goes() -> None:
+@pytest.mark.shows("K-13")
+def test_a_replica_that_has_succeeded_is_not_run_again_when_its_node_goes() -> None:
     w = running()
     w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
     w.settle()

@@ -1,4 +1,4 @@
-"""Failed pods: which are replaced, when, and how restarts are counted (engine.md 6.3, K-03, K-04, K-27)."""
+"""Failed pods: which are replaced, when, and how restarts are counted (K-03, K-04, K-27)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def fail_again(w: World, name: str = "sim-worker-0", *, code: int = 137, after: 
     w.set_pods("Failed", name, exit_code=code)
 
 
+@pytest.mark.shows("E-036", "E-038", "E-040")
 @pytest.mark.parametrize(
     ("policy", "code", "restarts_it"),
     [
@@ -53,7 +54,7 @@ def fail_again(w: World, name: str = "sim-worker-0", *, code: int = 137, after: 
         (None, 137, False),
     ],
 )
-def test_e036_e040_which_failures_restart(policy: RestartPolicy | None, code: int | None, restarts_it: bool) -> None:
+def test_which_failures_restart(policy: RestartPolicy | None, code: int | None, restarts_it: bool) -> None:
     failed = pod("Worker", 0, "Failed", exit_code=code)
     assert exit_code(failed, "pytorch") == code
     assert may_restart(failed, policy, "pytorch") is restarts_it
@@ -68,8 +69,9 @@ def test_only_the_main_container_tells_the_exit_code() -> None:
     assert exit_code(pod("Worker", 0, "Failed", containers=states), "pytorch") == 137
 
 
+@pytest.mark.shows("E-036", "E-039", "PT-041")
 @pytest.mark.parametrize("policy", ["ExitCode", "OnFailure", "Always"])
-def test_e036_e039_pt041_a_failed_pod_is_replaced_under_its_name(policy: str) -> None:
+def test_a_failed_pod_is_replaced_under_its_name(policy: str) -> None:
     w = running(policy)
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
     plan = w.step()
@@ -116,7 +118,8 @@ def test_without_anybody_running_the_condition_has_the_plain_message() -> None:
     assert message(w.status, "Restarting") == "job sim is restarting because Worker replica(s) failed."
 
 
-def test_jax021_while_another_runs_the_message_has_the_number() -> None:
+@pytest.mark.shows("JAX-021")
+def test_while_another_runs_the_message_has_the_number() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Running")
@@ -139,8 +142,9 @@ def test_restarting_stays_until_something_runs_again() -> None:
     assert conditions(w.status) == ["Created=True", "Running=True"]
 
 
+@pytest.mark.shows("E-037", "PT-042")
 @pytest.mark.parametrize("code", [0, 1, 127])
-def test_e037_pt042_a_permanent_exit_code_fails_the_job(code: int) -> None:
+def test_a_permanent_exit_code_fails_the_job(code: int) -> None:
     w = running("ExitCode")
     w.set_pods("Failed", "sim-worker-0", exit_code=code)
     plan = w.step()
@@ -156,7 +160,8 @@ def test_e037_pt042_a_permanent_exit_code_fails_the_job(code: int) -> None:
     assert "sim-worker-0" in w.pods
 
 
-def test_e041_restarts_in_place_set_no_condition_but_count() -> None:
+@pytest.mark.shows("E-041")
+def test_restarts_in_place_set_no_condition_but_count() -> None:
     w = running("OnFailure")
     w.set_pods("Running", "sim-worker-0", restarts=2)
     w.settle()
@@ -164,7 +169,8 @@ def test_e041_restarts_in_place_set_no_condition_but_count() -> None:
     assert w.status.replica_statuses["Worker"].restarts == 2
 
 
-def test_k04_restarts_of_init_containers_of_pending_pods_count() -> None:
+@pytest.mark.shows("K-04")
+def test_restarts_of_init_containers_of_pending_pods_count() -> None:
     w = world("JAXJob", {"Worker": 1}, restart="OnFailure")
     w.settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(
@@ -174,7 +180,8 @@ def test_k04_restarts_of_init_containers_of_pending_pods_count() -> None:
     assert w.status.replica_statuses["Worker"].restarts == 4
 
 
-def test_k03_a_restart_is_stored_before_the_pod_is_deleted_and_counted_once() -> None:
+@pytest.mark.shows("K-03")
+def test_a_restart_is_stored_before_the_pod_is_deleted_and_counted_once() -> None:
     w = running("OnFailure")
     w.set_pods("Failed", "sim-worker-0", exit_code=1, restarts=2)
     plan = w.decide()
@@ -190,8 +197,9 @@ def test_k03_a_restart_is_stored_before_the_pod_is_deleted_and_counted_once() ->
     assert w.pods["sim-worker-0"].restarts_before == 3
 
 
+@pytest.mark.shows("K-03")
 @pytest.mark.parametrize("lingering", [False, True])
-def test_k03_a_restart_of_the_operator_between_deletion_and_creation_loses_nothing(lingering: bool) -> None:
+def test_a_restart_of_the_operator_between_deletion_and_creation_loses_nothing(lingering: bool) -> None:
     w = running("OnFailure")
     w.lingering = lingering
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
@@ -204,7 +212,8 @@ def test_k03_a_restart_of_the_operator_between_deletion_and_creation_loses_nothi
     assert w.pods["sim-worker-0"].restarts_before == 1
 
 
-def test_k03_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None:
+@pytest.mark.shows("K-03")
+def test_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None:
     w = world("JAXJob", {"Worker": 4}, restart="OnFailure")
     w.settle()
     w.set_pods("Running", restarts=2)
@@ -218,7 +227,8 @@ def test_k03_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None
     assert w.status.replica_statuses["Worker"].restarts == 8
 
 
-def test_k03_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slot() -> None:
+@pytest.mark.shows("K-03")
+def test_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slot() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
@@ -233,7 +243,8 @@ def test_k03_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slo
     assert w.status.replica_statuses["Worker"].restarts == 1
 
 
-def test_k03_restarts_survive_scaling_down_and_up() -> None:
+@pytest.mark.shows("K-03")
+def test_restarts_survive_scaling_down_and_up() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Running", restarts=3)
@@ -249,7 +260,8 @@ def test_k03_restarts_survive_scaling_down_and_up() -> None:
     assert w.status.replica_statuses["Worker"].restarts == 7
 
 
-def test_k03_under_v1s_crds_the_pods_alone_remember() -> None:
+@pytest.mark.shows("K-03")
+def test_under_v1s_crds_the_pods_alone_remember() -> None:
     w = running("OnFailure")
     w.status_extensions = False
     for expected in (1, 2, 3):
@@ -262,7 +274,8 @@ def test_k03_under_v1s_crds_the_pods_alone_remember() -> None:
         w.settle(limit=20)
 
 
-def test_k04_recreation_is_delayed_longer_each_time() -> None:
+@pytest.mark.shows("K-04")
+def test_recreation_is_delayed_longer_each_time() -> None:
     w = running("OnFailure")
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     waited = []
@@ -282,19 +295,22 @@ def test_k04_recreation_is_delayed_longer_each_time() -> None:
     assert w.status.replica_statuses["Worker"].restarts == 8
 
 
-def test_k04_the_delay_starts_anew_after_ten_minutes_of_running() -> None:
+@pytest.mark.shows("K-04")
+def test_the_delay_starts_anew_after_ten_minutes_of_running() -> None:
     short, long = (pod("Worker", 0, "Failed", exit_code=1, ran=timedelta(minutes=m), backoff_level=5) for m in (9, 10))
     assert restarts.recreation_due(short) == START + timedelta(seconds=160)
     assert restarts.recreation_due(long) is None
 
 
-def test_k04_without_an_end_the_delay_counts_from_the_creation() -> None:
+@pytest.mark.shows("K-04")
+def test_without_an_end_the_delay_counts_from_the_creation() -> None:
     evicted = pod("Worker", 0, "Failed", reason="Evicted", created=START, backoff_level=2)
     assert restarts.recreation_due(evicted) == START + timedelta(seconds=20)
     assert restarts.recreation_due(msgspec.structs.replace(evicted, created=None)) is None
 
 
-def test_k04_a_huge_level_waits_no_longer_than_five_minutes() -> None:
+@pytest.mark.shows("K-04")
+def test_a_huge_level_waits_no_longer_than_five_minutes() -> None:
     failed = pod("Worker", 0, "Failed", exit_code=1, backoff_level=10**9)
     assert restarts.recreation_due(failed) == START + timedelta(minutes=5)
 

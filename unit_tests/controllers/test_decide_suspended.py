@@ -1,4 +1,4 @@
-"""Suspending and resuming (engine.md S6, S7, 14)."""
+"""Suspending and resuming."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def running(kind: str = "PyTorchJob", **run_policy: Any) -> World:
     return w
 
 
+@pytest.mark.shows("E-109", "JAX-024")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
-def test_e109_jax024_created_suspended(kind: str) -> None:
+def test_a_job_created_suspended_gets_no_pods(kind: str) -> None:
     w = world(kind, {"Worker": 1}, run_policy={"suspend": True})
     w.settle()
     assert w.pods == {} == w.services
@@ -35,9 +36,10 @@ def test_e109_jax024_created_suspended(kind: str) -> None:
     assert texts(w.events) == [f"Normal {kind}Suspended {kind} sim is suspended."]
 
 
+@pytest.mark.shows("E-086", "E-110", "PT-046", "JAX-025")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
 @pytest.mark.parametrize("policy", ["None", "Running", "All"])
-def test_e110_e086_pt046_jax025_suspending_a_running_job(kind: str, policy: str) -> None:
+def test_suspending_a_running_job(kind: str, policy: str) -> None:
     w = running(kind, cleanPodPolicy=policy)
     w.advance(5)
     suspend(w)
@@ -52,7 +54,8 @@ def test_e110_e086_pt046_jax025_suspending_a_running_job(kind: str, policy: str)
     assert w.status.replica_statuses["Worker"].ready == 0
 
 
-def test_e112_k48_the_event_comes_once() -> None:
+@pytest.mark.shows("K-48", "E-112")
+def test_the_event_comes_once() -> None:
     w = running()
     suspend(w)
     w.settle()
@@ -60,7 +63,8 @@ def test_e112_k48_the_event_comes_once() -> None:
     assert len(w.events) == 1
 
 
-def test_e111_pt047_jax025_resuming() -> None:
+@pytest.mark.shows("E-111", "PT-047", "JAX-025")
+def test_resuming_starts_the_clock_and_the_pods_anew() -> None:
     w = running()
     suspend(w)
     w.settle()
@@ -79,8 +83,9 @@ def test_e111_pt047_jax025_resuming() -> None:
     assert len(w.events) == 2
 
 
+@pytest.mark.shows("K-09", "E-114")
 @pytest.mark.parametrize("phase", ["Running", "Failed", "Succeeded"])
-def test_e114_k09_pods_that_still_stop_at_resume_do_not_count(phase: str) -> None:
+def test_pods_that_still_stop_at_resume_do_not_count(phase: str) -> None:
     w = running("JAXJob")
     w.lingering = True
     suspend(w)
@@ -112,7 +117,8 @@ def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
     assert (worker.restarts, worker.succeeded, worker.completed_indexes) == (3, 1, "1")
 
 
-def test_k03_every_slot_keeps_its_own_restarts_over_a_suspension() -> None:
+@pytest.mark.shows("K-03")
+def test_every_slot_keeps_its_own_restarts_over_a_suspension() -> None:
     w = running("JAXJob")
     for index in range(2):
         w.set_pods("Running", f"sim-worker-{index}", restarts=index + 1)

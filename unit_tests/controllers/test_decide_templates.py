@@ -32,7 +32,8 @@ def told(w: World, changed: frozenset[str] | None) -> list[str]:
     return [text for text in texts(plan.events) if "Template" in text]
 
 
-def test_k38_the_types_are_named_of_which_pods_run() -> None:
+@pytest.mark.shows("K-38")
+def test_the_types_are_named_of_which_pods_run() -> None:
     w = running()
     text = "has changed; pods that run keep the old one"
     assert told(w, frozenset({"Worker"})) == [f"Normal TemplateChanged The pod template of Worker {text}"]
@@ -45,7 +46,8 @@ def test_k38_the_types_are_named_of_which_pods_run() -> None:
     assert told(w, frozenset({"Worker"})) == []
 
 
-def test_k38_a_change_that_nobody_saw_is_told_for_what_it_is() -> None:
+@pytest.mark.shows("K-38")
+def test_a_change_that_nobody_saw_is_told_for_what_it_is() -> None:
     w = running()
     assert told(w, None) == [
         "Normal TemplateChanged The spec has changed while no operator ran; "
@@ -55,8 +57,9 @@ def test_k38_a_change_that_nobody_saw_is_told_for_what_it_is() -> None:
     assert told(w, None) == []
 
 
+@pytest.mark.shows("K-38")
 @pytest.mark.parametrize("types", [("Worker",), ("Master", "Worker"), ()])
-def test_k38_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ...]) -> None:
+def test_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ...]) -> None:
     w = running()
     seen = see(w.snapshot().job, None)
     assert changed_types(w.snapshot().job, seen) == frozenset()
@@ -65,7 +68,8 @@ def test_k38_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str
     assert changed_types(w.snapshot().job, see(w.snapshot().job, seen)) == frozenset()
 
 
-def test_k38_an_operator_that_starts_anew_knows_by_the_generation_whether_anything_has_changed() -> None:
+@pytest.mark.shows("K-38")
+def test_an_operator_that_starts_anew_knows_by_the_generation_whether_anything_has_changed() -> None:
     w = running()
     assert changed_types(w.snapshot().job, None) == frozenset()
     change_image(w, "Worker")

@@ -1,4 +1,4 @@
-"""What holds for every kind (frameworks.md section 2), and the items of the checklists that say it of one."""
+"""What holds for every kind."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def job_of(kind: str, **options: Any) -> World:
     return world(kind, REPLICAS[kind], **options)
 
 
+@pytest.mark.shows("PT-031", "TF-020", "XGB-017", "MPI-035", "PD-019", "JAX-016")
 @EVERY
-def test_pt031_tf020_xgb017_mpi035_pd019_jax016_a_headless_service_per_replica(kind: str) -> None:
+def test_a_headless_service_per_replica(kind: str) -> None:
     w = job_of(kind)
     w.settle()
     assert sorted(w.services) == (sorted(w.pods) if KINDS[kind].services else [])
@@ -48,8 +49,9 @@ def test_pt031_tf020_xgb017_mpi035_pd019_jax016_a_headless_service_per_replica(k
         assert "training.kubeflow.org/job-role" not in service["spec"]["selector"]
 
 
+@pytest.mark.shows("TF-041")
 @EVERY
-def test_tf041_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> None:
+def test_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> None:
     stored = copy.deepcopy(stored_job(kind, REPLICAS[kind]))
     template = stored["spec"][KINDS[kind].replica_field]["Worker"]["template"]
     template["metadata"] = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
@@ -58,8 +60,9 @@ def test_tf041_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) 
     assert pod["metadata"]["annotations"] == {"note": "b"}
 
 
+@pytest.mark.shows("XGB-027", "MPI-045", "PD-028", "JAX-024")
 @EVERY
-def test_xgb027_mpi045_pd028_jax024_created_suspended(kind: str) -> None:
+def test_every_kind_can_be_created_suspended(kind: str) -> None:
     w = job_of(kind, run_policy={"suspend": True})
     w.settle()
     assert (w.pods, w.services, w.companions, w.status.start_time) == ({}, {}, {}, None)
@@ -67,8 +70,9 @@ def test_xgb027_mpi045_pd028_jax024_created_suspended(kind: str) -> None:
     assert w.status.conditions[-1].reason == f"{kind}Suspended"
 
 
+@pytest.mark.shows("XGB-027", "PD-028", "JAX-025")
 @EVERY
-def test_xgb027_pd028_jax025_suspending_and_resuming(kind: str) -> None:
+def test_every_kind_can_be_suspended_and_resumed(kind: str) -> None:
     w = job_of(kind)
     w.settle()
     w.set_pods("Running")
@@ -85,14 +89,16 @@ def test_xgb027_pd028_jax025_suspending_and_resuming(kind: str) -> None:
     assert message(w.status, "Suspended") == f"{kind} sim is resumed."
 
 
+@pytest.mark.shows("XGB-029", "MPI-049")
 @EVERY
-def test_xgb029_mpi049_a_job_of_another_manager_is_left_alone(kind: str) -> None:
+def test_a_job_of_another_manager_is_left_alone(kind: str) -> None:
     assert job_of(kind, run_policy={"managedBy": MULTIKUEUE}).decide() == Plan()
     assert job_of(kind, run_policy={"managedBy": MANAGED_BY_US}).decide() != Plan()
 
 
+@pytest.mark.shows("TF-037")
 @EVERY
-def test_tf037_the_deadline_fails_the_job(kind: str) -> None:
+def test_the_deadline_fails_the_job(kind: str) -> None:
     w = job_of(kind, run_policy={"activeDeadlineSeconds": 10})
     w.settle()
     w.set_pods("Running")
@@ -120,18 +126,20 @@ def over_a_limit(kind: str, limit: str, **run_policy: Any) -> World:
     return w
 
 
+@pytest.mark.shows("K-18")
 @EVERY
 @pytest.mark.parametrize("limit", LIMITS)
-def test_k18_without_a_policy_a_job_over_a_limit_keeps_no_active_pod(kind: str, limit: str) -> None:
+def test_without_a_policy_a_job_over_a_limit_keeps_no_active_pod(kind: str, limit: str) -> None:
     w = over_a_limit(kind, limit)
     assert w.pods == {} == w.services
     assert {status.active for status in w.status.replica_statuses.values()} == {0}
     assert "PodsKeptRunning" not in [event.reason for event in w.events]
 
 
+@pytest.mark.shows("K-18")
 @EVERY
 @pytest.mark.parametrize("limit", LIMITS)
-def test_k18_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> None:
+def test_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> None:
     w = over_a_limit(kind, limit, cleanPodPolicy="None")
     w.settle()
     replicas = sum(REPLICAS[kind].values())
@@ -142,9 +150,10 @@ def test_k18_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str)
     ]
 
 
+@pytest.mark.shows("TF-038")
 @EVERY
 @pytest.mark.parametrize("failed", [False, True])
-def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
+def test_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
     w = job_of(kind, restart="Never", run_policy={"ttlSecondsAfterFinished": 3})
     w.settle()
     w.set_pods("Failed" if failed else "Succeeded", exit_code=int(failed))
@@ -155,6 +164,7 @@ def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
     assert w.deleted
 
 
+@pytest.mark.shows("TF-035")
 @pytest.mark.parametrize(
     ("policy", "left"),
     [
@@ -163,7 +173,7 @@ def test_tf038_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
         ("None", ["sim-chief-0", "sim-evaluator-0", "sim-ps-0", "sim-worker-0", "sim-worker-1"]),
     ],
 )
-def test_tf035_cleaning_up_after_success(policy: str, left: list[str]) -> None:
+def test_cleaning_up_after_success(policy: str, left: list[str]) -> None:
     w = job_of("TFJob", run_policy={"cleanPodPolicy": policy})
     w.settle()
     w.set_pods("Running")
@@ -175,8 +185,9 @@ def test_tf035_cleaning_up_after_success(policy: str, left: list[str]) -> None:
     assert set(w.services) == (active if policy == "None" else set())
 
 
+@pytest.mark.shows("TF-033", "TF-034")
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_tf033_tf034_scaling(dynamic: bool) -> None:
+def test_workers_are_scaled_down_and_up(dynamic: bool) -> None:
     w = world("TFJob", {"PS": 1, "Worker": 3}, enableDynamicWorker=dynamic)
     w.settle()
     w.set_pods("Running")
@@ -192,7 +203,8 @@ def test_tf033_tf034_scaling(dynamic: bool) -> None:
         assert conditions(w.status)[-1] == "Running=True"
 
 
-def test_tf036_restarts_in_place_count_against_the_limit() -> None:
+@pytest.mark.shows("TF-036")
+def test_restarts_in_place_count_against_the_limit() -> None:
     w = world("TFJob", {"Worker": 4}, restart="OnFailure", run_policy={"backoffLimit": 4, "cleanPodPolicy": "All"})
     w.settle()
     w.set_pods("Running", *sorted(w.pods)[:3], restarts=1)
@@ -206,9 +218,10 @@ def test_tf036_restarts_in_place_count_against_the_limit() -> None:
     assert w.pods == {}
 
 
+@pytest.mark.shows("K-05")
 @EVERY
 @pytest.mark.parametrize("policy", ["Never", "ExitCode", None])
-def test_k05_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy: str | None) -> None:
+def test_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy: str | None) -> None:
     """By the replica itself, or (without policy) by the backoff limit after the first restart."""
     options: dict[str, Any] = {"run_policy": {"backoffLimit": 0}, "restart": policy or "OnFailure"}
     w = world(kind, REPLICAS[kind], **options)

@@ -1,4 +1,4 @@
-"""What PodGroups say and pods carry, per scheduler, kind and case (engine.md 16, integrations.md 3 to 6)."""
+"""What PodGroups say and pods carry, per scheduler, kind and case."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def pod_of(job: dict[str, Any], scheduler: str, slot: Slot) -> dict[str, Any]:
     return build_pod(decoded(job), framework(job["kind"], scheduler), NewPod(slot))
 
 
+@pytest.mark.shows("INT-059")
 @pytest.mark.parametrize(
     ("flag", "name", "api"),
     [
@@ -88,20 +89,22 @@ def pod_of(job: dict[str, Any], scheduler: str, slot: Slot) -> dict[str, Any]:
         ("default-scheduler", "default-scheduler", None),
     ],
 )
-def test_int059_the_flag_chooses_the_scheduler_and_the_api(flag: str, name: str, api: str | None) -> None:
+def test_the_flag_chooses_the_scheduler_and_the_api(flag: str, name: str, api: str | None) -> None:
     chosen = gang_scheduler(flag)
     assert chosen is not None
     assert (chosen.name, chosen.sort and chosen.sort.api_version) == (name, api)
 
 
+@pytest.mark.shows("K-49")
 @pytest.mark.parametrize("flag", ["", "none", "None", "NONE"])
-def test_k49_nobody_is_asked_for(flag: str) -> None:
+def test_nobody_is_asked_for(flag: str) -> None:
     assert gang_scheduler(flag) is None
 
 
+@pytest.mark.shows("E-120", "INT-061")
 @pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER])
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_e120_int061_a_pod_group_is_named_after_its_job_and_controlled_by_it(kind: str, scheduler: str) -> None:
+def test_a_pod_group_is_named_after_its_job_and_controlled_by_it(kind: str, scheduler: str) -> None:
     job = stored(kind)
     job["metadata"]["annotations"] = {"team": "a", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     made = group_of(job, scheduler)
@@ -126,8 +129,9 @@ COMPUTED = {
 }
 
 
+@pytest.mark.shows("E-121", "E-122", "E-124", "INT-062")
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_e121_e122_e124_int062_what_volcano_is_told_without_a_policy(kind: str) -> None:
+def test_what_volcano_is_told_without_a_policy(kind: str) -> None:
     job = stored(kind)
     for replica_type in ALL_TYPES[kind]:
         requesting(job, replica_type, {"requests": {"cpu": "1", "memory": "2Gi"}})
@@ -145,8 +149,9 @@ POLICY = {
 }
 
 
+@pytest.mark.shows("E-123", "INT-064", "INT-081")
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_e123_int064_int081_what_the_policy_says_is_copied_where_it_has_a_place(kind: str) -> None:
+def test_what_the_policy_says_is_copied_where_it_has_a_place(kind: str) -> None:
     job = stored(kind, run_policy={"schedulingPolicy": POLICY})
     resources = {"cpu": "4", "memory": "1Gi", "nvidia.com/gpu": "2"}
     assert spec_of(job) == {
@@ -162,14 +167,16 @@ def test_e123_int064_int081_what_the_policy_says_is_copied_where_it_has_a_place(
     }
 
 
-def test_e122_int063_the_queue_that_a_pod_group_is_in_is_kept() -> None:
+@pytest.mark.shows("E-122", "INT-063")
+def test_the_queue_that_a_pod_group_is_in_is_kept() -> None:
     job = stored("JAXJob", run_policy={"schedulingPolicy": {"queue": "research"}})
     assert spec_of(job, stored={"queue": "by-the-webhook"})["queue"] == "by-the-webhook"
     assert spec_of(job, stored={"queue": ""})["queue"] == "research"
     assert spec_of(stored("JAXJob"), stored={})["queue"] == "default"
 
 
-def test_int064_nothing_requested_is_an_empty_map() -> None:
+@pytest.mark.shows("INT-064")
+def test_nothing_requested_is_an_empty_map() -> None:
     assert spec_of(stored("JAXJob"))["minResources"] == {}
     assert spec_of(stored("JAXJob"), COSCHEDULER) == {"minMember": 4, "minResources": {}}
 
@@ -193,6 +200,7 @@ def mixed(**policy: Any) -> dict[str, Any]:
     return job
 
 
+@pytest.mark.shows("K-11", "INT-065")
 @pytest.mark.parametrize(
     ("members", "priorities", "resources"),
     [
@@ -204,13 +212,13 @@ def mixed(**policy: Any) -> dict[str, Any]:
         (4, {"low": 1, "high": 10}, {"cpu": "13", "memory": "30Mi", "nvidia.com/gpu": "3"}),
         (2, {"low": 10, "high": 1}, {"cpu": "5", "memory": "10Mi", "nvidia.com/gpu": "1"}),
         (2, {"low": -5}, {"cpu": "8", "memory": "20Mi", "nvidia.com/gpu": "2"}),
-        # More members than pods: everything (integrations.md 3.3).
+        # More members than pods: everything.
         (10, {}, {"cpu": "13", "memory": "30Mi", "nvidia.com/gpu": "3"}),
         (0, {}, {}),
         (-1, {}, {}),
     ],
 )
-def test_k11_int065_the_most_urgent_types_come_first_and_equal_ones_as_declared(
+def test_the_most_urgent_types_come_first_and_equal_ones_as_declared(
     members: int, priorities: dict[str, int], resources: dict[str, str]
 ) -> None:
     assert spec_of(mixed(minAvailable=members), priorities=priorities)["minResources"] == resources
@@ -227,6 +235,7 @@ def test_the_fewest_members_that_each_api_takes() -> None:
     assert spec_of(mixed(minAvailable=0), COSCHEDULER)["minMember"] == 1
 
 
+@pytest.mark.shows("K-43")
 @pytest.mark.parametrize(
     ("spec", "requests"),
     [
@@ -279,7 +288,7 @@ def test_the_fewest_members_that_each_api_takes() -> None:
         ),
     ],
 )
-def test_k43_effective_requests(spec: dict[str, Any], requests: dict[str, str]) -> None:
+def test_min_resources_are_made_of_effective_requests(spec: dict[str, Any], requests: dict[str, str]) -> None:
     assert {name: str(each) for name, each in pod_requests(spec).items()} == requests
 
 
@@ -303,8 +312,9 @@ def test_a_job_without_pods_has_none() -> None:
 SLOTS = [(kind, Slot(replica_type, 0)) for kind, types in ALL_TYPES.items() for replica_type in types]
 
 
+@pytest.mark.shows("E-128", "MPI-050", "INT-073")
 @pytest.mark.parametrize(("kind", "slot"), SLOTS)
-def test_e128_int073_mpi050_pods_for_volcano(kind: str, slot: Slot) -> None:
+def test_pods_name_their_volcano_group_and_task(kind: str, slot: Slot) -> None:
     job = stored(kind)
     job["spec"][KINDS[kind].replica_field][slot.replica_type]["template"]["metadata"] = {"annotations": {"mine": "1"}}
     pod = pod_of(job, "Volcano", slot)
@@ -316,17 +326,19 @@ def test_e128_int073_mpi050_pods_for_volcano(kind: str, slot: Slot) -> None:
     assert pod["spec"]["schedulerName"] == "volcano"
 
 
+@pytest.mark.shows("E-129", "INT-080")
 @pytest.mark.parametrize(("kind", "slot"), SLOTS)
-def test_e129_int080_pods_for_scheduler_plugins(kind: str, slot: Slot) -> None:
+def test_pods_name_their_group_of_scheduler_plugins(kind: str, slot: Slot) -> None:
     pod = pod_of(stored(kind), COSCHEDULER, slot)
     assert pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] == "sim"
     assert "annotations" not in pod["metadata"]
     assert pod["spec"]["schedulerName"] == COSCHEDULER
 
 
+@pytest.mark.shows("E-130", "INT-074")
 @pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER])
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_e130_int074_another_scheduler_is_kept_and_warned_of(kind: str, scheduler: str) -> None:
+def test_another_scheduler_is_kept_and_warned_of(kind: str, scheduler: str) -> None:
     job = stored(kind)
     replica_type = list(ALL_TYPES[kind])[-1]
     assert list(foreign_schedulers(decoded(job), framework(kind, scheduler))) == []
@@ -343,9 +355,10 @@ def test_e130_int074_another_scheduler_is_kept_and_warned_of(kind: str, schedule
     assert list(foreign_schedulers(decoded(job), framework(kind, scheduler))) == []
 
 
+@pytest.mark.shows("INT-086", "INT-088")
 @pytest.mark.parametrize("flag", ["", "kai-scheduler", "yunikorn", "default-scheduler"])
 @pytest.mark.parametrize(("kind", "slot"), SLOTS)
-def test_int086_int088_what_other_schedulers_read_reaches_the_pods_as_it_is(kind: str, slot: Slot, flag: str) -> None:
+def test_what_other_schedulers_read_reaches_the_pods_as_it_is(kind: str, slot: Slot, flag: str) -> None:
     groups = '[ {"name": "workers",  "minMember": 2, "minResource": {"cpu": "1"}} ]'
     labels = {"yunikorn.apache.org/app-id": "a-1", "yunikorn.apache.org/queue": "root.a", "kai.scheduler/queue": "q"}
     annotations = {
@@ -364,16 +377,18 @@ def test_int086_int088_what_other_schedulers_read_reaches_the_pods_as_it_is(kind
     assert "PodGroup" not in {sort.kind for sort in framework(kind, flag).companion_sorts}
 
 
-def test_int060_without_the_flag_pods_have_no_keys_of_gangs() -> None:
+@pytest.mark.shows("INT-060")
+def test_without_the_flag_pods_have_no_keys_of_gangs() -> None:
     pod = pod_of(stored("JAXJob"), "", Slot("Worker", 0))
     assert "annotations" not in pod["metadata"]
     assert not any("pod-group" in label for label in pod["metadata"]["labels"])
     assert "schedulerName" not in pod["spec"]
 
 
+@pytest.mark.shows("K-50")
 @pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER, "kai-scheduler"])
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_k50_a_job_that_opts_out_is_left_as_it_is(kind: str, scheduler: str) -> None:
+def test_a_job_that_opts_out_is_left_as_it_is(kind: str, scheduler: str) -> None:
     job = stored(kind)
     job["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": "false"}
     slot = Slot(next(iter(ALL_TYPES[kind])), 0)

@@ -1,4 +1,4 @@
-"""The init container of PyTorch workers (frameworks.md 3.5)."""
+"""The init container of PyTorch workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def init_containers(job: Job, replica_type: str = "Worker", options: PyTorchOpti
 BOTH = {"Master": 1, "Worker": 1}
 
 
-def test_pt029_the_built_in_one() -> None:
+@pytest.mark.shows("PT-029")
+def test_the_built_in_one() -> None:
     (container,) = init_containers(make_job("PyTorchJob", BOTH))
     assert container == {
         "name": "init-pytorch",
@@ -39,7 +40,8 @@ def test_pt029_the_built_in_one() -> None:
     }
 
 
-def test_pt028_it_follows_the_users_and_only_workers_with_a_master_have_it() -> None:
+@pytest.mark.shows("PT-028")
+def test_it_follows_the_users_and_only_workers_with_a_master_have_it() -> None:
     stored = stored_job("PyTorchJob", BOTH)
     spec = stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
     spec["initContainers"] = [{"name": "a", "image": "b"}]
@@ -49,14 +51,16 @@ def test_pt028_it_follows_the_users_and_only_workers_with_a_master_have_it() -> 
     assert init_containers(make_job("PyTorchJob", {"Worker": 1}, elasticPolicy={})) == []
 
 
-def test_pt029_image_and_tries_can_be_set() -> None:
+@pytest.mark.shows("PT-029")
+def test_image_and_tries_can_be_set() -> None:
     options = PyTorchOptions(init_container_image="example.com/wait:1+build&<x>", init_container_max_tries=7)
     (container,) = init_containers(make_job("PyTorchJob", BOTH), options=options)
     assert container["image"] == "example.com/wait:1+build&<x>"  # v1 makes HTML entities of them
     assert "seq 7" in container["command"][2]
 
 
-def test_pt030_a_template_replaces_it() -> None:
+@pytest.mark.shows("PT-030")
+def test_a_template_replaces_it() -> None:
     template = """
     - name: one
       image: {{.InitContainerImage}}
@@ -69,8 +73,9 @@ def test_pt030_a_template_replaces_it() -> None:
     assert two == {"name": "two", "image": "x"}
 
 
+@pytest.mark.shows("PT-030")
 @pytest.mark.parametrize("template", ["", "[]", "# nothing"])
-def test_pt030_a_template_may_be_empty(template: str) -> None:
+def test_a_template_may_be_empty(template: str) -> None:
     assert init_containers(make_job("PyTorchJob", BOTH), options=PyTorchOptions(init_container_template=template)) == []
 
 

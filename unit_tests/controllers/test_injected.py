@@ -33,16 +33,18 @@ def phase(w: World, record: PodRecord) -> str:
     return judged_by_template(w.snapshot().job, [record])[0].phase
 
 
+@pytest.mark.shows("INT-097")
 @pytest.mark.parametrize("kind", KINDS)
-def test_int097_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) -> None:
+def test_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) -> None:
     w = running(kind)
     w.set_pods("Running", exit_code=0)
     w.settle()
     assert conditions(w.status)[-1] == "Succeeded=True"
 
 
+@pytest.mark.shows("INT-097")
 @pytest.mark.parametrize("kind", KINDS)
-def test_int097_a_training_container_that_fails_beside_a_proxy_fails_the_job(kind: str) -> None:
+def test_a_training_container_that_fails_beside_a_proxy_fails_the_job(kind: str) -> None:
     w = running(kind)
     w.set_pods("Running", exit_code=1)
     w.settle()
@@ -105,8 +107,9 @@ def test_a_container_of_the_template_is_waited_for() -> None:
     assert phase(w, msgspec.structs.replace(record, containers=(*record.containers, uploaded))) == "Succeeded"
 
 
+@pytest.mark.shows("INT-097")
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
-def test_int097_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> None:
+def test_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> None:
     w = running("PyTorchJob", restart=restart)
     w.set_pods("Running", "sim-worker-0", exit_code=0)
     w.settle()
@@ -119,7 +122,8 @@ def test_int097_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> No
     assert (status.succeeded, status.failed, status.restarts) == (1, 0, 0)
 
 
-def test_e037_a_pod_that_fails_otherwise_has_failed() -> None:
+@pytest.mark.shows("E-037")
+def test_a_pod_that_fails_otherwise_has_failed() -> None:
     w = running("PyTorchJob", restart="ExitCode")
     record = pod("Master", 0, "Failed", exit_code=0)
     assert phase(w, record) == "Failed"

@@ -1,4 +1,4 @@
-"""JAXJob: environment, roles, status rules (frameworks.md section 8)."""
+"""JAXJob: environment, roles, status rules."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from training_controllers.frameworks.jax import environment
 from training_controllers.pod_spec import CannotBuild
 
 
+@pytest.mark.shows("JAX-009", "JAX-010", "JAX-012")
 @pytest.mark.parametrize("index", [0, 1])
-def test_jax009_jax010_jax012_example_j1(index: int) -> None:
+def test_workers_are_told_their_coordinator_and_rank(index: int) -> None:
     job = make_job("JAXJob", {"Worker": 2}, name="jaxjob-simple")
     assert [(v["name"], v["value"]) for v in environment(job, Slot("Worker", index))] == [
         ("PYTHONUNBUFFERED", "1"),
@@ -34,7 +35,8 @@ def test_jax009_jax010_jax012_example_j1(index: int) -> None:
     ]
 
 
-def test_jax011_example_j2() -> None:
+@pytest.mark.shows("JAX-011")
+def test_the_coordinator_port_is_the_declared_one() -> None:
     stored = stored_job("JAXJob", {"Worker": 4}, name="spmd")
     container = stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["ports"] = [{"name": "jaxjob-port", "containerPort": 7777}]
@@ -48,20 +50,23 @@ def test_jax011_example_j2() -> None:
     }
 
 
+@pytest.mark.shows("JAX-013")
 @pytest.mark.parametrize("containers", [[], [{"name": "other", "image": "i"}]])
-def test_jax013_without_the_default_port_there_is_no_environment(containers: list[dict[str, str]]) -> None:
+def test_without_the_default_port_there_is_no_environment(containers: list[dict[str, str]]) -> None:
     stored = stored_job("JAXJob", {"Worker": 1})
     stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": containers}}
     with pytest.raises(CannotBuild, match="default container port is not exposed"):
         environment(load("JAXJob", stored), Slot("Worker", 0))
 
 
-def test_jax013_without_workers_neither() -> None:
+@pytest.mark.shows("JAX-013")
+def test_without_workers_there_is_no_environment() -> None:
     with pytest.raises(CannotBuild, match="default container port is not exposed"):
         environment(make_job("JAXJob", {}), Slot("Worker", 0))
 
 
-def test_jax015_jax016_jax026_pods() -> None:
+@pytest.mark.shows("JAX-015", "JAX-016", "JAX-026")
+def test_worker_0_alone_has_the_role_and_nothing_is_added() -> None:
     job = make_job("JAXJob", {"Worker": 2})
     bodies = [build_pod(job, framework_of("JAXJob"), NewPod(Slot("Worker", index))) for index in range(2)]
     assert [body["metadata"]["name"] for body in bodies] == ["sim-worker-0", "sim-worker-1"]
@@ -80,12 +85,13 @@ def run(phases: list[str], restart: str = "Never", code: int = 1) -> World:
     return w
 
 
+@pytest.mark.shows("JAX-017", "JAX-018", "JAX-019")
 @pytest.mark.parametrize(
     ("phases", "expected", "text"),
     [
-        (["Succeeded", "Succeeded"], "Succeeded", "JAXJob ns/sim successfully completed."),  # JAX-017
-        (["Running", "Pending"], "Running", "JAXJob ns/sim is running."),  # JAX-018
-        (["Succeeded", "Running"], "Running", "JAXJob ns/sim is running."),  # JAX-019
+        (["Succeeded", "Succeeded"], "Succeeded", "JAXJob ns/sim successfully completed."),
+        (["Running", "Pending"], "Running", "JAXJob ns/sim is running."),
+        (["Succeeded", "Running"], "Running", "JAXJob ns/sim is running."),
         (["Succeeded", "Pending"], "Created", "JAXJob sim is created."),
     ],
 )
@@ -96,7 +102,8 @@ def test_status_rules(phases: list[str], expected: str, text: str) -> None:
     assert (w.status.completion_time == START) is (expected == "Succeeded")
 
 
-def test_jax020_a_failed_worker_fails_the_job() -> None:
+@pytest.mark.shows("JAX-020")
+def test_a_failed_worker_fails_the_job() -> None:
     w = run(["Running", "Failed"])
     sentence = "JAXJob sim is failed because 1 Worker replica(s) failed."
     assert conditions(w.status) == ["Running=False", "Created=True", "Failed=True"]
@@ -104,7 +111,8 @@ def test_jax020_a_failed_worker_fails_the_job() -> None:
     assert texts(w.events)[-1] == f"Warning JAXJobFailed {sentence}"
 
 
-def test_jax021_a_failed_worker_that_may_restart_is_replaced() -> None:
+@pytest.mark.shows("JAX-021")
+def test_a_failed_worker_that_may_restart_is_replaced() -> None:
     w = run(["Running", "Failed"], restart="OnFailure")
     assert message(w.status, "Restarting") == "JAXJob sim is restarting because 1 Worker replica(s) failed."
     assert list(w.pods) == ["sim-worker-0"]
@@ -112,12 +120,14 @@ def test_jax021_a_failed_worker_that_may_restart_is_replaced() -> None:
     assert conditions(w.status) == ["Created=True", "Running=True"]
 
 
-def test_jax022_a_permanent_exit_code_fails_the_job() -> None:
+@pytest.mark.shows("JAX-022")
+def test_a_permanent_exit_code_fails_the_job() -> None:
     w = run(["Running", "Failed"], restart="ExitCode")
     assert message(w.status, "Failed").startswith('job "sim" is failing because "Worker" replica(s) failed.')
 
 
-def test_jax023_the_selector() -> None:
+@pytest.mark.shows("JAX-023")
+def test_the_status_has_the_selector_of_workers() -> None:
     selector = run(["Running"]).status.replica_statuses["Worker"].selector
     assert selector is not None
     assert selector.endswith("training.kubeflow.org/replica-type=worker")

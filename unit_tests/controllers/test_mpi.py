@@ -1,4 +1,4 @@
-"""MPIJob: config map, rights, pods, status rules (frameworks.md section 6)."""
+"""MPIJob: config map, rights, pods, status rules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def holders_of(w: World) -> dict[Slot, Any]:
     return {Slot(pod.replica_type.capitalize(), max(pod.index, 0)): pod for pod in w.pods.values()}
 
 
-def test_mpi018_mpi031_mpi032_mpi033_example_m1() -> None:
+@pytest.mark.shows("MPI-018", "MPI-031", "MPI-032", "MPI-033")
+def test_hostfile_scripts_and_environment_without_gpus() -> None:
     job = job_with(BOTH, name="tensorflow-mnist")
     assert files(job, {}) == {
         "hostfile": "tensorflow-mnist-worker-0 slots=1\ntensorflow-mnist-worker-1 slots=1\n",
@@ -83,7 +84,8 @@ def test_mpi018_mpi031_mpi032_mpi033_example_m1() -> None:
     assert env_of(job) == M1_ENV
 
 
-def test_mpi019_mpi020_mpi023_mpi026_example_m2() -> None:
+@pytest.mark.shows("MPI-019", "MPI-020", "MPI-023", "MPI-026")
+def test_a_launcher_with_gpus_is_a_host_itself() -> None:
     user = {"env": [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}], **GPU}
     job = job_with({"Launcher": 1, "Worker": 3}, launcher=user, slotsPerWorker=4, mainContainer="trainer")
     w = running_world({"Launcher": 1, "Worker": 3}, "sim-worker-0", "sim-worker-1", "sim-worker-2")
@@ -110,7 +112,8 @@ def test_what_the_user_says_to_open_mpi_5_counts(name: str) -> None:
     assert [value for each, value in env_of(job) if each == name] == ["mine"]
 
 
-def test_mpi016_mpi025_example_m3_mended_without_workers_nobody_can_be_entered() -> None:
+@pytest.mark.shows("MPI-016", "MPI-025")
+def test_without_workers_the_role_allows_no_exec() -> None:
     job = job_with({"Launcher": 1})
     assert files(job, {})["hostfile"] == ""
     assert files(job, {})["discover_hosts.sh"] == "#!/bin/sh"
@@ -118,6 +121,7 @@ def test_mpi016_mpi025_example_m3_mended_without_workers_nobody_can_be_entered()
     assert [rule["resources"] for rule in role.fields["rules"]] == [["pods"]]
 
 
+@pytest.mark.shows("MPI-020", "MPI-021")
 @pytest.mark.parametrize(
     ("resource", "counts"),
     [
@@ -130,19 +134,21 @@ def test_mpi016_mpi025_example_m3_mended_without_workers_nobody_can_be_entered()
     ],
 )
 @pytest.mark.parametrize("where", ["limits", "requests"])
-def test_mpi020_mpi021_gpus_of_the_launcher(resource: str, counts: bool, where: str) -> None:
+def test_gpus_of_the_launcher(resource: str, counts: bool, where: str) -> None:
     job = job_with(BOTH, launcher={"resources": {where: {resource: 1}}})
     assert hostfile(job).startswith("sim-launcher ") is (counts and where == "limits")
 
 
-def test_mpi024_only_running_workers_are_discovered_in_textual_order() -> None:
+@pytest.mark.shows("MPI-024")
+def test_only_running_workers_are_discovered_in_textual_order() -> None:
     running = [f"sim-worker-{index}" for index in (0, 2, 10)]
     w = running_world({"Launcher": 1, "Worker": 11}, *running)
     expected = "#!/bin/sh\necho sim-worker-0:1\necho sim-worker-10:1\necho sim-worker-2:1"
     assert discover_hosts(job_with({"Launcher": 1, "Worker": 11}), holders_of(w)) == expected
 
 
-def test_mpi011_mpi012_mpi015_the_four_objects() -> None:
+@pytest.mark.shows("MPI-011", "MPI-012", "MPI-015")
+def test_service_account_config_map_role_and_binding() -> None:
     job = make_job("MPIJob", BOTH)
     built = [build_companion(job, each, bytes) for each in companions(job, {})]
     assert [(each["kind"], each["metadata"]["name"]) for each in built] == [
@@ -166,8 +172,9 @@ def test_mpi011_mpi012_mpi015_the_four_objects() -> None:
     assert built[3]["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sim-launcher"}
 
 
+@pytest.mark.shows("MPI-022")
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
-def test_mpi022_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -> None:
+def test_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -> None:
     script = files(job_with(BOTH, mainContainer="trainer"), {})["kubexec.sh"]
     kubectl = tmp_path / "kubectl"
     kubectl.write_text('#!/bin/sh\nfor word; do echo "[$word]"; done\n')
@@ -181,7 +188,8 @@ def test_mpi022_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -
     assert done.stdout.splitlines() == [f"[{word}]" for word in expected]
 
 
-def test_mpi013_mpi014_the_user_s_service_account() -> None:
+@pytest.mark.shows("MPI-013", "MPI-014")
+def test_the_user_s_service_account() -> None:
     stored = stored_job("MPIJob", BOTH)
     template = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = {"spec": {**template, "serviceAccountName": "mine"}}
@@ -192,7 +200,8 @@ def test_mpi013_mpi014_the_user_s_service_account() -> None:
     assert pod_of(job, LAUNCHER)["spec"]["serviceAccountName"] == "mine"
 
 
-def test_mpi011_objects_and_workers_come_before_the_launcher() -> None:
+@pytest.mark.shows("MPI-011")
+def test_objects_and_workers_come_before_the_launcher() -> None:
     w = world("MPIJob", BOTH)
     plan = w.decide()
     assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE] * 4
@@ -203,7 +212,8 @@ def test_mpi011_objects_and_workers_come_before_the_launcher() -> None:
     assert w.decide().companions == ()
 
 
-def test_mpi017_mpi038_scaling_changes_host_list_rights_and_pods() -> None:
+@pytest.mark.shows("MPI-017", "MPI-038")
+def test_scaling_changes_host_list_rights_and_pods() -> None:
     w = running_world({"Launcher": 1, "Worker": 3}, "sim-launcher")
     w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
     changes = {change.kind: change for change in w.decide().companions}
@@ -217,7 +227,8 @@ def test_mpi017_mpi038_scaling_changes_host_list_rights_and_pods() -> None:
     assert stored["hostfile"] == "sim-worker-0 slots=1\n"
 
 
-def test_mpi027_mpi028_mpi034_a_worker_waits_to_be_entered() -> None:
+@pytest.mark.shows("MPI-027", "MPI-028", "MPI-034")
+def test_a_worker_waits_to_be_entered() -> None:
     stored = stored_job("MPIJob", BOTH)
     mains = [{"name": "mpi", "image": "i", "args": ["lost"]}, {"name": "side", "image": "i"}]
     stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": mains}}
@@ -236,7 +247,8 @@ def test_mpi027_mpi028_mpi034_a_worker_waits_to_be_entered() -> None:
     assert spec["volumes"] == [{"name": "mpi-job-config", "configMap": {"name": "sim-config", "items": items}}]
 
 
-def test_mpi027_a_worker_s_own_command_is_kept() -> None:
+@pytest.mark.shows("MPI-027")
+def test_a_worker_s_own_command_is_kept() -> None:
     stored = stored_job("MPIJob", BOTH)
     main = {"name": "mpi", "image": "i", "command": ["sshd"], "args": ["-D"]}
     stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"] = {"spec": {"containers": [main]}}
@@ -244,7 +256,8 @@ def test_mpi027_a_worker_s_own_command_is_kept() -> None:
     assert (container["command"], container["args"]) == (["sshd"], ["-D"])
 
 
-def test_mpi029_mpi030_mpi036_the_launcher() -> None:
+@pytest.mark.shows("MPI-029", "MPI-030", "MPI-036")
+def test_the_launcher_gets_kubectl_and_the_files() -> None:
     options = FrameworkOptions(mpi=MPIOptions("registry.example.com/delivery:2"))
     pod = pod_of(job_with(BOTH), LAUNCHER, options)
     assert pod["metadata"]["name"] == "sim-launcher"

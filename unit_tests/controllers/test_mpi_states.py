@@ -1,4 +1,4 @@
-"""MPIJob: what the states of launcher and workers mean, and what is told of them (frameworks.md 6.10)."""
+"""MPIJob: what the states of launcher and workers mean, and what is told of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def counters(w: World) -> dict[str, tuple[int, int, int]]:
     return {name: (each.active, each.succeeded, each.failed) for name, each in w.status.replica_statuses.items()}
 
 
-def test_mpi040_a_running_launcher_is_enough() -> None:
+@pytest.mark.shows("MPI-040")
+def test_a_running_launcher_is_enough() -> None:
     w = play({"worker-0": "Pending", "worker-1": "Pending"})
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert message(w.status, "Running") == "MPIJob sim is running."
@@ -56,7 +57,8 @@ def test_workers_alone_do_not_make_it_run() -> None:
     assert counters(w)["Worker"] == (2, 0, 0)
 
 
-def test_mpi041_mpi048_a_succeeded_launcher_ends_the_job_and_workers_count_no_more() -> None:
+@pytest.mark.shows("MPI-041", "MPI-048")
+def test_a_succeeded_launcher_ends_the_job_and_workers_count_no_more() -> None:
     w = play({"launcher": "Succeeded"})
     assert message(w.status, "Succeeded") == "MPIJob sim is successfully completed."
     assert w.status.completion_time == START
@@ -66,7 +68,8 @@ def test_mpi041_mpi048_a_succeeded_launcher_ends_the_job_and_workers_count_no_mo
     assert "Normal mpijobsSucceeded MPIJob ns/sim successfully completed." in texts(w.events)
 
 
-def test_mpi042_a_failed_launcher() -> None:
+@pytest.mark.shows("MPI-042")
+def test_a_failed_launcher_fails_the_job() -> None:
     w = play({"launcher": "Failed"})
     sentence = "MPIJob sim is failed because 1 Launcher replica(s) failed."
     failed = w.status.conditions[-1]
@@ -77,21 +80,24 @@ def test_mpi042_a_failed_launcher() -> None:
     assert "Warning MPIJobFailed MPIJob ns/sim has failed" in texts(w.events)
 
 
+@pytest.mark.shows("MPI-043")
 @pytest.mark.parametrize("launcher", ["Running", "Succeeded"])
-def test_mpi043_a_failed_worker_fails_the_job_even_if_mpirun_ends_well(launcher: str) -> None:
+def test_a_failed_worker_fails_the_job_even_if_mpirun_ends_well(launcher: str) -> None:
     w = play({"worker-0": "Failed", "launcher": launcher})
     assert message(w.status, "Failed").startswith("MPIJob sim is failed because 1 Worker replica(s) failed.")
     assert conditions(w.status)[-1] == "Failed=True"
 
 
-def test_mpi043_workers_of_a_job_that_runs_on_still_count() -> None:
+@pytest.mark.shows("MPI-043")
+def test_workers_of_a_job_that_runs_on_still_count() -> None:
     w = play({"worker-0": "Failed"})
     w.settle()
     assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (1, 0, 1)}
 
 
+@pytest.mark.shows("MPI-039")
 @pytest.mark.parametrize("restart", ["Never", "OnFailure"])
-def test_mpi039_a_failed_worker_is_not_run_again(restart: str) -> None:
+def test_a_failed_worker_is_not_run_again(restart: str) -> None:
     w = play({"worker-0": "Failed"}, restart=restart)
     failed = w.pods["sim-worker-0"].uid
     w.settle()
@@ -99,7 +105,8 @@ def test_mpi039_a_failed_worker_is_not_run_again(restart: str) -> None:
     assert w.pods["sim-worker-0"].uid == failed
 
 
-def test_mpi044_mended_a_launcher_with_a_retryable_exit_code_is_run_again() -> None:
+@pytest.mark.shows("MPI-044")
+def test_a_launcher_with_a_retryable_exit_code_is_run_again() -> None:
     w = play({"launcher": "Failed"}, code=137, restart="ExitCode")
     assert message(w.status, "Restarting") == "job sim is restarting because Launcher replica(s) failed."
     assert "sim-launcher" not in w.pods
@@ -123,7 +130,8 @@ def test_mended_a_permanent_exit_code_of_any_first_container_fails_the_job() -> 
     assert conditions(w.status)[-1] == "Failed=True"
 
 
-def test_mpi045_mpi046_suspending_keeps_what_is_not_a_pod() -> None:
+@pytest.mark.shows("MPI-045", "MPI-046")
+def test_suspending_keeps_what_is_not_a_pod() -> None:
     w = world("MPIJob", BOTH, run_policy={"suspend": True})
     w.settle()
     assert (w.pods, w.companions, w.status.start_time) == ({}, {}, None)
@@ -135,17 +143,18 @@ def test_mpi045_mpi046_suspending_keeps_what_is_not_a_pod() -> None:
     assert (w.pods, len(w.companions)) == ({}, 4)
 
 
+@pytest.mark.shows("MPI-009", "MPI-047")
 @pytest.mark.parametrize(
     ("spec", "left"),
     [
-        pytest.param({"run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="MPI-047"),
-        pytest.param({"cleanPodPolicy": "All"}, [], id="MPI-009 old place"),
+        pytest.param({"run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="policy Running"),
+        pytest.param({"cleanPodPolicy": "All"}, [], id="policy in the old place"),
         pytest.param(
             {"cleanPodPolicy": "All", "run_policy": {"cleanPodPolicy": "Running"}}, ["sim-launcher"], id="both"
         ),
     ],
 )
-def test_mpi009_cleaning_up(spec: dict[str, Any], left: list[str]) -> None:
+def test_the_clean_up_policy_says_which_pods_stay(spec: dict[str, Any], left: list[str]) -> None:
     w = play({"launcher": "Succeeded"}, **spec)
     w.settle()
     assert list(w.pods) == left

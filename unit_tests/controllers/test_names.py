@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from unit_tests.controllers.builders import UID, make_job
 
 from training_controllers.engine.model import Slot
@@ -11,7 +12,8 @@ def test_slashes_become_dashes() -> None:
     assert replica_name(job, Slot("WORKER", 1)) == "1-2-3-4-5-worker-1"
 
 
-def test_e024_labels_of_a_replica() -> None:
+@pytest.mark.shows("E-024")
+def test_labels_of_a_replica() -> None:
     job = make_job("PyTorchJob", {"Master": 1})
     assert replica_labels(job, Slot("Master", 3)) == {
         "training.kubeflow.org/operator-name": "pytorchjob-controller",
@@ -22,7 +24,8 @@ def test_e024_labels_of_a_replica() -> None:
     assert job_labels(make_job("JAXJob", {}, name="a/b"))["training.kubeflow.org/job-name"] == "a-b"
 
 
-def test_e028_the_job_is_the_controller_and_blocks_its_deletion() -> None:
+@pytest.mark.shows("E-028")
+def test_the_job_is_the_controller_and_blocks_its_deletion() -> None:
     assert owner_reference(make_job("JAXJob", {})) == {
         "apiVersion": "kubeflow.org/v1",
         "kind": "JAXJob",

@@ -1,4 +1,4 @@
-"""PaddleJob: environment in both modes, roles, status rules (frameworks.md section 7)."""
+"""PaddleJob: environment in both modes, roles, status rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def variables(*pairs: tuple[str, str] | dict[str, Any]) -> list[dict[str, Any]]:
     return [pair if isinstance(pair, dict) else {"name": pair[0], "value": pair[1]} for pair in pairs]
 
 
-def test_pd008_to_pd011_pd015_pd016_example_pd1() -> None:
+@pytest.mark.shows("PD-008", "PD-009", "PD-010", "PD-011", "PD-015", "PD-016")
+def test_in_collective_mode_workers_meet_at_worker_0() -> None:
     stored = stored_job("PaddleJob", {"Worker": 2}, name="paddle-simple-cpu")
     container = stored["spec"]["paddleReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["ports"] = [{"name": "master", "containerPort": 37777}]
@@ -44,7 +45,8 @@ def test_pd008_to_pd011_pd015_pd016_example_pd1() -> None:
     assert job.replicas["Worker"].template["spec"]["containers"][0]["ports"] == container["ports"]
 
 
-def test_pd012_pd013_pd014_example_pd2() -> None:
+@pytest.mark.shows("PD-012", "PD-013", "PD-014")
+def test_with_masters_all_meet_at_master_0() -> None:
     job = make_job("PaddleJob", {"Master": 1, "Worker": 2}, name="ps-job")
     common = [("PYTHONUNBUFFERED", "1"), ("PADDLE_JOB_ID", "ps-job"), ("PADDLE_NNODES", "3")]
     assert environment(job, Slot("Master", 0)) == variables(
@@ -70,11 +72,12 @@ def test_a_type_without_the_named_container_is_met_at_the_default_port() -> None
     assert environment(job, Slot("Worker", 1))[-1] == {"name": "PADDLE_MASTER", "value": "sim-worker-0:36543"}
 
 
+@pytest.mark.shows("PD-017", "PD-020")
 @pytest.mark.parametrize(
     ("replicas", "roles"),
     [({"Master": 1, "Worker": 1}, ["master", None]), ({"Worker": 2}, [None, None])],
 )
-def test_pd017_pd020_pods(replicas: dict[str, int], roles: list[str | None]) -> None:
+def test_only_masters_have_the_role(replicas: dict[str, int], roles: list[str | None]) -> None:
     job: Job = make_job("PaddleJob", replicas)
     slots = [Slot(name, index) for name, count in replicas.items() for index in range(count)]
     bodies = [build_pod(job, framework_of("PaddleJob"), NewPod(slot)) for slot in slots]
@@ -82,8 +85,9 @@ def test_pd017_pd020_pods(replicas: dict[str, int], roles: list[str | None]) -> 
     assert all("initContainers" not in body["spec"] for body in bodies)
 
 
+@pytest.mark.shows("PD-018", "PD-027")
 @pytest.mark.parametrize("elastic", [{"minReplicas": 2}, {"minReplicas": 1, "maxReplicas": 4, "metrics": []}])
-def test_pd018_pd027_an_elastic_policy_has_no_effect(elastic: dict[str, Any]) -> None:
+def test_an_elastic_policy_has_no_effect(elastic: dict[str, Any]) -> None:
     job = make_job("PaddleJob", {"Worker": 2}, elasticPolicy=elastic)
     assert framework_of("PaddleJob").companions(job, {}) == ()
     assert environment(job, Slot("Worker", 0)) == environment(make_job("PaddleJob", {"Worker": 2}), Slot("Worker", 0))
@@ -102,12 +106,13 @@ def run(replicas: dict[str, int], phases: dict[str, str], **options: Any) -> Wor
 BOTH = {"Master": 1, "Worker": 2}
 
 
+@pytest.mark.shows("PD-021", "PD-022", "PD-023")
 @pytest.mark.parametrize(
     ("replicas", "phases", "options", "expected", "text"),
     [
-        pytest.param(BOTH, {}, {}, "Running", "sim is running.", id="PD-021 runs"),
+        pytest.param(BOTH, {}, {}, "Running", "sim is running.", id="master runs"),
         pytest.param(
-            BOTH, {"master-0": "Succeeded"}, {}, "Succeeded", "sim is successfully completed.", id="PD-021 done"
+            BOTH, {"master-0": "Succeeded"}, {}, "Succeeded", "sim is successfully completed.", id="master succeeded"
         ),
         pytest.param(
             {"Master": 2, "Worker": 1}, {"master-0": "Succeeded"}, {}, "Running", "sim is running.", id="two masters"
@@ -118,16 +123,23 @@ BOTH = {"Master": 1, "Worker": 2}
             {},
             "Succeeded",
             "ns/sim successfully completed.",
-            id="PD-022",
+            id="all workers succeeded",
         ),
-        pytest.param({"Worker": 2}, {"worker-0": "Succeeded"}, {}, "Running", "ns/sim is running.", id="PD-023"),
+        pytest.param(
+            {"Worker": 2},
+            {"worker-0": "Succeeded"},
+            {},
+            "Running",
+            "ns/sim is running.",
+            id="one of two workers succeeded",
+        ),
         pytest.param(
             {"Worker": 2},
             {"worker-0": "Succeeded"},
             {"elasticPolicy": {"minReplicas": 1}},
             "Running",
             "ns/sim is running.",
-            id="PD-023 elastic",
+            id="one of two elastic workers succeeded",
         ),
     ],
 )
@@ -140,12 +152,14 @@ def test_status_rules(
     assert (w.status.completion_time == START) is (expected == "Succeeded")
 
 
-def test_pd024_a_failed_worker_fails_the_job() -> None:
+@pytest.mark.shows("PD-024")
+def test_a_failed_worker_fails_the_job() -> None:
     w = run({"Worker": 2}, {"worker-1": "Failed"}, restart="Never")
     assert message(w.status, "Failed").startswith("PaddleJob sim is failed because 1 Worker replica(s) failed.")
 
 
-def test_pd025_with_the_default_policy_it_is_replaced() -> None:
+@pytest.mark.shows("PD-025")
+def test_with_the_default_policy_it_is_replaced() -> None:
     w = run({"Worker": 2}, {"worker-1": "Failed"})
     assert message(w.status, "Restarting") == "PaddleJob sim is restarting because 1 Worker replica(s) failed."
     assert list(w.pods) == ["sim-worker-0"]
@@ -153,7 +167,8 @@ def test_pd025_with_the_default_policy_it_is_replaced() -> None:
     assert list(w.pods) == ["sim-worker-0", "sim-worker-1"]
 
 
-def test_pd026_the_selector() -> None:
+@pytest.mark.shows("PD-026")
+def test_the_status_has_the_selector_of_workers() -> None:
     selector = run({"Worker": 1}, {}).status.replica_statuses["Worker"].selector
     assert selector is not None
     assert selector.endswith("training.kubeflow.org/replica-type=worker")

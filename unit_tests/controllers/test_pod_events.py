@@ -1,4 +1,4 @@
-"""Events about pods: v1's texts, each of them once (engine.md 6.3, 17.3, K-39)."""
+"""Events about pods: v1's texts, each of them once (K-39)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from training_controllers.engine.pod_events import abnormal_states, exits
 from training_controllers.records import ContainerState
 
 
+@pytest.mark.shows("E-048")
 @pytest.mark.parametrize("code", [0, 1, 137])
-def test_e048_an_ended_main_container_is_told(code: int) -> None:
+def test_an_ended_main_container_is_told(code: int) -> None:
     events = list(exits([pod("Worker", 0, "Failed", exit_code=code)], "pytorch"))
     assert texts(events) == [f"Normal ExitedWithCode Pod: ns.sim-worker-0 exited with code {code}"]
 
 
-def test_e048_other_containers_are_not() -> None:
+@pytest.mark.shows("E-048")
+def test_other_containers_are_not() -> None:
     states = (ContainerState("pytorch", init=True, exit_code=1), ContainerState("sidecar", exit_code=1))
     assert list(exits([pod("Worker", 0, "Running", containers=states)], "pytorch")) == []
 
 
-def test_k39_an_exit_is_told_once_per_end_of_the_container() -> None:
+@pytest.mark.shows("K-39")
+def test_an_exit_is_told_once_per_end_of_the_container() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=0)
@@ -40,6 +43,7 @@ CREATING = ContainerState("pytorch", waiting=True, reason="ContainerCreating")
 ENDED = ContainerState("side", exit_code=0, reason="Completed", message="fine")
 
 
+@pytest.mark.shows("E-049")
 @pytest.mark.parametrize(
     ("containers", "expected"),
     [
@@ -51,11 +55,12 @@ ENDED = ContainerState("side", exit_code=0, reason="Completed", message="fine")
         ((), []),
     ],
 )
-def test_e049_abnormal_containers_of_active_pods(containers: tuple[ContainerState, ...], expected: list[str]) -> None:
+def test_abnormal_containers_of_active_pods(containers: tuple[ContainerState, ...], expected: list[str]) -> None:
     assert texts(list(abnormal_states([pod("Worker", 0, "Pending", containers=containers)]))) == expected
 
 
-def test_e050_a_condition_that_does_not_hold() -> None:
+@pytest.mark.shows("E-050")
+def test_a_condition_that_does_not_hold() -> None:
     waiting = pod("Worker", 0, "Pending", condition_reason="Unschedulable", condition_message="0/3 nodes")
     assert texts(list(abnormal_states([waiting]))) == [
         "Warning Unschedulable Error pod sim-worker-0 condition message: 0/3 nodes"
@@ -68,7 +73,8 @@ def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
     assert list(abnormal_states([ended])) == []
 
 
-def test_k39_a_state_is_told_once_until_the_container_restarts() -> None:
+@pytest.mark.shows("K-39")
+def test_a_state_is_told_once_until_the_container_restarts() -> None:
     w = world("JAXJob", {"Worker": 1})
     w.settle()
     for restarts in (0, 0, 1, 1):

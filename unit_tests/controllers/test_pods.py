@@ -1,4 +1,4 @@
-"""Pod bodies (engine.md 6.4)."""
+"""Pod bodies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def with_template(template: dict[str, Any]) -> Job:
     return load("JAXJob", stored)
 
 
-def test_e023_e024_e028_name_labels_owner() -> None:
+@pytest.mark.shows("E-023", "E-024", "E-028")
+def test_a_pod_has_name_labels_and_owner() -> None:
     body = build(make_job("JAXJob", {"Worker": 2}), index=1)
     assert (body["apiVersion"], body["kind"]) == ("v1", "Pod")
     metadata = body["metadata"]
@@ -41,7 +42,8 @@ def test_e023_e024_e028_name_labels_owner() -> None:
     assert "finalizers" not in metadata
 
 
-def test_e026_e027_what_the_pod_takes_from_the_templates_metadata() -> None:
+@pytest.mark.shows("E-026", "E-027")
+def test_what_the_pod_takes_from_the_templates_metadata() -> None:
     own = {
         "name": "mine",
         "namespace": "elsewhere",
@@ -59,20 +61,23 @@ def test_e026_e027_what_the_pod_takes_from_the_templates_metadata() -> None:
     assert len(metadata["ownerReferences"]) == 1
 
 
+@pytest.mark.shows("E-029")
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [("ExitCode", "Never"), ("Never", "Never"), ("OnFailure", "OnFailure"), ("Always", "Always"), (None, "Never")],
 )
-def test_e029_restart_policy(policy: str | None, expected: str) -> None:
+def test_the_kubelet_is_told_never_to_restart_by_exit_code(policy: str | None, expected: str) -> None:
     assert build(make_job("JAXJob", {"Worker": 1}, restart=policy))["spec"]["restartPolicy"] == expected
 
 
-def test_e030_the_replicas_restart_policy_wins_over_the_templates() -> None:
+@pytest.mark.shows("E-030")
+def test_the_replicas_restart_policy_wins_over_the_templates() -> None:
     job = with_template({"spec": {"restartPolicy": "Always", "containers": [{"name": "jax", "image": "i"}]}})
     assert build(job)["spec"]["restartPolicy"] == "Never"
 
 
-def test_k03_a_pod_with_predecessors_says_what_its_slot_has_seen() -> None:
+@pytest.mark.shows("K-03")
+def test_a_pod_with_predecessors_says_what_its_slot_has_seen() -> None:
     annotations = build(make_job("JAXJob", {"Worker": 1}), restarts=4, backoff_level=2)["metadata"]["annotations"]
     assert annotations == {
         "extension.training.kubeflow.org/restarts": "4",
@@ -80,13 +85,15 @@ def test_k03_a_pod_with_predecessors_says_what_its_slot_has_seen() -> None:
     }
 
 
-def test_k03_the_template_cannot_forge_that() -> None:
+@pytest.mark.shows("K-03")
+def test_the_template_cannot_forge_that() -> None:
     forged = {"extension.training.kubeflow.org/restarts": "99", "note": "b"}
     metadata = build(with_template({"metadata": {"annotations": forged}}))["metadata"]
     assert metadata["annotations"] == {"note": "b"}
 
 
-def test_e023_everything_else_of_the_pod_spec_is_the_users() -> None:
+@pytest.mark.shows("E-023")
+def test_everything_else_of_the_pod_spec_is_the_users() -> None:
     spec = {
         "containers": [{"name": "side", "image": "s"}, {"name": "jax", "image": "i", "unknownField": {"a": [1]}}],
         "hostNetwork": True,

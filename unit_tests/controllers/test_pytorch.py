@@ -1,4 +1,4 @@
-"""PyTorchJob: environment, roles, status rules (frameworks.md section 3)."""
+"""PyTorchJob: environment, roles, status rules."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def check(job: Job, replica_type: str, index: int, expected: dict[str, str]) -> 
     assert list(env(job, replica_type, index).items()) == list(expected.items())
 
 
+@pytest.mark.shows("PT-017", "PT-018")
 @pytest.mark.parametrize(("replica_type", "rank"), [("Master", "0"), ("Worker", "1")])
-def test_pt017_pt018_example_e1(replica_type: str, rank: str) -> None:
+def test_master_and_worker_are_told_address_and_rank(replica_type: str, rank: str) -> None:
     job = make_job("PyTorchJob", {"Master": 1, "Worker": 1}, name="pytorch-simple")
     expected = {
         "PYTHONUNBUFFERED": "1",
@@ -56,7 +57,8 @@ def test_pt017_pt018_example_e1(replica_type: str, rank: str) -> None:
     check(job, replica_type, 0, expected)
 
 
-def test_pt019_pt020_example_e2() -> None:
+@pytest.mark.shows("PT-019", "PT-020")
+def test_processes_per_node_multiply_the_world_size() -> None:
     stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 3}, nprocPerNode="2")
     container = {"name": "pytorch", "image": "i", "ports": [{"name": "pytorchjob-port", "containerPort": 8080}]}
     stored["spec"]["pytorchReplicaSpecs"]["Master"]["template"] = {"spec": {"containers": [container]}}
@@ -68,24 +70,27 @@ def test_pt019_pt020_example_e2() -> None:
         assert (v["PET_NPROC_PER_NODE"], v["PET_NNODES"]) == ("2", "4")
 
 
+@pytest.mark.shows("PT-021")
 @pytest.mark.parametrize(
     ("nproc", "world_size"),
     [("auto", 3), ("cpu", 3), ("gpu", 3), ("4", 12), ("+4", 12), ("-1", -3), (" 4", 3), ("1_0", 3), ("٤", 3),
      ("9" * 5000, 3)],
 )  # fmt: skip
-def test_pt021_only_a_number_multiplies_the_world_size(nproc: str, world_size: int) -> None:
+def test_only_a_number_multiplies_the_world_size(nproc: str, world_size: int) -> None:
     variables = env(make_job("PyTorchJob", {"Master": 1, "Worker": 2}, nprocPerNode=nproc), "Worker", 0)
     assert variables["WORLD_SIZE"] == str(world_size)
     assert variables["PET_NPROC_PER_NODE"] == nproc
 
 
-def test_pt022_example_e3_without_master() -> None:
+@pytest.mark.shows("PT-022")
+def test_a_job_without_master_is_told_the_number_of_nodes_only() -> None:
     job = make_job("PyTorchJob", {"Worker": 2})
     for index in range(2):
         check(job, "Worker", index, ALWAYS | {"PET_NPROC_PER_NODE": "auto", "PET_NNODES": "2"})
 
 
-def test_pt024_example_e4_echo() -> None:
+@pytest.mark.shows("PT-024")
+def test_an_elastic_job_is_told_its_rendezvous() -> None:
     policy = {"rdzvBackend": "c10d", "minReplicas": 1, "maxReplicas": 2, "maxRestarts": 100}
     job = make_job("PyTorchJob", {"Worker": 2}, name="elastic-example-echo", elasticPolicy=policy)
     expected = ALWAYS | {
@@ -98,7 +103,8 @@ def test_pt024_example_e4_echo() -> None:
     check(job, "Worker", 1, expected)
 
 
-def test_pt026_pt027_example_e5_everything() -> None:
+@pytest.mark.shows("PT-026", "PT-027")
+def test_every_elastic_setting_becomes_a_variable() -> None:
     policy = {
         "minReplicas": 1,
         "maxReplicas": 3,
@@ -137,24 +143,28 @@ def test_example_e6_master_and_elastic() -> None:
     ]
 
 
-def test_pt025_host_and_port_of_the_rendezvous() -> None:
+@pytest.mark.shows("PT-025")
+def test_host_and_port_of_the_rendezvous() -> None:
     policy = {"rdzvHost": "localhost", "rdzvPort": 1234}
     variables = env(make_job("PyTorchJob", {"Worker": 1}, elasticPolicy=policy), "Worker", 0)
     assert variables["PET_RDZV_ENDPOINT"] == "localhost:1234"
 
 
+@pytest.mark.shows("PT-016")
 @pytest.mark.parametrize(("bounds", "nodes"), [({"maxReplicas": 5}, "5:5"), ({"minReplicas": 2}, "2:2"), ({}, "4:4")])
-def test_pt016_bounds_copy_each_other(bounds: dict[str, int], nodes: str) -> None:
+def test_bounds_copy_each_other(bounds: dict[str, int], nodes: str) -> None:
     assert env(make_job("PyTorchJob", {"Worker": 4}, elasticPolicy=bounds), "Worker", 0)["PET_NNODES"] == nodes
 
 
+@pytest.mark.shows("PT-027")
 @pytest.mark.parametrize("setting", [{"standalone": False}, {"rdzvConf": []}])
-def test_pt027_what_is_not_asked_for_is_not_set(setting: dict[str, Any]) -> None:
+def test_what_is_not_asked_for_is_not_set(setting: dict[str, Any]) -> None:
     plain = env(make_job("PyTorchJob", {"Worker": 1}, elasticPolicy={}), "Worker", 0)
     assert env(make_job("PyTorchJob", {"Worker": 1}, elasticPolicy=setting), "Worker", 0) == plain
 
 
-def test_pt023_the_variables_follow_the_users_in_every_regular_container() -> None:
+@pytest.mark.shows("PT-023")
+def test_the_variables_follow_the_users_in_every_regular_container() -> None:
     stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 1})
     spec = stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
     spec["containers"] = [
@@ -190,11 +200,12 @@ def test_an_elastic_master_without_workers_has_no_rendezvous() -> None:
         environment(job, Slot("Master", 0))
 
 
+@pytest.mark.shows("E-025", "PT-045")
 @pytest.mark.parametrize(
     ("replicas", "masters"),
     [({"Master": 1, "Worker": 2}, [("Master", 0)]), ({"Worker": 2}, [("Worker", 0)])],
 )
-def test_pt045_the_role_of_the_master(replicas: dict[str, int], masters: list[tuple[str, int]]) -> None:
+def test_the_role_of_the_master(replicas: dict[str, int], masters: list[tuple[str, int]]) -> None:
     job = make_job("PyTorchJob", replicas)
     framework = framework_of("PyTorchJob")
     slots = [Slot(name, index) for name, number in replicas.items() for index in range(number)]
@@ -216,22 +227,20 @@ def run(replicas: dict[str, int], phases: dict[str, str], restart: str = "OnFail
 BOTH = {"Master": 1, "Worker": 1}
 
 
+@pytest.mark.shows("PT-036", "PT-037", "PT-038", "PT-039")
 @pytest.mark.parametrize(
     ("replicas", "phases", "elastic", "expected", "text"),
     [
         (BOTH, {"master-0": "Running"}, False, "Running", "PyTorchJob sim is running."),
-        (BOTH, {"worker-0": "Running"}, False, "Created", "PyTorchJob sim is created."),  # PT-039
+        (BOTH, {"worker-0": "Running"}, False, "Created", "PyTorchJob sim is created."),
         (BOTH, {"worker-0": "Succeeded"}, False, "Created", "PyTorchJob sim is created."),
-        # PT-036
         (BOTH, {"master-0": "Succeeded", "worker-0": "Running"}, False, "Succeeded",
          "PyTorchJob sim is successfully completed."),
         ({"Worker": 2}, {"worker-0": "Running"}, False, "Running", "PyTorchJob ns/sim is running."),
         ({"Worker": 2}, {"worker-0": "Succeeded", "worker-1": "Running"}, False, "Running",
          "PyTorchJob ns/sim is running."),
-        # PT-037
         ({"Worker": 2}, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, False, "Succeeded",
          "PyTorchJob ns/sim successfully completed."),
-        # PT-038
         ({"Worker": 2}, {"worker-0": "Succeeded", "worker-1": "Running"}, True, "Succeeded",
          "PyTorchJob ns/sim successfully completed."),
         # Succeeded ends the job: v1 adds Restarting.
@@ -249,7 +258,8 @@ def test_status_rules(
     assert (w.status.completion_time == START) is (expected == "Succeeded")
 
 
-def test_pt040_a_failed_worker_that_may_not_restart_fails_the_job() -> None:
+@pytest.mark.shows("PT-040")
+def test_a_failed_worker_that_may_not_restart_fails_the_job() -> None:
     w = run(BOTH, {"master-0": "Running", "worker-0": "Failed"}, restart="Never")
     sentence = "PyTorchJob sim is failed because 1 Worker replica(s) failed."
     assert conditions(w.status) == ["Running=False", "Created=True", "Failed=True"]
@@ -258,19 +268,22 @@ def test_pt040_a_failed_worker_that_may_not_restart_fails_the_job() -> None:
     assert w.status.completion_time == START
 
 
-def test_k10_master_success_and_worker_failure_in_one_pass_is_success() -> None:
+@pytest.mark.shows("K-10")
+def test_master_success_and_worker_failure_in_one_pass_is_success() -> None:
     w = run(BOTH, {"master-0": "Succeeded", "worker-0": "Failed"}, restart="Never")
     assert conditions(w.status) == ["Created=True", "Succeeded=True"]
     assert len(w.counters) == 2
 
 
-def test_k10_a_failed_master_restarts_before_a_failed_worker() -> None:
+@pytest.mark.shows("K-10")
+def test_a_failed_master_restarts_before_a_failed_worker() -> None:
     w = run(BOTH, {"master-0": "Failed", "worker-0": "Failed"})
     assert message(w.status, "Restarting") == "job sim is restarting because Master replica(s) failed."
     assert w.pods == {}
 
 
-def test_k10_of_two_types_that_failed_for_good_the_first_is_named() -> None:
+@pytest.mark.shows("K-10")
+def test_of_two_types_that_failed_for_good_the_first_is_named() -> None:
     w = run(BOTH, {}, restart="ExitCode")
     w.pods = dict(reversed(w.pods.items()))
     w.pods["sim-master-0"] = msgspec.structs.replace(w.pods["sim-master-0"], created=START + timedelta(days=1))

@@ -1,4 +1,4 @@
-"""Service bodies (engine.md 7.4, K-29, K-31)."""
+"""Service bodies (K-29, K-31)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def service(job: Job, slot: Slot) -> dict[str, Any]:
     return build_service(job, framework_of(job.info.kind), slot)
 
 
-def test_e059_e060_a_headless_service_that_selects_its_pod() -> None:
+@pytest.mark.shows("K-31", "E-059", "E-060")
+def test_a_headless_service_that_selects_its_pod() -> None:
     body = service(make_job("PyTorchJob", {"Master": 1, "Worker": 1}), Slot("Master", 0))
     labels = {
         "training.kubeflow.org/operator-name": "pytorchjob-controller",
@@ -41,7 +42,8 @@ def test_e059_e060_a_headless_service_that_selects_its_pod() -> None:
     }
 
 
-def test_e061_the_ports_are_those_of_the_main_container() -> None:
+@pytest.mark.shows("E-061")
+def test_the_ports_are_those_of_the_main_container() -> None:
     stored = stored_job("JAXJob", {"Worker": 1})
     stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = [
         {"name": "side", "image": "s", "ports": [{"containerPort": 1}]},
@@ -51,7 +53,8 @@ def test_e061_the_ports_are_those_of_the_main_container() -> None:
     assert [(port["name"], port["port"]) for port in ports] == [("metrics", 9090), ("jaxjob-port", 6666)]
 
 
-def test_e062_without_main_container_there_is_no_service() -> None:
+@pytest.mark.shows("E-062")
+def test_without_main_container_there_is_no_service() -> None:
     stored = stored_job("JAXJob", {"Worker": 1})
     stored["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"] = [{"name": "other", "image": "i"}]
     with pytest.raises(CannotBuild, match="failed to find the port"):
@@ -69,6 +72,7 @@ def test_a_port_without_number_is_no_service() -> None:
 FETCH = {"name": "storage-initializer", "image": "example.com/fetch:1"}
 
 
+@pytest.mark.shows("SDK-7.3")
 @pytest.mark.parametrize(
     ("kind", "replica_type", "init_containers", "published"),
     [
@@ -83,7 +87,7 @@ FETCH = {"name": "storage-initializer", "image": "example.com/fetch:1"}
 def test_a_master_that_prepares_appears_once_it_is_ready(
     kind: str, replica_type: str, init_containers: list[dict[str, str]] | None, published: bool
 ) -> None:
-    """SDK-7.3: workers wait for the master's name, and must not see it before its init containers are done."""
+    """Workers wait for the master's name, and must not see it before its init containers are done."""
     stored = stored_job(kind, {"Master": 1, "Worker": 1})
     specs = stored["spec"][KINDS[kind].replica_field]
     pod_spec = {**specs[replica_type]["template"]["spec"], "initContainers": init_containers}
@@ -93,6 +97,7 @@ def test_a_master_that_prepares_appears_once_it_is_ready(
         assert service(load(kind, stored), Slot(each, 0))["spec"]["publishNotReadyAddresses"] is expected
 
 
+@pytest.mark.shows("K-29")
 @pytest.mark.parametrize(
     ("container_ports", "expected"),
     [
@@ -106,7 +111,7 @@ def test_a_master_that_prepares_appears_once_it_is_ready(
         ([(80, "SCTP", "")], [("sctp-80", 80, "SCTP")]),
     ],
 )
-def test_k29_ports_are_unique_and_named(
+def test_ports_are_unique_and_named(
     container_ports: list[tuple[int, str | None, str]], expected: list[tuple[str, int, str]]
 ) -> None:
     given_ports: list[dict[str, Any]] = [
@@ -126,8 +131,9 @@ PORTS = st.lists(
 )
 
 
+@pytest.mark.shows("K-29")
 @given(PORTS)
-def test_k29_the_api_server_would_accept_any_of_them(container_ports: list[dict[str, Any]]) -> None:
+def test_the_api_server_would_accept_any_of_them(container_ports: list[dict[str, Any]]) -> None:
     ports = service_ports(container_ports)
     assert len({port["name"] for port in ports}) == len(ports)
     assert len({(port["port"], port["protocol"]) for port in ports}) == len(ports)

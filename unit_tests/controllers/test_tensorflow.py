@@ -1,4 +1,4 @@
-"""TFJob: TF_CONFIG, roles, status rules (frameworks.md section 4)."""
+"""TFJob: TF_CONFIG, roles, status rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def container(job: Job, replica_type: str, index: int = 0, options: FrameworkOpt
     return found
 
 
-def test_tf010_example_t1() -> None:
+@pytest.mark.shows("TF-010")
+def test_tf_config_of_parameter_servers_and_workers() -> None:
     job = named("kubeflow", "tfjob-simple", {"Worker": 2})
     assert tf_config("", job, Slot("Worker", 0)) == (
         '{"cluster":{"worker":["tfjob-simple-worker-0.kubeflow.svc:2222","tfjob-simple-worker-1.kubeflow.svc:2222"]},'
@@ -47,8 +48,9 @@ def test_tf010_example_t1() -> None:
     )
 
 
+@pytest.mark.shows("TF-011")
 @pytest.mark.parametrize(("replica_type", "index"), [("Worker", 1), ("Chief", 0)])
-def test_tf011_example_t2(replica_type: str, index: int) -> None:
+def test_tf_config_names_types_in_alphabetical_order(replica_type: str, index: int) -> None:
     assert tf_config("", named("ml", "dist", CHIEF_JOB), Slot(replica_type, index)) == (
         '{"cluster":{"chief":["dist-chief-0.ml.svc:2222"],"ps":["dist-ps-0.ml.svc:2222"],'
         '"worker":["dist-worker-0.ml.svc:2222","dist-worker-1.ml.svc:2222"]},'
@@ -56,7 +58,8 @@ def test_tf011_example_t2(replica_type: str, index: int) -> None:
     )
 
 
-def test_tf012_tf013_example_t3_through_the_operator_s_option() -> None:
+@pytest.mark.shows("TF-012", "TF-013")
+def test_tf_config_ends_with_the_cluster_domain() -> None:
     job = named("ns3", "ev", {"Worker": 1, "PS": 1, "Evaluator": 1})
     (variable,) = container(job, "Worker", options=FrameworkOptions(cluster_domain="tf.training.io"))["env"]
     assert variable == {
@@ -67,6 +70,7 @@ def test_tf012_tf013_example_t3_through_the_operator_s_option() -> None:
     }
 
 
+@pytest.mark.shows("TF-016", "TF-017", "TF-019")
 @pytest.mark.parametrize(
     ("slot", "expected"),
     [
@@ -82,27 +86,31 @@ def test_tf012_tf013_example_t3_through_the_operator_s_option() -> None:
         (Slot("Chief", 0), '{"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}}'),
     ],
 )
-def test_tf016_tf017_tf019_example_t4(slot: Slot, expected: str) -> None:
+def test_tf_config_of_dynamic_workers(slot: Slot, expected: str) -> None:
     job = named("ml", "dyn", {"Chief": 1, "PS": 2, "Worker": 3}, enableDynamicWorker=True)
     assert tf_config("", job, slot) == expected
 
 
-def test_tf018_example_t5() -> None:
+@pytest.mark.shows("TF-018")
+def test_tf_config_of_dynamic_workers_without_parameter_servers() -> None:
     job = named("ml", "dyn2", {"Worker": 2}, enableDynamicWorker=True)
     expected = '{"cluster":{"worker":{"0":"dyn2-worker-0.ml.svc:2222"},"ps":null},"task":{"type":"worker","index":0}}'
     assert tf_config("", job, Slot("Worker", 0)) == expected
 
 
+@pytest.mark.shows("TF-008")
 @pytest.mark.parametrize("replicas", [{"Worker": 1}, {"PS": 1}, {"Worker": 1, "Foo": 3}])
-def test_tf008_a_single_replica_meets_nobody(replicas: dict[str, int]) -> None:
+def test_a_single_replica_meets_nobody(replicas: dict[str, int]) -> None:
     assert "env" not in container(make_job("TFJob", replicas), next(iter(replicas)))
 
 
-def test_tf009_chief_and_worker_are_two() -> None:
+@pytest.mark.shows("TF-009")
+def test_chief_and_worker_are_two() -> None:
     assert container(make_job("TFJob", {"Chief": 1, "Worker": 1}), "Chief")["env"][0]["name"] == "TF_CONFIG"
 
 
-def test_tf006_an_unknown_type_runs_and_is_named() -> None:
+@pytest.mark.shows("TF-006")
+def test_an_unknown_type_runs_and_is_named() -> None:
     job = make_job("TFJob", {"Worker": 2, "Foo": 1})
     assert '"foo":["sim-foo-0.ns.svc:2222"]' in container(job, "Foo")["env"][0]["value"]
 
@@ -111,7 +119,8 @@ def test_a_type_without_replicas_is_empty() -> None:
     assert '"ps":[],' in tf_config("", make_job("TFJob", {"PS": 0, "Worker": 2}), Slot("Worker", 0))
 
 
-def test_tf014_tf015_port_and_place_of_the_variable() -> None:
+@pytest.mark.shows("TF-014", "TF-015")
+def test_port_and_place_of_the_variable() -> None:
     stored = stored_job("TFJob", {"PS": 1, "Worker": 1})
     worker = stored["spec"]["tfReplicaSpecs"]["Worker"]["template"] = {
         "spec": {
@@ -135,6 +144,7 @@ def test_tf014_tf015_port_and_place_of_the_variable() -> None:
     assert worker["spec"]["containers"][1]["env"] == [{"name": "A", "value": "1"}]
 
 
+@pytest.mark.shows("TF-039")
 @pytest.mark.parametrize(
     ("replicas", "masters"),
     [
@@ -143,7 +153,7 @@ def test_tf014_tf015_port_and_place_of_the_variable() -> None:
         ({"PS": 1, "Worker": 2}, ["sim-worker-0"]),
     ],
 )
-def test_tf039_the_role(replicas: dict[str, int], masters: list[str]) -> None:
+def test_the_role_is_the_chiefs_the_masters_or_worker_0s(replicas: dict[str, int], masters: list[str]) -> None:
     job = make_job("TFJob", replicas)
     slots = [Slot(name, index) for name, count in replicas.items() for index in range(count)]
     bodies = [build_pod(job, framework_of("TFJob"), NewPod(slot))["metadata"] for slot in slots]
@@ -165,16 +175,22 @@ def run(replicas: dict[str, int], phases: dict[str, str], *, code: int = 1, **op
 RUNS, DONE = "TFJob ns/sim is running.", "TFJob ns/sim successfully completed."
 
 
+@pytest.mark.shows("K-55", "TF-021", "TF-022", "TF-023", "TF-024", "TF-025", "TF-027", "TF-028", "TF-032")
 @pytest.mark.parametrize(
     ("replicas", "options", "phases", "expected", "text"),
     [
         pytest.param(
             CHIEF_JOB, {}, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, "Running", RUNS, id="chief runs"
         ),
-        pytest.param(CHIEF_JOB, {}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="TF-021"),
-        pytest.param({"Worker": 4}, {}, {"worker-0": "Succeeded"}, "Succeeded", DONE, id="TF-022"),
+        pytest.param(CHIEF_JOB, {}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="chief succeeded"),
+        pytest.param({"Worker": 4}, {}, {"worker-0": "Succeeded"}, "Succeeded", DONE, id="worker 0 succeeded"),
         pytest.param(
-            {"Worker": 4}, {}, {"worker-1": "Succeeded", "worker-2": "Succeeded"}, "Running", RUNS, id="TF-024"
+            {"Worker": 4},
+            {},
+            {"worker-1": "Succeeded", "worker-2": "Succeeded"},
+            "Running",
+            RUNS,
+            id="other workers succeeded",
         ),
         pytest.param(
             {"Worker": 2},
@@ -182,7 +198,7 @@ RUNS, DONE = "TFJob ns/sim is running.", "TFJob ns/sim successfully completed."
             {"worker-0": "Succeeded"},
             "Running",
             RUNS,
-            id="TF-023 one",
+            id="one of all workers succeeded",
         ),
         pytest.param(
             {"Worker": 2},
@@ -190,25 +206,34 @@ RUNS, DONE = "TFJob ns/sim is running.", "TFJob ns/sim successfully completed."
             {"worker-0": "Succeeded", "worker-1": "Succeeded"},
             "Succeeded",
             DONE,
-            id="TF-023 all",
+            id="all workers succeeded",
         ),
         pytest.param(
-            CHIEF_JOB, {"successPolicy": "AllWorkers"}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="TF-025"
+            CHIEF_JOB,
+            {"successPolicy": "AllWorkers"},
+            {"chief-0": "Succeeded"},
+            "Succeeded",
+            DONE,
+            id="chief succeeded, policy AllWorkers",
         ),
         pytest.param(
-            {"Worker": 1, "Evaluator": 1}, {}, {"evaluator-0": "Succeeded"}, "Running", RUNS, id="TF-027 evaluator"
+            {"Worker": 1, "Evaluator": 1}, {}, {"evaluator-0": "Succeeded"}, "Running", RUNS, id="evaluator succeeded"
         ),
-        pytest.param({"PS": 2}, {}, {}, "Created", "TFJob sim is created.", id="TF-032 running"),
-        pytest.param({"PS": 1}, {}, {"ps-0": "Succeeded"}, "Created", "TFJob sim is created.", id="TF-032 succeeded"),
+        pytest.param({"PS": 2}, {}, {}, "Created", "TFJob sim is created.", id="parameter servers run"),
+        pytest.param(
+            {"PS": 1}, {}, {"ps-0": "Succeeded"}, "Created", "TFJob sim is created.", id="parameter servers succeeded"
+        ),
         pytest.param(
             {"Worker": 3, "PS": 1},
             {"enableDynamicWorker": True, "restart": "Never"},
             {"worker-1": "Failed"},
             "Running",
             RUNS,
-            id="TF-028 worker",
+            id="dynamic worker failed",
         ),
-        pytest.param({"Worker": 1, "Foo": 1}, {}, {"foo-0": "Failed"}, "Running", RUNS, id="K-55"),
+        pytest.param(
+            {"Worker": 1, "Foo": 1}, {}, {"foo-0": "Failed"}, "Running", RUNS, id="replica of another type failed"
+        ),
     ],
 )
 def test_status_rules(
@@ -220,12 +245,19 @@ def test_status_rules(
     assert (w.status.completion_time == START) is (expected == "Succeeded")
 
 
+@pytest.mark.shows("TF-026", "TF-027", "TF-028")
 @pytest.mark.parametrize(
     ("replicas", "options", "pod", "replica_type"),
     [
-        pytest.param(CHIEF_JOB, {}, "ps-0", "PS", id="TF-026"),
-        pytest.param({"Worker": 1, "Evaluator": 1}, {}, "evaluator-0", "Evaluator", id="TF-027"),
-        pytest.param({"Worker": 1, "PS": 1}, {"enableDynamicWorker": True}, "ps-0", "PS", id="TF-028 ps"),
+        pytest.param(CHIEF_JOB, {}, "ps-0", "PS", id="parameter server"),
+        pytest.param({"Worker": 1, "Evaluator": 1}, {}, "evaluator-0", "Evaluator", id="evaluator"),
+        pytest.param(
+            {"Worker": 1, "PS": 1},
+            {"enableDynamicWorker": True},
+            "ps-0",
+            "PS",
+            id="parameter server beside dynamic workers",
+        ),
     ],
 )
 def test_a_failed_replica_fails_the_job(
@@ -238,7 +270,8 @@ def test_a_failed_replica_fails_the_job(
     assert texts(w.events)[-1] == f"Warning TFJobFailed {sentence}"
 
 
-def test_tf029_a_retryable_exit_code_restarts_with_one_event() -> None:
+@pytest.mark.shows("TF-029")
+def test_a_retryable_exit_code_restarts_with_one_event() -> None:
     w = run({"Worker": 2}, {"worker-1": "Failed"}, code=130, restart="ExitCode")
     sentence = "job sim is restarting because Worker replica(s) failed."
     assert message(w.status, "Restarting") == sentence
@@ -246,13 +279,15 @@ def test_tf029_a_retryable_exit_code_restarts_with_one_event() -> None:
     assert "sim-worker-1" not in w.pods
 
 
-def test_tf030_a_permanent_exit_code_fails_the_job() -> None:
+@pytest.mark.shows("TF-030")
+def test_a_permanent_exit_code_fails_the_job() -> None:
     w = run({"Worker": 2}, {"worker-1": "Failed"}, restart="ExitCode")
     assert message(w.status, "Failed").startswith('job "sim" is failing because "Worker" replica(s) failed.')
     assert w.status.completion_time == START
 
 
-def test_tf031_mended_a_job_whose_chief_succeeded_has_not_failed_as_well() -> None:
+@pytest.mark.shows("TF-031")
+def test_a_job_whose_chief_succeeded_has_not_failed_as_well() -> None:
     w = run(CHIEF_JOB, {"chief-0": "Succeeded", "worker-0": "Failed"}, restart="Never")
     assert conditions(w.status) == ["Created=True", "Succeeded=True"]
 
@@ -268,7 +303,8 @@ def test_mended_a_failure_is_not_masked_by_an_earlier_restart() -> None:
     assert conditions(w.status)[-1] == "Failed=True"
 
 
-def test_tf042_mended_a_deleted_worker_is_replaced() -> None:
+@pytest.mark.shows("TF-042")
+def test_a_deleted_worker_is_replaced() -> None:
     w = world("TFJob", {"Worker": 2}, restart="OnFailure")
     w.lingering = True
     w.settle()
@@ -281,5 +317,6 @@ def test_tf042_mended_a_deleted_worker_is_replaced() -> None:
     assert list(w.pods) == ["sim-worker-0", "sim-worker-1"]
 
 
-def test_tf040_no_selector() -> None:
+@pytest.mark.shows("TF-040")
+def test_the_status_has_no_selector() -> None:
     assert run({"Worker": 1}, {}).status.replica_statuses["Worker"].selector is None

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from unit_tests.controllers.builders import START
 
 from training_controllers.engine.timers import is_past, seconds_until
 
 
-def test_k02_the_nearest_moment_counts() -> None:
+@pytest.mark.shows("K-02")
+def test_the_nearest_moment_counts() -> None:
     later, sooner = START + timedelta(seconds=9), START + timedelta(seconds=4)
     assert seconds_until(START, [later, None, sooner]) == 4
 

@@ -1,4 +1,4 @@
-"""XGBoostJob: environment, roles, status rules (frameworks.md section 5)."""
+"""XGBoostJob: environment, roles, status rules."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def pairs(job: Job, slot: Slot) -> list[tuple[str, str]]:
     return [(variable["name"], variable["value"]) for variable in environment(job, slot)]
 
 
+@pytest.mark.shows("XGB-009", "XGB-010", "XGB-011", "XGB-012", "XGB-015")
 @pytest.mark.parametrize(("slot", "rank"), [(Slot("Master", 0), "0"), (Slot("Worker", 1), "2")])
-def test_xgb009_xgb010_xgb011_xgb012_xgb015_example_x1(slot: Slot, rank: str) -> None:
+def test_all_replicas_are_told_of_master_and_workers(slot: Slot, rank: str) -> None:
     job = with_ports({"Master": 1, "Worker": 2}, "xgb", Master=9991, Worker=9991)
     assert pairs(job, slot) == [
         ("MASTER_PORT", "9991"),
@@ -49,7 +50,8 @@ def test_xgb009_xgb010_xgb011_xgb012_xgb015_example_x1(slot: Slot, rank: str) ->
     ]
 
 
-def test_xgb013_example_x2() -> None:
+@pytest.mark.shows("XGB-013")
+def test_a_master_alone_is_told_of_no_workers() -> None:
     assert pairs(make_job("XGBoostJob", {"Master": 1}, name="solo"), Slot("Master", 0)) == [
         ("MASTER_PORT", "9999"),
         ("MASTER_ADDR", "solo-master-0"),
@@ -59,7 +61,8 @@ def test_xgb013_example_x2() -> None:
     ]
 
 
-def test_xgb014_example_x3() -> None:
+@pytest.mark.shows("XGB-014")
+def test_workers_may_have_a_port_of_their_own() -> None:
     variables = dict(pairs(with_ports({"Master": 1, "Worker": 4}, "wide", Worker=9100), Slot("Worker", 3)))
     assert (variables["MASTER_PORT"], variables["WORKER_PORT"], variables["RANK"]) == ("9999", "9100", "4")
     assert variables["WORKER_ADDRS"] == "wide-worker-0,wide-worker-1,wide-worker-2,wide-worker-3"
@@ -70,7 +73,8 @@ def test_without_a_port_there_is_no_environment() -> None:
         environment(make_job("XGBoostJob", {"Worker": 1}), Slot("Worker", 0))
 
 
-def test_xgb009_xgb016_xgb018_pods() -> None:
+@pytest.mark.shows("XGB-009", "XGB-016", "XGB-018")
+def test_only_the_master_has_the_role_and_nothing_is_added() -> None:
     stored = stored_job("XGBoostJob", {"Master": 1, "Worker": 1})
     for spec in stored["spec"]["xgbReplicaSpecs"].values():
         spec["template"] = {"spec": {"containers": [{"name": "xgboost", "image": "i"}, {"name": "log", "image": "i"}]}}
@@ -93,18 +97,19 @@ def run(master: str, worker: str, restart: str = "Never", code: int = 1) -> Worl
     return w
 
 
+@pytest.mark.shows("XGB-019", "XGB-020", "XGB-021", "XGB-026")
 @pytest.mark.parametrize(
     ("phases", "expected", "text"),
     [
-        pytest.param(("Running", "Pending"), ["Created=True", "Running=True"], "is running.", id="XGB-019"),
+        pytest.param(("Running", "Pending"), ["Created=True", "Running=True"], "is running.", id="master runs"),
         pytest.param(("Pending", "Running"), ["Created=True"], "is created.", id="workers alone do not run the job"),
         pytest.param(
             ("Succeeded", "Running"),
             ["Running=False", "Created=True", "Succeeded=True"],
             "is successfully completed.",
-            id="XGB-020 XGB-021",
+            id="master succeeded",
         ),
-        pytest.param(("Running", "Succeeded"), ["Created=True", "Running=True"], "is running.", id="XGB-026"),
+        pytest.param(("Running", "Succeeded"), ["Created=True", "Running=True"], "is running.", id="workers succeeded"),
     ],
 )
 def test_status_rules(phases: tuple[str, str], expected: list[str], text: str) -> None:
@@ -114,9 +119,8 @@ def test_status_rules(phases: tuple[str, str], expected: list[str], text: str) -
     assert (w.status.completion_time == START) is ("Succeeded=True" in expected)
 
 
-@pytest.mark.parametrize(
-    "restart", [pytest.param("Never", id="XGB-022"), pytest.param("OnFailure", id="XGB-023"), "Always"]
-)
+@pytest.mark.shows("XGB-022", "XGB-023")
+@pytest.mark.parametrize("restart", ["Never", "OnFailure", "Always"])
 def test_a_failed_worker_fails_the_job(restart: str) -> None:
     w = run("Running", "Failed", restart)
     sentence = "XGBoostJob sim is failed because 1 Worker replica(s) failed."
@@ -125,7 +129,8 @@ def test_a_failed_worker_fails_the_job(restart: str) -> None:
     assert texts(w.events)[-1] == f"Warning XGBoostJobFailed {sentence}"
 
 
-def test_xgb024_a_retryable_exit_code_restarts_the_pod() -> None:
+@pytest.mark.shows("XGB-024")
+def test_a_retryable_exit_code_restarts_the_pod() -> None:
     w = run("Pending", "Failed", "ExitCode", code=137)
     assert conditions(w.status) == ["Created=True", "Restarting=True"]
     assert message(w.status, "Restarting") == "XGBoostJob sim is restarting because 1 Worker replica(s) failed."
@@ -134,7 +139,8 @@ def test_xgb024_a_retryable_exit_code_restarts_the_pod() -> None:
     assert "sim-worker-0" in w.pods
 
 
-def test_xgb025_a_permanent_exit_code_fails_the_job() -> None:
+@pytest.mark.shows("XGB-025")
+def test_a_permanent_exit_code_fails_the_job() -> None:
     w = run("Running", "Failed", "ExitCode")
     assert message(w.status, "Failed").startswith('job "sim" is failing because "Worker" replica(s) failed.')
     assert w.status.completion_time == START  # mended: v1 left it unset (K-05)

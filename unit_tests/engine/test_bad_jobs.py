@@ -19,6 +19,7 @@ def broken(name: str, **spec: Any) -> Json:
     return job
 
 
+@pytest.mark.shows("K-40", "E-143")
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

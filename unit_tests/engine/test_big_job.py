@@ -16,6 +16,7 @@ from training_operator.kube.transport import Request
 pytestmark = pytest.mark.virtual_time
 
 
+@pytest.mark.shows("K-01")
 async def test_a_thousand_replicas_in_a_few_seconds() -> None:
     async with cluster() as world:
         process = world.operator(Faults(latency=0.05))

@@ -1,4 +1,4 @@
-"""Items of the engine's checklist that the whole operator has to show, and that no other test is about."""
+"""Rules that the whole operator has to show, and that no other test is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ pytestmark = pytest.mark.virtual_time
 SETTLED = 3.0
 
 
-async def test_e012_a_job_that_is_gone_when_it_is_looked_at() -> None:
+@pytest.mark.shows("E-012")
+async def test_a_job_that_is_gone_when_it_is_looked_at() -> None:
     async with cluster() as world:
         process = world.operator()
         await asyncio.sleep(SETTLED)
@@ -26,10 +27,11 @@ async def test_e012_a_job_that_is_gone_when_it_is_looked_at() -> None:
         assert (await world.pods(), process.complaints, process.remembered) == ([], [], 0)
 
 
+@pytest.mark.shows("K-37", "E-014", "E-051")
 @pytest.mark.parametrize(
     "labels", [{"training.kubeflow.org/replica-type": None}, {"training.kubeflow.org/job-name": "a"}]
 )
-async def test_e014_e051_k37_what_only_looks_like_a_pod_of_the_job_is_left_alone(labels: Json) -> None:
+async def test_what_only_looks_like_a_pod_of_the_job_is_left_alone(labels: Json) -> None:
     """Without its labels a pod of the job is not seen as a replica, with them somebody else's is none: no adoption."""
     async with cluster() as world:
         world.operator()
@@ -48,7 +50,8 @@ async def test_e014_e051_k37_what_only_looks_like_a_pod_of_the_job_is_left_alone
         assert counters(await world.job("JAXJob", "jx"))["active"] == 1
 
 
-async def test_e021_only_the_jobs_of_one_namespace() -> None:
+@pytest.mark.shows("E-021")
+async def test_only_the_jobs_of_one_namespace() -> None:
     async with cluster() as world:
         world.operator(settings=SETTINGS.model_copy(update={"namespace": "team"}))
         await world.api.create(jax())
@@ -57,7 +60,8 @@ async def test_e021_only_the_jobs_of_one_namespace() -> None:
         assert await world.pods() == []
 
 
-async def test_e022_a_new_process_looks_at_every_job_once() -> None:
+@pytest.mark.shows("E-022")
+async def test_a_new_process_looks_at_every_job_once() -> None:
     async with cluster() as world:
         for number in range(5):
             await world.api.create(jax(f"j{number}", workers=1))
@@ -66,7 +70,8 @@ async def test_e022_a_new_process_looks_at_every_job_once() -> None:
         assert len(await world.pods()) == 5
 
 
-async def test_e045_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
+@pytest.mark.shows("E-045")
+async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
     async with cluster() as world:
         process = world.operator()
         process.transport.refuse = lambda request: (
@@ -84,7 +89,8 @@ async def test_e045_a_creation_that_times_out_is_taken_for_done_until_the_contra
         )
 
 
-async def test_e047_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
+@pytest.mark.shows("E-047")
+async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
     async with cluster() as world:
         process = world.operator()
         await started(world, jax(workers=2))
@@ -98,7 +104,8 @@ async def test_e047_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
         assert await world.events("FailedDeletePod") == []
 
 
-async def test_e052_k38_pods_that_run_keep_their_template() -> None:
+@pytest.mark.shows("K-38", "E-052")
+async def test_pods_that_run_keep_their_template() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, jax(workers=1))
@@ -115,7 +122,8 @@ async def test_e052_k38_pods_that_run_keep_their_template() -> None:
         )
 
 
-async def test_e063_a_service_that_differs_is_left_as_it_is() -> None:
+@pytest.mark.shows("E-063")
+async def test_a_service_that_differs_is_left_as_it_is() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, jax(workers=1))
@@ -128,7 +136,8 @@ async def test_e063_a_service_that_differs_is_left_as_it_is() -> None:
         assert service["metadata"]["labels"]["mine"] == "yes"
 
 
-async def test_e078_e113_a_terminal_condition_is_never_revoked() -> None:
+@pytest.mark.shows("E-078", "E-113")
+async def test_a_terminal_condition_is_never_revoked() -> None:
     """Whatever happens to the pods afterwards, and whoever looks at them (the chaos test does that to every kind)."""
     async with cluster() as world:
         world.operator()
@@ -146,7 +155,8 @@ async def test_e078_e113_a_terminal_condition_is_never_revoked() -> None:
         assert world.audit.complaints == []
 
 
-async def test_e145_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
+@pytest.mark.shows("E-145")
+async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
     async with cluster() as world:
         process = world.operator()
         await started(world, jax(workers=1))

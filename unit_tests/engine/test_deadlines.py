@@ -86,6 +86,7 @@ async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) 
         assert await world.pods() == []
 
 
+@pytest.mark.shows("E-101")
 async def test_time_in_suspension_does_not_count() -> None:
     async with cluster() as world:
         world.operator()

@@ -117,7 +117,8 @@ async def restart(world: Cluster) -> None:
     await asyncio.sleep(5)
 
 
-async def test_k38_a_template_that_changes_while_pods_run_is_told_once_per_change() -> None:
+@pytest.mark.shows("K-38")
+async def test_a_template_that_changes_while_pods_run_is_told_once_per_change() -> None:
     async with cluster() as world:
         await started(world)
         await change_image(world, "trainer:2")
@@ -131,8 +132,9 @@ async def test_k38_a_template_that_changes_while_pods_run_is_told_once_per_chang
         assert await world.events("TemplateChanged") == [changed, changed]
 
 
+@pytest.mark.shows("K-38")
 @pytest.mark.parametrize("prunes", [False, True])
-async def test_k38_a_change_while_no_operator_runs(prunes: bool) -> None:
+async def test_a_change_while_no_operator_runs(prunes: bool) -> None:
     """Under v1's CRDs there is no generation to tell."""
     async with cluster(prunes=prunes) as world:
         await started(world)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from training_controllers.engine.expectations import PATIENCE, UNANSWERED_PATIENCE, Expectations
 from training_controllers.records import Owner, PodRecord, ServiceRecord
 
@@ -21,6 +23,7 @@ def service(name: str) -> ServiceRecord:
     return ServiceRecord("ns", name, "s", "1", Owner("PyTorchJob", "job", JOB), "worker", 0)
 
 
+@pytest.mark.shows("E-066")
 def test_nothing_expected_is_satisfied() -> None:
     assert Expectations(Clock()).wait(JOB) == 0
 
@@ -43,6 +46,7 @@ def test_a_service_does_not_stand_in_for_the_pod_of_its_name() -> None:
     assert expectations.wait(JOB) > 0
 
 
+@pytest.mark.shows("K-24")
 def test_the_object_of_another_job_meets_nothing() -> None:
     expectations = Expectations(Clock())
     expectations.expect_creation(JOB, PodRecord, "a")
@@ -78,6 +82,7 @@ def test_observing_twice_or_unasked_is_harmless() -> None:
     assert expectations.wait(JOB) > 0
 
 
+@pytest.mark.shows("E-070")
 def test_withdrawn_is_no_longer_expected() -> None:
     expectations = Expectations(Clock())
     expectations.expect_creation(JOB, PodRecord, "a")
@@ -88,6 +93,7 @@ def test_withdrawn_is_no_longer_expected() -> None:
     assert expectations.wait(JOB) == 0
 
 
+@pytest.mark.shows("K-23")
 def test_waits_no_longer_than_its_patience() -> None:
     clock = Clock()
     expectations = Expectations(clock)

@@ -25,6 +25,7 @@ def creates(request: Request, plural: str) -> bool:
     return request.method == "POST" and request.path.endswith(f"/{plural}")
 
 
+@pytest.mark.shows("K-35")
 async def test_an_exhausted_quota_holds_up_neither_status_nor_deadline() -> None:
     async with cluster() as world:
         process = world.operator()
@@ -85,6 +86,7 @@ async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
         assert await world.events("FailedCreatePod") == ["Error creating: the template is wrong"]
 
 
+@pytest.mark.shows("K-30")
 async def test_failing_services_do_not_stop_pods() -> None:
     async with cluster() as world:
         process = world.operator()
@@ -246,6 +248,7 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
         assert await world.events("FailedDeletePod") == ["Error deleting: not now"]
 
 
+@pytest.mark.shows("K-34")
 async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
     async with cluster() as world:
         foreign: Json = {

@@ -12,8 +12,9 @@ pytestmark = pytest.mark.virtual_time
 MOST_EVENTS = 50
 
 
+@pytest.mark.shows("K-39")
 @pytest.mark.parametrize("policy", ["OnFailure", "ExitCode", "Never"])
-async def test_k39_many_failing_pods(policy: str) -> None:
+async def test_many_failing_pods_flood_neither_events_nor_status(policy: str) -> None:
     """`python -m e2e.flood` does the same with a thousand pods."""
     seen = await flood(100, policy)
     assert seen.status_writes <= seen.seconds / SECONDS + BURST

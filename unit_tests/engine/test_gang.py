@@ -39,8 +39,9 @@ def sent(process: Process, *methods: str, what: str = "/podgroups") -> list[tupl
     return [(r.method, r.path) for r in process.transport.sent if r.method in methods and what in r.path]
 
 
+@pytest.mark.shows("E-120", "INT-072")
 @pytest.mark.parametrize("job", [jax("j"), pytorch("j"), paddle("j"), mpi("j")], ids=lambda job: str(job["kind"]))
-async def test_e120_int072_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -> None:
+async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -58,7 +59,8 @@ async def test_e120_int072_the_pod_group_comes_first_and_pods_when_it_is_let_in(
         assert own == ["podgroups", *["pods"] * len(pods)]
 
 
-async def test_int081_int083_scheduler_plugins_without_delay_and_without_touching_the_status() -> None:
+@pytest.mark.shows("K-46", "INT-081", "INT-083")
+async def test_scheduler_plugins_without_delay_and_without_touching_the_status() -> None:
     async with cluster() as world:
         await install(world.api, "CoschedulingPodGroup")
         process = world.operator(settings=COSCHEDULING)
@@ -76,7 +78,8 @@ async def test_int081_int083_scheduler_plugins_without_delay_and_without_touchin
         assert sent(process, "PUT", "PATCH", "POST", what="podgroups/jx/status") == []
 
 
-async def test_k28_int067_int068_a_steady_gang_is_never_written_and_the_schedulers_words_stay() -> None:
+@pytest.mark.shows("K-28", "INT-067", "INT-068")
+async def test_a_steady_gang_is_never_written_and_the_schedulers_words_stay() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -100,7 +103,8 @@ async def test_k28_int067_int068_a_steady_gang_is_never_written_and_the_schedule
         assert len(sent(process, "PATCH")) == 1
 
 
-async def test_k49_int121_the_api_may_appear_later_and_go_and_come_again() -> None:
+@pytest.mark.shows("K-49", "INT-121")
+async def test_the_api_may_appear_later_and_go_and_come_again() -> None:
     async with cluster() as world:
         process = world.operator(settings=VOLCANO)
         await world.api.create(jax("jx"))
@@ -128,7 +132,8 @@ async def test_k49_int121_the_api_may_appear_later_and_go_and_come_again() -> No
         assert process.alive
 
 
-async def test_int060_int121_without_the_flag_nobody_asks_for_pod_groups() -> None:
+@pytest.mark.shows("INT-060", "INT-121")
+async def test_without_the_flag_nobody_asks_for_pod_groups() -> None:
     async with cluster() as world:
         process = world.operator()
         await world.api.create(jax())
@@ -137,7 +142,8 @@ async def test_int060_int121_without_the_flag_nobody_asks_for_pod_groups() -> No
         assert sent(process, "GET", what="podgroups") + sent(process, "GET", what="priorityclasses") == []
 
 
-async def test_k34_k47_a_pod_group_of_somebody_else_is_never_touched() -> None:
+@pytest.mark.shows("K-34", "K-47")
+async def test_a_pod_group_of_somebody_else_is_never_touched() -> None:
     async with cluster() as world:
         await install(world.api)
         theirs = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "jx"}}
@@ -157,7 +163,8 @@ async def test_k34_k47_a_pod_group_of_somebody_else_is_never_touched() -> None:
         assert await waits(world) == "GangPending"
 
 
-async def test_int072_a_refused_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
+@pytest.mark.shows("K-44", "INT-072")
+async def test_a_refused_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -174,7 +181,8 @@ async def test_int072_a_refused_pod_group_is_tried_again_and_no_pod_is_created_m
         assert (await group(world))["spec"]["minMember"] == 2
 
 
-async def test_k64_a_pod_group_that_cannot_be_deleted_is_told_once_and_tried_again() -> None:
+@pytest.mark.shows("K-64")
+async def test_a_pod_group_that_cannot_be_deleted_is_told_once_and_tried_again() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -194,7 +202,8 @@ async def test_k64_a_pod_group_that_cannot_be_deleted_is_told_once_and_tried_aga
         assert await world.events("JobTerminated") == ["Job has been terminated. Deleting PodGroup"]
 
 
-async def test_k25_pod_groups_are_counted() -> None:
+@pytest.mark.shows("K-25")
+async def test_pod_groups_are_counted() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -213,7 +222,8 @@ async def test_k25_pod_groups_are_counted() -> None:
         assert counted() == (2, 1)
 
 
-async def test_k11_priorities_are_read_where_that_is_permitted() -> None:
+@pytest.mark.shows("K-11")
+async def test_priorities_are_read_where_that_is_permitted() -> None:
     async with cluster() as world:
         await install(world.api)
         path = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -238,7 +248,8 @@ async def test_k11_priorities_are_read_where_that_is_permitted() -> None:
         assert (await group(world, "pt"))["spec"]["minResources"] == {"cpu": "4", "memory": "1Gi"}
 
 
-async def test_int093_pod_groups_of_others_are_not_even_kept() -> None:
+@pytest.mark.shows("INT-093")
+async def test_pod_groups_of_others_are_not_even_kept() -> None:
     async with cluster() as world:
         await install(world.api)
         theirs = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "spec": {"minMember": 1}}
@@ -249,7 +260,8 @@ async def test_int093_pod_groups_of_others_are_not_even_kept() -> None:
         assert len(process.app._companions["PodGroup"].store) == 0
 
 
-async def test_int118_under_v1_s_definitions_a_gang_waits_and_starts_as_well() -> None:
+@pytest.mark.shows("INT-118")
+async def test_under_v1_s_definitions_a_gang_waits_and_starts_as_well() -> None:
     """`status.waiting` is pruned there, `lastReconcileTime` is not."""
     async with cluster(prunes=True) as world:
         await install(world.api)

@@ -1,7 +1,4 @@
-"""What the whole operator measures of jobs: every transition once, also across crashes and leaders.
-
-K-25, K-27, K-39, INT-106, INT-107.
-"""
+"""What the whole operator measures of jobs: every transition once, also across crashes and leaders."""
 
 from __future__ import annotations
 
@@ -43,6 +40,7 @@ async def end_pods(world: Cluster, code: int = 0) -> None:
     await asyncio.sleep(10)
 
 
+@pytest.mark.shows("INT-106")
 async def test_the_life_of_a_job_is_measured() -> None:
     async with cluster() as world:
         world.operator()
@@ -80,6 +78,7 @@ async def test_a_job_that_waits_is_counted_under_its_reason() -> None:
         assert value(world, "training_operator_restarts_total", cause="scope", **labels) == 1
 
 
+@pytest.mark.shows("K-27", "INT-107")
 @pytest.mark.parametrize("writes", range(1, 9))
 async def test_whenever_a_process_is_killed_nothing_is_measured_twice(writes: int) -> None:
     async with cluster() as world:

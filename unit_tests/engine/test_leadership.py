@@ -1,4 +1,4 @@
-"""Of two operators one acts; the other one takes over without doing anything twice (engine.md 20, K-21)."""
+"""Of two operators one acts; the other one takes over without doing anything twice (K-21)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ async def holder(world: Cluster) -> str:
     return str(lease["spec"]["holderIdentity"])
 
 
+@pytest.mark.shows("E-139")
 async def test_only_the_leader_writes() -> None:
     async with cluster() as world:
         world.operator(identity="a", settings=ELECTING)
@@ -91,6 +92,7 @@ async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:
         assert await holder(world) == "a"
 
 
+@pytest.mark.shows("K-21")
 async def test_a_leader_that_is_cut_off_ends_before_the_other_one_begins() -> None:
     async with cluster() as world:
         leader = world.operator(identity="a", settings=ELECTING)

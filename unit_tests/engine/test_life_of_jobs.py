@@ -14,6 +14,7 @@ SETTLED = 5.0
 """Virtual seconds after which everything that follows from a change has happened."""
 
 
+@pytest.mark.shows("E-046")
 async def test_a_pytorch_job_runs_and_succeeds() -> None:
     async with cluster() as world:
         world.operator()
@@ -39,6 +40,7 @@ async def test_a_pytorch_job_runs_and_succeeds() -> None:
         assert await world.events("ExitedWithCode") == ["Pod: default.pt-master-0 exited with code 0"]
 
 
+@pytest.mark.shows("K-32")
 async def test_services_are_there_before_pods() -> None:
     async with cluster() as world:
         world.operator()
@@ -186,6 +188,7 @@ async def test_nothing_is_left_of_a_deleted_job(propagation: str) -> None:
         assert process.remembered == 0
 
 
+@pytest.mark.shows("E-016")
 async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
     async with cluster() as world:
         world.operator()

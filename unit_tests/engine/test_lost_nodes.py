@@ -61,9 +61,10 @@ async def restart(world: Cluster) -> None:
     world.operator(settings=WATCHFUL)
 
 
+@pytest.mark.shows("K-02")
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_k02_they_are_replaced_on_time_also_after_a_restart(ready: str, restarted: bool) -> None:
+async def test_they_are_replaced_on_time_also_after_a_restart(ready: str, restarted: bool) -> None:
     async with stage() as (world, nodes):
         lost = clock()
         await nodes.ready(status=ready)
@@ -122,7 +123,8 @@ async def test_a_pod_that_hangs_in_its_deletion_is_replaced() -> None:
         assert len(await world.events("PodDisrupted")) == 1
 
 
-async def test_k13_what_has_succeeded_is_not_run_again() -> None:
+@pytest.mark.shows("K-13")
+async def test_what_has_succeeded_is_not_run_again() -> None:
     async with stage() as (world, nodes):
         await world.kubelet.ended("jx-worker-0")
         await asyncio.sleep(3)

@@ -44,7 +44,8 @@ async def _jobs(world: Cluster) -> dict[str, float]:
     return due
 
 
-async def test_k02_at_most_a_second_late_among_a_thousand_jobs() -> None:
+@pytest.mark.shows("K-02")
+async def test_at_most_a_second_late_among_a_thousand_jobs() -> None:
     async with cluster(checks=False) as world:  # all specs are good, and checking is half of the work
         due, ended = await _jobs(world), dict[str, float]()
 

@@ -98,6 +98,7 @@ async def test_counters_that_a_crd_prunes_are_counted_once() -> None:
         assert float(line.rpartition(" ")[2]) == 2
 
 
+@pytest.mark.shows("E-080")
 async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> None:
     async with cluster() as world:
         process = world.operator()

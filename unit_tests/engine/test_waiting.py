@@ -56,6 +56,7 @@ def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
     return [{"type": "PodScheduled", "status": "False", "reason": why, "message": message}]
 
 
+@pytest.mark.shows("K-65")
 @pytest.mark.parametrize(
     ("code", "word", "words", "expected"),
     [
@@ -69,9 +70,7 @@ def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
         (500, "InternalError", 'failed calling webhook "w": connection refused', "CreateFailed"),
     ],
 )
-async def test_k65_a_refused_pod_is_a_cause_until_it_is_created(
-    code: int, word: str, words: str, expected: str
-) -> None:
+async def test_a_refused_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
     async with cluster() as world:
         process = world.operator()
         refuse_pods(process, lambda: status(code, word, words))
@@ -235,7 +234,8 @@ async def test_containers_that_their_template_keeps_from_starting() -> None:
         assert await reason(world) == "InvalidTemplate"
 
 
-async def test_k57_a_container_that_crashes_again_and_again() -> None:
+@pytest.mark.shows("K-57")
+async def test_a_container_that_crashes_again_and_again() -> None:
     async with cluster() as world:
         world.operator()
         await world.api.create(jax(workers=1))
@@ -250,7 +250,8 @@ async def test_k57_a_container_that_crashes_again_and_again() -> None:
         assert await waiting(world) == {}
 
 
-async def test_k57_a_replica_whose_replacement_has_to_wait() -> None:
+@pytest.mark.shows("K-57")
+async def test_a_replica_whose_replacement_has_to_wait() -> None:
     async with cluster() as world:
         world.operator()
         await world.api.create(jax(workers=1))

@@ -46,6 +46,7 @@ def settings_of(served: list[Settings], *arguments: str) -> Settings:
     return served.pop()
 
 
+@pytest.mark.shows("E-135")
 def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None:
     settings = settings_of(served, "run")
     assert settings == Settings()
@@ -57,6 +58,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
     assert settings.kinds == ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
 
 
+@pytest.mark.shows("E-134")
 @pytest.mark.parametrize(
     ("arguments", "field", "value"),
     [

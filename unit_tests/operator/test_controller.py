@@ -64,6 +64,7 @@ async def played(reconciler: Scripted, *keys: str, seconds: float = 5000.0, work
     return metrics
 
 
+@pytest.mark.shows("E-020")
 async def test_many_keys_at_once_each_by_one_worker() -> None:
     reconciler = Scripted()
     metrics = await played(reconciler, *"abcdefgh", "a", "b")

@@ -245,7 +245,8 @@ def test_a_priority_class() -> None:
     assert PRIORITY_CLASSES.decode(b'{"metadata": {"name": "b"}}').default is False
 
 
-def test_int103_restarts_of_a_native_sidecar_are_its_own() -> None:
+@pytest.mark.shows("INT-103")
+def test_restarts_of_a_native_sidecar_are_its_own() -> None:
     waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
     statuses = [{"name": name, "restartCount": 3, "state": waiting} for name in ("istio-proxy", "prepare")]
     sidecar = {"name": "istio-proxy", "restartPolicy": "Always"}

@@ -98,6 +98,7 @@ def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:
     assert limit.now == 1
 
 
+@pytest.mark.shows("E-150")
 async def test_a_rate_is_kept_in_the_long_run() -> None:
     gate, loop = FairGate(bucket=TokenBucket(20, 30)), asyncio.get_running_loop()
     async with asyncio.TaskGroup() as tasks:

@@ -22,6 +22,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
+@pytest.mark.shows("K-67")
 def test_json_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(None, LogLevel.INFO)
     structlog.get_logger().bind(kind="PyTorchJob").info("hello", namespace="ns", name="sim")

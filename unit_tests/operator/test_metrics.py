@@ -16,6 +16,7 @@ def value(metrics: Metrics, series: str, /, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(series, labels)
 
 
+@pytest.mark.shows("E-144")
 def test_job_counters_have_v1_s_names_and_labels() -> None:
     metrics = Metrics()
     pytorch, jax = (metrics.job_counters(KINDS[kind]) for kind in ("PyTorchJob", "JAXJob"))

@@ -101,6 +101,7 @@ async def until_ready(port: int) -> None:
                     return
 
 
+@pytest.mark.shows("K-51")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unused_tcp_port: int) -> None:
     async with cluster(tmp_path) as (peer, config):

@@ -143,6 +143,7 @@ async def test_the_queue_measures() -> None:
     assert log == [("added", 0), ("started", 2), ("finished", 3)]
 
 
+@pytest.mark.shows("E-019")
 def test_the_back_off_doubles_up_to_its_end_and_starts_anew_after_a_success() -> None:
     backoff = Backoff[str]()
     delays = [backoff.next("a") for _ in range(200)]

@@ -22,6 +22,7 @@ def store(changes: list[Change[ServiceRecord]]) -> Store[ServiceRecord]:
     return store
 
 
+@pytest.mark.shows("E-056")
 def test_records_are_found_by_name_and_by_owner(store: Store[ServiceRecord]) -> None:
     a, b, orphan = service("a", 1), service("b", 2), service("c", 3, None)
     for record in (a, b, orphan):
@@ -34,6 +35,7 @@ def test_records_are_found_by_name_and_by_owner(store: Store[ServiceRecord]) -> 
     assert list(store) == [a, b, orphan]
 
 
+@pytest.mark.shows("E-017")
 def test_a_new_owner_moves_the_record(store: Store[ServiceRecord]) -> None:
     store.observe(service("a", 1))
     moved = service("a", 2, Owner("PyTorchJob", "job", "uid-next"))
@@ -50,6 +52,7 @@ def test_everybody_is_told_of_old_and_new(store: Store[ServiceRecord], changes: 
     assert changes == [Change(None, first), Change(first, second), Change(second, None)]
 
 
+@pytest.mark.shows("E-015")
 def test_what_is_older_than_known_says_nothing(
     store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]
 ) -> None:

@@ -1,4 +1,4 @@
-"""What must be true at every moment, checked as writes are carried out (architecture notes, section 7)."""
+"""What must be true at every moment, checked as writes are carried out."""
 
 from __future__ import annotations
 
