@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator, running_operator
 
-DEFINITIONS = Path(__file__).resolve().parents[2] / "shared" / "external-crds"
-VOLCANO = DEFINITIONS / "volcano" / "scheduling.volcano.sh_podgroups.yaml"
-COSCHEDULING = DEFINITIONS / "scheduler-plugins" / "scheduling.x-k8s.io_podgroups.yaml"
+DEFINITIONS = Path(__file__).resolve().parent / "definitions"
+VOLCANO = DEFINITIONS / "volcano" / "podgroups.scheduling.volcano.sh.json"
+COSCHEDULING = DEFINITIONS / "scheduler-plugins" / "podgroups.scheduling.x-k8s.io.json"
 VOLCANO_API = "/apis/scheduling.volcano.sh/v1beta1"
 COSCHEDULING_API = "/apis/scheduling.x-k8s.io/v1alpha1"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -46,9 +46,6 @@ POLICY = {
     "scheduleTimeoutSeconds": 30,
     "minResources": {"cpu": 4, "memory": "1024Mi"},
 }
-pytestmark = pytest.mark.skipif(
-    not DEFINITIONS.is_dir(), reason=f"the definitions of the schedulers are not beside the project: {DEFINITIONS.name}"
-)
 
 
 def job(kind: str, name: str, **run_policy: object) -> Object:
@@ -65,7 +62,7 @@ def job(kind: str, name: str, **run_policy: object) -> Object:
 
 
 def definition(file: Path) -> Object:
-    loaded: Object = yaml.safe_load(file.read_text())
+    loaded: Object = json.loads(file.read_text())
     return loaded
 
 

@@ -112,7 +112,11 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A difference that is meant: where (globs), with which value, and the decision behind it."""
+    """A difference that is meant: where (globs), with which value, and the decision behind it.
+
+    An entry of the file has these keys; `step` may be left out, `ours` is our exact value, `absent: true` says that
+    there is none, and without both any value will do.
+    """
 
     case: str
     path: str
@@ -150,7 +154,7 @@ class Deviations:
 
     @classmethod
     def load(cls, path: Path) -> Deviations:
-        """Read a file in the format that `conform.py --help` describes."""
+        """Read a file: a list of entries as `Rule` describes them."""
         return cls(Rule.parse(raw) for raw in yaml.safe_load(path.read_text()) or [])
 
     def unexplained(self, case: str, found: Iterable[Difference]) -> list[Difference]:

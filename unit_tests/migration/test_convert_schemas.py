@@ -1,17 +1,14 @@
-"""What conversions write has the form of v2's definitions: no unknown field, no wrong type, no entry twice.
-
-The definitions lie beside the project where it is built; without them the tests are skipped.
-"""
+"""What conversions write has the form of v2's definitions: no unknown field, no wrong type, no entry twice."""
 
 from __future__ import annotations
 
 import copy
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from unit_tests.migration.golden_corpus import NAMES, conversion
 from unit_tests.migration.test_convert_any import KNOWN
 
@@ -23,16 +20,14 @@ from training_migration.targets import Target
 from training_migration.v1_job import Refused, v1_job
 
 Json = dict[str, Any]
-DEFINITIONS = Path(__file__).parents[3] / "shared" / "external-crds" / "trainer-v2"
+DEFINITIONS = Path(__file__).parents[2] / "e2e" / "definitions" / "trainer"
 PLURALS = {"TrainJob": "trainjobs", "TrainingRuntime": "trainingruntimes"}
-
-pytestmark = pytest.mark.skipif(not DEFINITIONS.is_dir(), reason="the definitions of Trainer v2 are not here")
 
 
 @cache
 def schema(kind: str) -> Structural:
-    text = (DEFINITIONS / f"trainer.kubeflow.org_{PLURALS[kind]}.yaml").read_text()
-    version = yaml.load(text, Loader=yaml.CSafeLoader)["spec"]["versions"][0]
+    definition = json.loads((DEFINITIONS / f"{PLURALS[kind]}.trainer.kubeflow.org.json").read_text())
+    version = definition["spec"]["versions"][0]
     return compile_schema(version["schema"]["openAPIV3Schema"])
 
 

@@ -1,0 +1,25 @@
+"""Our copies of Trainer's manifests are those of the version whose controllers the other tests run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from e2e.definitions.__main__ import smallest
+from e2e.harness.binaries import TRAINER, programs
+
+COPIES = sorted((Path(__file__).resolve().parents[1] / "definitions" / "trainer").glob("*.json"))
+
+
+@pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.stem)
+def test_copy(pytestconfig: pytest.Config, copy: Path) -> None:
+    if pytestconfig.getoption("--provider") != "bare":
+        pytest.skip("the manifests come with the Go module of the provider `bare`")
+    base = programs((TRAINER,))["trainer-manifests"] / "base"
+    manifests = [
+        yaml.safe_load(file.read_text()) for name in ("crds", "runtimes") for file in (base / name).glob("*.yaml")
+    ]
+    [published] = [each for each in manifests if each.get("metadata", {}).get("name") == copy.stem]
+    assert json.loads(copy.read_text()) == smallest(published)
