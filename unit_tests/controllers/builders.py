@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -179,11 +179,7 @@ class World:
         plan = decide(snapshot, self.framework)
         if plan.status is not None:
             self._store(plan.status)
-        for event in plan.events:
-            if event.once is None or event.once not in self.announced:
-                self.events.append(event)
-            if event.once is not None:
-                self.announced.add(event.once)
+        self._announce(plan.events)
         self.counters += plan.counters
         self._accompany(plan)
         for event in (each for change in plan.companions for each in change.events):
@@ -201,6 +197,7 @@ class World:
             body = build_pod(snapshot.job, self.framework, new)
             name = body["metadata"]["name"]
             assert name not in self.pods, f"{name} is created although it is there"
+            self._announce(new.events)
             self.pods[name] = self._pod(body, new.slot)
             self.carried.pop(new.slot, None)
         self.deleted |= plan.delete_job
@@ -244,6 +241,13 @@ class World:
 
     def advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+    def _announce(self, events: Iterable[JobEvent]) -> None:
+        for event in events:
+            if event.once is None or event.once not in self.announced:
+                self.events.append(event)
+            if event.once is not None:
+                self.announced.add(event.once)
 
     def _store(self, status: JobStatus) -> None:
         self.writes += 1

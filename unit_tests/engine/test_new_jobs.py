@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from unit_tests.simulation.api import Json
 from unit_tests.simulation.cluster import Cluster, cluster
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, jax
@@ -16,6 +17,18 @@ from training_operator.kube.transport import Request, Response
 pytestmark = pytest.mark.virtual_time
 
 QUOTA = 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2'
+
+
+OVERWRITTEN = "Restart policy in pod template will be overwritten by restart policy in replica spec"
+NOT_OVERWRITTEN = "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten"
+
+
+def idle_wishes(workers: int) -> Json:
+    """A job whose template has a restart policy, and the name of another scheduler than that of gangs."""
+    job = jax(workers=workers)
+    template = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]
+    template["spec"] |= {"restartPolicy": "Never", "schedulerName": "mine"}
+    return job
 
 
 def written(world: Cluster) -> list[str]:
@@ -40,6 +53,49 @@ async def test_a_big_job_says_that_it_exists_before_its_pods_do() -> None:
         await world.api.create(jax(workers=FEW + 1))
         await asyncio.sleep(5)
         assert written(world)[:2] == ["status", "service"]
+
+
+@pytest.mark.parametrize("workers", [1, FEW, FEW + 1])
+async def test_what_has_no_effect_in_a_template_is_told_once_however_many_pods_are_made(workers: int) -> None:
+    async with cluster() as world:
+        world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
+        await world.api.create(idle_wishes(workers))
+        await asyncio.sleep(30)
+        assert len(await world.pods()) == workers
+        assert await world.events("SetPodTemplateRestartPolicy") == [OVERWRITTEN]
+        assert await world.events("SetPodTemplateSchedulerName") == [NOT_OVERWRITTEN]
+
+
+async def test_events_of_new_pods_are_told_once_though_their_requests_fail_and_the_first_status_too() -> None:
+    async with cluster() as world:
+        process = world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not now") if request.path.endswith(("/pods", "/status")) else None
+        )
+        await world.api.create(idle_wishes(2))
+        await asyncio.sleep(10)
+        assert await world.pods() == []
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(60)
+        assert len(await world.pods()) == 2
+        assert await world.events("SetPodTemplateRestartPolicy") == [OVERWRITTEN]
+        assert await world.events("SetPodTemplateSchedulerName") == [NOT_OVERWRITTEN]
+
+
+async def test_a_template_that_changes_before_the_first_status_is_told() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not now") if request.path.endswith("/status") else None
+        )
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(0.5)
+        template = {"spec": {"containers": [{"name": "jax", "image": "trainer:2"}]}}
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"template": template}}}})
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(30)
+        (text,) = await world.events("TemplateChanged")
+        assert text.startswith("The pod template of Worker has changed")
 
 
 async def test_a_job_whose_pods_are_refused_says_so_and_creates_no_more() -> None:

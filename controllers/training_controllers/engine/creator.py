@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 from training_controllers.engine.announcer import Announcer
 from training_controllers.engine.expectations import Expectations
 from training_controllers.engine.memory import TAKEN_RETRY, Outcome, Target
-from training_controllers.engine.model import NewPod, Plan, Slot, WaitingReason
+from training_controllers.engine.model import JobEvent, NewPod, Plan, Slot, WaitingReason
 from training_controllers.engine.pods import build_pod
 from training_controllers.engine.services import build_service
 from training_controllers.engine.slow_start import slow_start
@@ -53,10 +53,11 @@ def service_created(_slot: Slot, name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """One object to be created: for which slot, and how to build it."""
+    """One object to be created: for which slot, how to build it, and what is announced then."""
 
     slot: Slot
     build: Callable[[], Mapping[str, Any]]
+    events: tuple[JobEvent, ...] = ()
 
 
 class Creator:
@@ -86,7 +87,7 @@ class Creator:
         outcome = Outcome()
         services = [_Wanted(slot, self._service(target, slot)) for slot in plan.create_services]
         await self._create_all(target, self._services, services, outcome)
-        pods = [_Wanted(new.slot, self._pod(target, new)) for new in plan.create_pods]
+        pods = [_Wanted(new.slot, self._pod(target, new), new.events) for new in plan.create_pods]
         await self._create_all(target, self._pods, pods, outcome)
         memory.tried(CREATE, now(), outcome)
 
@@ -128,6 +129,9 @@ class Creator:
         if self._is_there(target, sort, name):
             self._filled(target, sort, wanted.slot)
             return True
+        for event in wanted.events:
+            # Before the request: where its answer is lost there is no second one.
+            self._announcer.tell(target, event)
         self._expectations.expect_creation(uid, sort.record, name)
         try:
             await sort.dependents.create(target.record.namespace, wanted.build(), flow=uid)

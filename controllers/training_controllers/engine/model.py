@@ -118,6 +118,8 @@ class NewPod:
     carried: Carried = Carried()
     attempt: int | None = None
     """The attempt that it belongs to; None for a job whose replicas restart one by one."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced when it is created, whether the status has been stored by then or follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,8 @@ class Plan:
     """All that a decision may cause, carried out in the order of the fields.
 
     The status comes first: a crash after any of the later effects finds a status that already accounts for them,
-    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For `fresh` jobs it comes last.
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For `fresh` jobs the status, its events
+    and its counters follow at the next look, which decides on them anew.
     """
 
     status: JobStatus | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from training_api.kinds import Job
 from training_controllers.engine.failures import exit_code, is_active
@@ -46,16 +46,16 @@ def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
             yield _warning(pod, pod.condition_reason, f"condition message: {pod.condition_message}", key="condition")
 
 
-def overwritten_restart_policies(job: Job, reason: str, replica_types: Collection[str]) -> Iterator[JobEvent]:
-    """One event for each of these types whose pod template has a restart policy of its own (E-030)."""
-    for replica_type, spec in job.replicas.items():
-        if replica_type in replica_types and (spec.template.get("spec") or {}).get("restartPolicy"):
-            yield JobEvent(
-                EventType.WARNING,
-                reason,
-                "Restart policy in pod template will be overwritten by restart policy in replica spec",
-                once=f"template-restart-policy/{replica_type}",
-            )
+def template_warnings(job: Job, framework: Framework, replica_type: str) -> Iterator[JobEvent]:
+    """What of the pod template has no effect on new pods of a type."""
+    if (job.replicas[replica_type].template.get("spec") or {}).get("restartPolicy"):
+        yield JobEvent(
+            EventType.WARNING,
+            framework.overwritten_policy_reason,
+            "Restart policy in pod template will be overwritten by restart policy in replica spec",
+            once=f"template-restart-policy/{replica_type}",
+        )
+    yield from foreign_schedulers(job, framework)
 
 
 def foreign_schedulers(job: Job, framework: Framework) -> Iterator[JobEvent]:

@@ -51,7 +51,7 @@ class JobReconciler:
         snapshot = self._snapshot(target)
         plan = decide(snapshot, self._framework)
         if is_fresh(snapshot, plan) and target.memory.may_try(CREATE, self._world.monotonic()):
-            await self._executor.execute(target, plan)
+            await self._execute(target, plan)
             return Result(0.0)  # for the status
         pause = self._pause(target, snapshot, plan)
         if pause > 0 and not _is_rewording(snapshot, plan):
@@ -62,8 +62,7 @@ class JobReconciler:
             self._world.counters.measure(measure(snapshot, plan.status), target.record.namespace)
         target.memory.standing = standing(plan.status or snapshot.job.status)
         self._announce(target, plan)
-        target.memory.templates = see(target.job, target.memory.templates)
-        await self._executor.execute(target, plan)
+        await self._execute(target, plan)
         if (target.memory.lacking, target.memory.refused) != (snapshot.lacking, snapshot.refused):
             return Result(0.0)  # to say so in the status
         return Result(self._next_look(target, plan, pause or None))
@@ -147,6 +146,11 @@ class JobReconciler:
             self._announcer.tell(target, event)
         for counter in plan.counters:
             self._world.counters.count_job(counter, target.record.namespace)
+
+    async def _execute(self, target: Target, plan: Plan) -> None:
+        """Have the effects, of pods made from the templates as they are now."""
+        target.memory.templates = see(target.job, target.memory.templates)
+        await self._executor.execute(target, plan)
 
     def _next_look(self, target: Target, plan: Plan, pause: float | None) -> float | None:
         unseen = self._expectations.wait(target.uid) or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from training_controllers.companions import SORTS
@@ -13,7 +13,7 @@ from training_controllers.engine.draft import Draft
 from training_controllers.engine.gang import pod_groups
 from training_controllers.engine.lost_nodes import forced_deletions, given_up_at, must_be_forced, tell_of_force
 from training_controllers.engine.model import NewPod, Plan, PodDeletion, Slot
-from training_controllers.engine.pod_events import foreign_schedulers, overwritten_restart_policies
+from training_controllers.engine.pod_events import template_warnings
 from training_controllers.engine.replica_status import completed_indexes
 from training_controllers.engine.situation import Situation
 from training_controllers.engine.slots import of_removed_type, slot_of, wanted_slots
@@ -34,11 +34,7 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
         draft.set_replicas(situation.last_statuses)
         return draft.plan(companions=companions, again_after=0.0)
 
-    new_pods = tuple(_new_pods(situation))
-    reason, new_types = situation.framework.overwritten_policy_reason, {new.slot.replica_type for new in new_pods}
-    draft.tell(overwritten_restart_policies(job, reason, new_types))
-    if new_pods:
-        draft.tell(foreign_schedulers(job, situation.framework))
+    new_pods = _new_pods(situation)
     waiting, due = _recreations(situation)
     deletions = (*_superfluous_pods(situation), *forced_deletions(snapshot), *due)
     draft.tell(tell_of_force(deletions))
@@ -83,19 +79,27 @@ def _moments_of_news(situation: Situation) -> Iterator[datetime]:
             yield moment
 
 
-def _new_pods(situation: Situation) -> Iterator[NewPod]:
-    """Pods for the empty slots whose work is not done (K-13); those come first that others need.
+def _new_pods(situation: Situation) -> tuple[NewPod, ...]:
+    """Pods for the empty slots; those come first that others need.
 
     No pod of one attempt comes before the last one of those before it has gone.
     """
-    job, placement, helpers = situation.job, situation.placement, situation.framework.helpers
-    if placement.outdated:
-        return
-    for replica_type in sorted(job.replicas, key=lambda name: name not in helpers):
+    if situation.placement.outdated:
+        return ()
+    types, helpers = situation.job.replicas, situation.framework.helpers
+    first, then = [name for name in types if name in helpers], [name for name in types if name not in helpers]
+    return tuple(_missing_pods(situation, [*first, *then]))
+
+
+def _missing_pods(situation: Situation, replica_types: Iterable[str]) -> Iterator[NewPod]:
+    """Pods for the empty slots of these types whose work is not done (K-13)."""
+    job, placement = situation.job, situation.placement
+    for replica_type in replica_types:
         done = completed_indexes(job, situation.statuses[replica_type], replica_type)
         empty = [s for s in wanted_slots(job, replica_type) if s not in placement.holders and s.index not in done]
         inherited = restarts.inheritance(situation.snapshot, placement, replica_type, empty)
-        yield from (NewPod(slot, inherited[slot], placement.attempt) for slot in empty)
+        events = tuple(template_warnings(job, situation.framework, replica_type))
+        yield from (NewPod(slot, inherited[slot], placement.attempt, events) for slot in empty)
 
 
 def _recreations(situation: Situation) -> tuple[list[datetime], list[PodDeletion]]:
