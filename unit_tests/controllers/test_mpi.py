@@ -205,11 +205,46 @@ def test_objects_and_workers_come_before_the_launcher() -> None:
     w = world("MPIJob", BOTH)
     plan = w.decide()
     assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE] * 4
-    assert [new.slot for new in plan.create_pods] == [Slot("Worker", 0), Slot("Worker", 1), LAUNCHER]
+    assert [new.slot for new in plan.create_pods] == [Slot("Worker", 0), Slot("Worker", 1)]
     assert plan.create_services == ()
     w.settle()
     assert list(w.pods) == ["sim-worker-0", "sim-worker-1", "sim-launcher"]
     assert w.decide().companions == ()
+
+
+@pytest.mark.parametrize(
+    ("pods", "wanted"),
+    [
+        ({}, [Slot("Worker", 0), Slot("Worker", 1)]),
+        ({"worker-0": "Running"}, [Slot("Worker", 1)]),
+        ({"worker-1": "Failed"}, [Slot("Worker", 0)]),
+        ({"worker-0": "Pending", "worker-1": "Pending"}, [LAUNCHER]),
+        ({"worker-0": "Succeeded", "worker-1": "Pending"}, [LAUNCHER]),
+        ({"launcher": "Running", "worker-1": "Running"}, [Slot("Worker", 0)]),
+    ],
+)
+def test_the_launcher_waits_for_every_worker_to_exist_not_to_run(pods: dict[str, str], wanted: list[Slot]) -> None:
+    w = world("MPIJob", BOTH, restart="ExitCode")
+    w.settle()
+    for name in [name for name in w.pods if name.removeprefix("sim-") not in pods]:
+        w.delete(name)
+    for name, phase in pods.items():
+        w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": 137}.get(phase))
+    assert [new.slot for new in w.decide().create_pods] == wanted
+
+
+def test_a_launcher_without_workers_waits_for_none() -> None:
+    for replicas in ({"Launcher": 1}, {"Launcher": 1, "Worker": 0}):
+        assert [new.slot for new in world("MPIJob", replicas).decide().create_pods] == [LAUNCHER]
+
+
+def test_a_launcher_no_longer_waits_for_workers_that_are_scaled_away() -> None:
+    w = world("MPIJob", {"Launcher": 1, "Worker": 3})
+    w.step()
+    w.delete("sim-worker-2")
+    assert [new.slot for new in w.decide().create_pods] == [Slot("Worker", 2)]
+    w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 2
+    assert [new.slot for new in w.decide().create_pods] == [LAUNCHER]
 
 
 @pytest.mark.shows("MPI-017", "MPI-038")

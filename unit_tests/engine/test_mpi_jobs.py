@@ -9,6 +9,9 @@ import pytest
 from unit_tests.simulation.cluster import Cluster, cluster, started
 from unit_tests.simulation.faults import status
 from unit_tests.simulation.jobs import conditions, counters, mpi
+from unit_tests.simulation.process import Process
+
+from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -149,6 +152,106 @@ async def test_without_the_right_to_make_roles_everything_else_is_there() -> Non
         assert await world.events("FailedRole") == ["Error on create of Role mp-launcher: no"]
         assert (await uids(world)).keys() == {"ServiceAccount", "ConfigMap", "RoleBinding"}
         assert await world.pods() == PODS
+
+
+REFUSALS = {
+    "Quota": 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2',
+    "InvalidTemplate": 'pods "x" is forbidden: pod rejected: RuntimeClass "gvisor" not found',
+}
+
+
+def refuse_pods_named(process: Process, word: str, text: str) -> None:
+    def refuse(request: Request) -> Response | None:
+        if request.method != "POST" or not request.path.endswith("/pods"):
+            return None
+        name = json.loads(request.body or b"")["metadata"]["name"]
+        return status(403, "Forbidden", text) if word in name else None
+
+    process.transport.refuse = refuse
+
+
+@pytest.mark.parametrize("refused", ["worker", "worker-1"])
+@pytest.mark.parametrize("reason", REFUSALS)
+async def test_the_launcher_waits_while_workers_are_refused_and_the_status_says_why(reason: str, refused: str) -> None:
+    async with cluster() as world:
+        process = world.operator()
+        refuse_pods_named(process, refused, REFUSALS[reason])
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        assert await world.pods() == [name for name in PODS[1:] if refused not in name]
+        waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
+        assert waiting["reason"] == reason
+        assert waiting["message"].startswith("pod mp-worker-") and REFUSALS[reason] in waiting["message"]
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(130)
+        assert await world.pods() == PODS
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
+
+
+async def test_the_launcher_waits_for_a_worker_whose_name_somebody_else_has() -> None:
+    async with cluster() as world:
+        theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mp-worker-1"}}
+        await world.api.create({**theirs, "spec": {"containers": [{"name": "a", "image": "b"}]}})
+        world.operator()
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        assert await world.pods() == ["mp-worker-0", "mp-worker-1"]
+        assert (await world.job("MPIJob", "mp"))["status"]["waiting"]["reason"] == "NameTaken"
+        await world.api.delete("Pod", "mp-worker-1", gracePeriodSeconds=0)
+        await asyncio.sleep(65)
+        assert await world.pods() == PODS
+
+
+async def test_the_launcher_begins_when_the_workers_that_are_refused_are_scaled_away() -> None:
+    async with cluster() as world:
+        refuse_pods_named(world.operator(), "worker-1", REFUSALS["Quota"])
+        await world.api.create(mpi())
+        await asyncio.sleep(SETTLED)
+        assert await world.pods() == ["mp-worker-0"]
+        await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(SETTLED)
+        assert await world.pods() == ["mp-launcher", "mp-worker-0"]
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
+
+
+async def test_workers_that_are_refused_leave_a_launcher_alone_that_runs() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, mpi())
+        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 3}}}})
+        await asyncio.sleep(100)
+        job = await world.job("MPIJob", "mp")
+        assert (await world.pods(), job["status"]["waiting"]["reason"]) == (PODS, "Quota")
+        assert conditions(job)["Running"] == "True"
+
+
+async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_refused() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, mpi(policy="ExitCode"))
+        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        await world.api.delete("Pod", "mp-worker-1")
+        await asyncio.sleep(SETTLED)
+        await world.kubelet.ended("mp-launcher", 137)
+        await asyncio.sleep(100)
+        assert await world.pods() == ["mp-worker-0"]
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(300)
+        assert await world.pods() == PODS
+        assert counters(await world.job("MPIJob", "mp"), "Launcher")["restarts"] == 1
+
+
+async def test_k42_workers_that_a_failed_job_keeps_are_active() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, mpi(cleanPodPolicy="None"))
+        for name, active in (("mp-worker-0", 1), ("mp-launcher", 1), ("mp-worker-1", 0)):
+            await world.kubelet.ended(name, 1)
+            await asyncio.sleep(SETTLED)
+            job = await world.job("MPIJob", "mp")
+            assert list(conditions(job))[-1] == "Failed"
+            assert counters(job).get("active", 0) == active
 
 
 async def test_the_launcher_ends_the_job_and_nothing_is_left_when_it_is_deleted() -> None:

@@ -80,15 +80,15 @@ def _moments_of_news(situation: Situation) -> Iterator[datetime]:
 
 
 def _new_pods(situation: Situation) -> tuple[NewPod, ...]:
-    """Pods for the empty slots; those come first that others need.
+    """Pods for the empty slots: those of helpers, and those of the others once no helper lacks its pod.
 
-    No pod of one attempt comes before the last one of those before it has gone.
+    Helpers need not run by then. No pod of one attempt comes before the last one of those before it has gone.
     """
     if situation.placement.outdated:
         return ()
     types, helpers = situation.job.replicas, situation.framework.helpers
     first, then = [name for name in types if name in helpers], [name for name in types if name not in helpers]
-    return tuple(_missing_pods(situation, [*first, *then]))
+    return tuple(_missing_pods(situation, first)) or tuple(_missing_pods(situation, then))
 
 
 def _missing_pods(situation: Situation, replica_types: Iterable[str]) -> Iterator[NewPod]:
