@@ -75,7 +75,7 @@ def test_a_failed_launcher_fails_the_job() -> None:
     failed = w.status.conditions[-1]
     assert (failed.reason, failed.message.startswith(sentence)) == ("MPIJobMPIJobFailed", True)
     w.settle()
-    assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (0, 0, 0)}
+    assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (2, 0, 0)}
     assert f"Warning MPIJobFailed {sentence}" in texts(w.events)
     assert "Warning MPIJobFailed MPIJob ns/sim has failed" in texts(w.events)
 
@@ -93,6 +93,27 @@ def test_workers_of_a_job_that_runs_on_still_count() -> None:
     w = play({"worker-0": "Failed"})
     w.settle()
     assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (1, 0, 1)}
+
+
+@pytest.mark.shows("K-42")
+@pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+def test_a_launcher_that_ends_after_its_job_failed_takes_no_worker_out_of_the_count(end: str) -> None:
+    w = play({"worker-0": "Failed"}, run_policy={"cleanPodPolicy": "None"})
+    w.set_pods(end, "sim-launcher", exit_code=0 if end == "Succeeded" else 1)
+    w.settle()
+    assert counters(w)["Worker"] == (1, 0, 1)
+    assert counters(w)["Launcher"][0] == 0
+    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
+    w.settle()
+    assert counters(w)["Worker"] == (0, 0, 1)
+
+
+@pytest.mark.shows("K-42")
+@pytest.mark.parametrize(("policy", "active"), [("None", 2), ("Running", 0), ("All", 0)])
+def test_the_workers_of_a_failed_launcher_count_as_long_as_they_are_kept(policy: str, active: int) -> None:
+    w = play({"launcher": "Failed"}, run_policy={"cleanPodPolicy": policy})
+    w.settle()
+    assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (active, 0, 0)}
 
 
 @pytest.mark.shows("MPI-039")

@@ -242,7 +242,8 @@ async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_refused() -> 
         assert counters(await world.job("MPIJob", "mp"), "Launcher")["restarts"] == 1
 
 
-async def test_k42_workers_that_a_failed_job_keeps_are_active() -> None:
+@pytest.mark.shows("K-42")
+async def test_workers_that_a_failed_job_keeps_are_active() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, mpi(cleanPodPolicy="None"))

@@ -60,12 +60,7 @@ def _final_statuses(situation: Situation, doomed: Collection[PodRecord]) -> dict
         }
     gone = {pod.uid for pod in doomed}
     holders = situation.placement.holders.items()
-    idle = situation.idle_types
-    kept = [
-        (slot, pod)
-        for slot, pod in holders
-        if is_running(pod) and pod.uid not in gone and slot.replica_type not in idle
-    ]
+    kept = [(slot, pod) for slot, pod in holders if is_running(pod) and pod.uid not in gone]
     return {name: status.model_copy(update=_still_active(kept, name)) for name, status in last.items()}
 
 

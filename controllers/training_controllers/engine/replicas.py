@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from training_api.conditions import holds
+from training_api.models.common import ConditionType
 from training_controllers.companions import SORTS
 from training_controllers.engine import restarts, timers
 from training_controllers.engine.attempts import outdated_pods, wait_for_attempt
@@ -31,7 +33,8 @@ def run_replicas(situation: Situation, draft: Draft) -> Plan:
     own = situation.framework.companions(job, situation.placement.holders)
     companions = companion_changes(snapshot, (*pod_groups(situation), *own))
     if apply_verdicts(situation, draft):
-        draft.set_replicas(situation.last_statuses)
+        if holds(draft.status, ConditionType.SUCCEEDED):
+            draft.set_replicas(situation.statuses_after_success)
         return draft.plan(companions=companions, again_after=0.0)
 
     new_pods = _new_pods(situation)

@@ -28,21 +28,10 @@ class Situation:
         return self.snapshot.job
 
     @property
-    def idle_types(self) -> frozenset[str]:
-        """The types that do not count any more: those that only serve others, once all others have ended."""
-        helpers, job = self.framework.helpers, self.job
-        others = (
-            status.succeeded + status.failed >= (job.replicas[name].replicas or 0)
-            for name, status in self.statuses.items()
-            if name not in helpers
-        )
-        return helpers if helpers and all(others) else frozenset()
-
-    @property
-    def last_statuses(self) -> dict[str, ReplicaStatus]:
-        """What is left to say of the replicas once the job has ended."""
-        idle = self.idle_types
-        return {name: at_rest(status) if name in idle else status for name, status in self.statuses.items()}
+    def statuses_after_success(self) -> dict[str, ReplicaStatus]:
+        """What is left to say of the replicas once the job has succeeded: helpers do not count any more."""
+        helpers = self.framework.helpers
+        return {name: at_rest(status) if name in helpers else status for name, status in self.statuses.items()}
 
 
 def at_rest(status: ReplicaStatus) -> ReplicaStatus:

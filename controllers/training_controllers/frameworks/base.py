@@ -83,7 +83,8 @@ class Framework:
     announces_exits: bool = True
     """Whether an event tells the exit code of every pod that has ended."""
     helpers: frozenset[str] = frozenset()
-    """Types that only serve the others: created before them, and not counted any more once they have ended."""
+    """Types that only serve the others: no other pod is created while one of theirs is missing, and they are not
+    counted any more once the job has succeeded."""
     extensions: Sequence[Extension] = ()
     """The annotations by which jobs of this kind ask for what v1 does not have."""
     gang: GangScheduler | None = None
