@@ -33,9 +33,10 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """What code hosts make of the headings of a page; the site is told to do the same."""
-    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text()), re.MULTILINE)
-    return frozenset(slug(heading) for heading in headings)
+    """What code hosts make of the headings of a page, and the site as well; anchors of the page's own."""
+    text = FENCED.sub("", page.read_text())
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return frozenset([*map(slug, headings), *re.findall(r'<a id="(.+?)"></a>', text)])
 
 
 def slug(heading: str) -> str:

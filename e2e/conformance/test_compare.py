@@ -105,7 +105,7 @@ def test_a_rule_explains_its_value_only() -> None:
     assert not explained(seen, path="job/spec/*")
 
 
-@pytest.mark.parametrize("raw", [{"case": "*", "path": "*"}, {"case": "*", "path": "*", "why": "K-1", "hours": 1}])
+@pytest.mark.parametrize("raw", [{"case": "*", "path": "*"}, {"case": "*", "path": "*", "why": "K-30", "hours": 1}])
 def test_a_rule_with_wrong_keys_is_refused(raw: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="keys"):
         Rule.parse(raw)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from e2e.documentation.rules import FOLDER
 from e2e.documentation.rules import pages as rule_pages
+from e2e.documentation.rules_of_v1 import written
 from e2e.documentation.sections import UnknownSection, rendered
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -46,7 +47,7 @@ def _stale(docs: Path, whole: Mapping[str, str]) -> Iterator[tuple[Path, str | N
     there = {str(page.relative_to(docs)): page.read_text() for page in sorted(docs.rglob("*.md"))}
     for name, text in there.items():
         try:
-            current = whole.get(name) if name.startswith(f"{FOLDER}/") else rendered(text)
+            current = whole.get(name) if name.startswith(f"{FOLDER}/") else written(rendered(text))
         except UnknownSection as error:
             raise UnknownSection(f"{docs / name}: {error}") from error
         if current != text:

@@ -69,7 +69,7 @@ class Bundle:
     def _configuration(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str], folders: Mapping[str, Path]
     ) -> dict[str, Any]:
-        """A container as the runtime specification of OCI has it (config.md, config-linux.md)."""
+        """A container as the runtime specification of OCI has it."""
         user, _, group = self._image["User"].partition(":")
         variables = [*self._image["Env"], *(f"{key}={value}" for key, value in environment.items())]
         options = ["rbind", "ro", "nosuid", "nodev", "noexec"]
