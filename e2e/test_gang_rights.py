@@ -10,7 +10,7 @@ import yaml
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.harness.operator import running_operator
-from e2e.test_gang import VOLCANO, VOLCANO_API, Stage, defined, definition, job, pytestmark
+from e2e.test_gang import VOLCANO, VOLCANO_API, Stage, defined, definition, job
 
 COMPONENTS = Path(__file__).resolve().parents[1] / "deploy" / "components"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -18,8 +18,6 @@ FLAGS = ("--enable-scheme=jaxjob", "--enable-scheme=pytorchjob", "--gang-schedul
 OTHERS = {"apiGroups": ["", "kubeflow.org", "autoscaling"], "resources": ["*"], "verbs": ["*"]}
 """What the operator may do beside PodGroups; not what this is about."""
 YUNIKORN = {"yunikorn.apache.org/task-groups": '[{"name": "worker", "minMember": 3, "minResource": {"cpu": "1"}}]'}
-
-__all__ = ["pytestmark"]
 
 
 @pytest.fixture

@@ -59,6 +59,11 @@ def test_every_rule_has_a_test_or_a_reason() -> None:
     assert [rule for rule, row in RULES.items() if row[4].startswith(NO_TEST) and rule in shown()] == []
 
 
+def test_tests_are_named_by_what_holds() -> None:
+    named = re.compile(r"def (test_(?:k|e|pt|tf|xgb|mpi|pd|jax|int)_?\d{2,3}_\w+)")
+    assert [name for path, text in texts().items() if path.endswith(".py") for name in named.findall(text)] == []
+
+
 def test_marks_of_tests_and_cases_are_found(tmp_path: Path) -> None:
     (tmp_path / "e2e").mkdir()
     (tmp_path / "e2e" / "test_a.py").write_text(
