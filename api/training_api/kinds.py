@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from training_api import name_rules
 from training_api.models.common import JobMetadata, JobSpec, JobStatus, ReplicaSpec, RestartPolicy
 from training_api.problems import ProblemKind
 
@@ -24,9 +25,17 @@ class SpecRule:
     """Whether a spec (of the kind's model, with canonical replica types) breaks the rule."""
 
 
+class BadDeclaration(ValueError):
+    """A kind cannot be as it is declared; one line per problem names kind, field, value, and what would be right."""
+
+
 @dataclass(frozen=True, slots=True)
 class KindInfo:
-    """The declaration of one job kind; CRDs, defaults, validation and engine are derived from it."""
+    """The declaration of one job kind; CRDs, defaults, validation and engine are derived from it.
+
+    Raises `BadDeclaration` with all that is wrong with it: what Kubernetes would refuse later, with every definition,
+    pod or service of the kind, or what would have no effect.
+    """
 
     kind: str
     plural: str
@@ -63,6 +72,10 @@ class KindInfo:
     """What else is refused."""
     age_first: bool = False
     """Whether `kubectl get` shows the column Age before the column State."""
+
+    def __post_init__(self) -> None:
+        if problems := [f"{self.kind}: {problem}" for problem in _problems(self)]:
+            raise BadDeclaration("\n".join(problems))
 
     @property
     def singular(self) -> str:
@@ -113,3 +126,49 @@ class Job:
             return self.info.container
         containers = (self.replicas[replica_type].template.get("spec") or {}).get("containers") or ()
         return str(containers[0].get("name", "")) if containers else ""
+
+
+def _problems(info: KindInfo) -> Iterator[str]:
+    """What is wrong with a declaration, in the order of its fields."""
+    names = [
+        ("kind", info.kind, name_rules.KIND),
+        ("plural", info.plural, name_rules.RESOURCE_NAME),
+        *(("short_names", name, name_rules.RESOURCE_NAME) for name in info.short_names),
+        ("replica_field", info.replica_field, name_rules.FIELD),
+        *(("replica_types", name, name_rules.REPLICA_TYPE) for name in info.replica_types),
+        ("container", info.container, name_rules.CONTAINER_NAME),
+        ("port_name", info.port_name, name_rules.PORT_NAME),
+    ]
+    for field_name, name, rule in names:
+        if problem := rule.broken_by(name):
+            yield f"{field_name} {name!r} {problem}"
+    stored_as = info.spec.model_fields["replica_specs"].alias
+    if info.replica_field != stored_as:
+        spec = info.spec.__name__
+        yield f"replica_field {info.replica_field!r} must be {stored_as!r}, the alias of replica_specs in {spec}"
+    if not 1 <= info.port <= 65535:
+        yield f"port {info.port} must be from 1 to 65535"
+    yield from _type_problems(info)
+
+
+def _type_problems(info: KindInfo) -> Iterator[str]:
+    """Replica types that are spoken of and that the kind does not have."""
+    types = info.replica_types
+    if len({name.lower() for name in types}) != len(types) or not types:
+        yield f"replica_types {types} must be one type or more, none of them twice in any spelling"
+    speaking: dict[str, Iterable[str]] = {
+        "required_types": info.required_types,
+        "single_types": info.single_types,
+        "populated_types": info.populated_types,
+        "unnumbered_types": info.unnumbered_types,
+        "default_replicas": info.default_replicas,
+    }
+    for field_name, names in speaking.items():
+        for name in names:
+            if name not in types:
+                yield f"{field_name} {name!r} must be one of replica_types, {', '.join(types)}"
+    if info.scalable and "Worker" not in types:
+        yield f"scalable True needs the type Worker, whose number is scaled, among replica_types, {', '.join(types)}"
+    for name in info.unnumbered_types:
+        if name not in info.single_types:
+            yield f"unnumbered_types {name!r} must be one of single_types, too: two pods of it would have one name"

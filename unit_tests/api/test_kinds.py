@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from pydantic import Field
 
 from training_api.crd.build import build
 from training_api.decode import decode_job
 from training_api.defaults import with_defaults
-from training_api.kinds import KindInfo
+from training_api.kinds import BadDeclaration, KindInfo
 from training_api.models.common import JobSpec, ReplicaSpecs, RestartPolicy
 from training_api.registry import KINDS
 from training_api.validation import problems
@@ -21,12 +24,8 @@ def test_kinds_in_order() -> None:
 
 @pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
 def test_declaration_is_consistent(info: KindInfo) -> None:
-    assert info.spec.model_fields["replica_specs"].alias == info.replica_field
     assert info.plural == f"{info.singular}s"
     assert info.controller_name == f"{info.kind.lower()}-controller"
-    named = {*info.required_types, *info.single_types, *info.populated_types, *info.default_replicas}
-    assert named <= set(info.replica_types)
-    assert not info.scalable or "Worker" in info.replica_types
 
 
 def test_short_names_are_different_and_no_common_ones() -> None:
@@ -88,3 +87,114 @@ def test_a_seventh_kind_is_a_declaration() -> None:
     del stored["spec"]["toyReplicaSpecs"]["Leader"]
     assert [str(p) for p in problems(TOY, stored)] == ["spec.toyReplicaSpecs[Leader]: Required value: must be present"]
     assert build(TOY)["metadata"]["name"] == "toyjobs.kubeflow.org"
+
+
+TYPES = "must be one of replica_types, Leader, Follower"
+DNS_1035 = (
+    "must be a DNS-1035 label: lower case letters, digits and '-', with a letter at the beginning and a letter or "
+    "digit at the end, for example 'torchjobs'"
+)
+DNS_1123 = (
+    "must be a DNS-1123 label: lower case letters, digits and '-', with a letter or digit at both ends, for example "
+    "'torch'"
+)
+IANA = (
+    "must be the name of a port (IANA_SVC_NAME): lower case letters, digits and single '-' between them, with at least "
+    "one letter, for example 'torch-port'"
+)
+CAMEL_CASE = (
+    "must be CamelCase: letters and digits with an upper case letter at the beginning, for example '{}'"
+).format
+FIELD = (
+    "must be camelCase: letters and digits with a lower case letter at the beginning, for example 'torchReplicaSpecs'"
+)
+ALIAS = "must be 'toyReplicaSpecs', the alias of replica_specs in ToyJobSpec"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("kind", "toyJob", f"'toyJob' {CAMEL_CASE('TorchJob')}"),
+        ("kind", "Toy-Job", f"'Toy-Job' {CAMEL_CASE('TorchJob')}"),
+        ("kind", "T" * 53, f"'{'T' * 53}' has 53 characters and must be at most 52 long"),
+        ("plural", "ToyJobs", f"'ToyJobs' {DNS_1035}"),
+        ("plural", "toy_jobs", f"'toy_jobs' {DNS_1035}"),
+        ("plural", "1toys", f"'1toys' {DNS_1035}"),
+        ("plural", "t" * 64, f"'{'t' * 64}' has 64 characters and must be at most 63 long"),
+        ("short_names", ("toy", "toy-"), f"'toy-' {DNS_1035}"),
+        ("replica_field", "toyReplicas", f"'toyReplicas' {ALIAS}"),
+        ("replica_types", (), "() must be one type or more, none of them twice in any spelling"),
+        (
+            "replica_types",
+            ("Leader", "Follower", "leader"),
+            f"'leader' {CAMEL_CASE('Worker')}\nToyJob: replica_types "
+            "('Leader', 'Follower', 'leader') must be one type or more, none of them twice in any spelling",
+        ),
+        ("container", "Toy", f"'Toy' {DNS_1123}"),
+        ("container", "t" * 64, f"'{'t' * 64}' has 64 characters and must be at most 63 long"),
+        (
+            "port_name",
+            "toyjob-port-name",
+            "'toyjob-port-name' has 16 characters and must be at most 15 long",
+        ),
+        ("port_name", "toy--port", f"'toy--port' {IANA}"),
+        ("port_name", "-toy", f"'-toy' {IANA}"),
+        ("port_name", "toyPort", f"'toyPort' {IANA}"),
+        ("port_name", "80", f"'80' {IANA}"),
+        ("port_name", "", f"'' {IANA}"),
+        ("port", 0, "0 must be from 1 to 65535"),
+        ("port", 65536, "65536 must be from 1 to 65535"),
+        ("scalable", True, "True needs the type Worker, whose number is scaled, among replica_types, Leader, Follower"),
+        ("required_types", ("leader",), f"'leader' {TYPES}"),
+        ("single_types", ("Chief",), f"'Chief' {TYPES}"),
+        ("populated_types", ("Chief",), f"'Chief' {TYPES}"),
+        ("default_replicas", {"Chief": 2}, f"'Chief' {TYPES}"),
+        (
+            "unnumbered_types",
+            ("Leader",),
+            "'Leader' must be one of single_types, too: two pods of it would have one name",
+        ),
+    ],
+)
+def test_a_kind_that_kubernetes_would_refuse_cannot_be_declared(field: str, value: Any, problem: str) -> None:
+    with pytest.raises(BadDeclaration) as refusal:
+        replace(TOY, **{"required_types": (), field: value})
+    kind = value if field == "kind" else TOY.kind
+    assert str(refusal.value) == f"{kind}: {field} {problem}"
+
+
+def test_a_replica_field_is_one_of_the_api() -> None:
+    with pytest.raises(BadDeclaration) as refusal:
+        replace(TOY, replica_field="ToyReplicaSpecs")
+    first, second = str(refusal.value).splitlines()
+    assert first == f"ToyJob: replica_field 'ToyReplicaSpecs' {FIELD}"
+    assert second == f"ToyJob: replica_field 'ToyReplicaSpecs' {ALIAS}"
+
+
+def test_all_that_is_wrong_with_a_declaration_is_told_at_once() -> None:
+    with pytest.raises(BadDeclaration) as refusal:
+        replace(TOY, port=0, port_name="80", required_types=("Chief",), unnumbered_types=("Boss",))
+    problems_told = [line.split()[1:3] for line in str(refusal.value).splitlines()]
+    assert problems_told == [
+        ["port_name", "'80'"],
+        ["port", "0"],
+        ["required_types", "'Chief'"],
+        ["unnumbered_types", "'Boss'"],
+        ["unnumbered_types", "'Boss'"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("port_name", "toyjob-port-999"),
+        ("port_name", "9p"),
+        ("port", 65535),
+        ("container", "9-toy"),
+        ("short_names", ()),
+        ("kind", "T" * 52),
+        ("single_types", ("Leader", "Follower")),
+    ],
+)
+def test_what_kubernetes_takes_can_be_declared(field: str, value: Any) -> None:
+    assert getattr(replace(TOY, **{field: value}), field) == value
