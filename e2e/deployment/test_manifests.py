@@ -41,6 +41,7 @@ def test_the_api_server_takes_every_object(cluster: Cluster, objects: list[Objec
     assert len(said.splitlines()) == len(objects)
 
 
+@pytest.mark.shows("E-147")
 def test_names_and_labels_are_v1_s(objects: list[Object]) -> None:
     deployment = of_kind(objects, "Deployment")[ACCOUNT]
     selector = {"control-plane": "kubeflow-training-operator"}
@@ -55,6 +56,7 @@ def test_names_and_labels_are_v1_s(objects: list[Object]) -> None:
     assert (container["name"], container["command"]) == (ACCOUNT, ["/manager"])
 
 
+@pytest.mark.shows("K-53")
 def test_the_pods_are_restricted(objects: list[Object]) -> None:
     spec = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]
     assert spec["securityContext"]["runAsNonRoot"] is True
@@ -68,6 +70,7 @@ def test_the_pods_are_restricted(objects: list[Object]) -> None:
     assert "cpu" not in container["resources"]["limits"]
 
 
+@pytest.mark.shows("K-53")
 def test_no_right_is_a_wildcard_or_reads_secrets(objects: list[Object]) -> None:
     rules: list[dict[str, Any]] = [rule for each in objects for rule in each.get("rules") or ()]
     assert rules
@@ -103,6 +106,7 @@ def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(cluster: Clu
         combined(cluster, overlay, ["mpi-ssh", ONE_NAMESPACE])
 
 
+@pytest.mark.shows("K-53")
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, overlay: str) -> None:
     objects = combined(cluster, overlay, ["mpi-ssh", "no-mpi"])

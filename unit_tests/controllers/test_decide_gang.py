@@ -51,7 +51,7 @@ def waits(w: World) -> tuple[str, str] | None:
     return None if w.status.waiting is None else (w.status.waiting.reason, w.status.waiting.message)
 
 
-@pytest.mark.shows("E-125", "INT-069")
+@pytest.mark.shows("E-125", "SDK-5.3.6", "INT-069")
 @pytest.mark.parametrize("phase", ["", "Pending"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:

@@ -136,7 +136,7 @@ def test_a_launcher_with_a_retryable_exit_code_is_run_again() -> None:
     assert "sim-launcher" in w.pods
 
 
-def test_mended_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
+def test_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
     stored = stored_job("MPIJob", BOTH, restart="ExitCode")
     for spec in stored["spec"]["mpiReplicaSpecs"].values():
         spec["template"] = {"spec": {"containers": [{"name": "main", "image": "i"}]}}

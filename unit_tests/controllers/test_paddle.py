@@ -58,7 +58,7 @@ def test_with_masters_all_meet_at_master_0() -> None:
         )
 
 
-def test_example_pd3() -> None:
+def test_further_masters_meet_at_master_0_too() -> None:
     job = make_job("PaddleJob", {"Master": 2, "Worker": 1})
     assert environment(job, Slot("Master", 1))[2:] == variables(
         ("PADDLE_NNODES", "3"), ("PADDLE_MASTER", "sim-master-0:36543"), ("PADDLE_SERVER_NUM", "1")

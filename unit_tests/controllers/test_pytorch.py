@@ -130,7 +130,7 @@ def test_every_elastic_setting_becomes_a_variable() -> None:
     check(make_job("PyTorchJob", {"Worker": 1}, elasticPolicy=policy), "Worker", 0, expected)
 
 
-def test_example_e6_master_and_elastic() -> None:
+def test_a_master_and_an_elastic_policy_go_together() -> None:
     variables = env(make_job("PyTorchJob", {"Master": 1, "Worker": 2}, elasticPolicy={}), "Worker", 0)
     assert list(variables.items())[5:] == [
         ("WORLD_SIZE", "3"),

@@ -292,7 +292,7 @@ def test_a_job_whose_chief_succeeded_has_not_failed_as_well() -> None:
     assert conditions(w.status) == ["Created=True", "Succeeded=True"]
 
 
-def test_mended_a_failure_is_not_masked_by_an_earlier_restart() -> None:
+def test_a_failure_is_not_masked_by_an_earlier_restart() -> None:
     w = world("TFJob", {"PS": 1, "Worker": 2}, restart="Never")
     w.stored["spec"]["tfReplicaSpecs"]["Worker"]["restartPolicy"] = "ExitCode"
     w.settle()
