@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from e2e.documentation.command_lines import INLINE
 from e2e.documentation.commands import BLOCK, BY_HAND, ON_A_CLUSTER, ON_THIS_MACHINE, SHOWN, blocks, pages
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,6 +116,6 @@ def test_no_command_stands_outside_of_such_a_block() -> None:
         for page in pages()
         for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         for line in text.splitlines()
-        if language in ("sh", "bash", "shell") or (language != "console" and line.startswith("$ "))
+        if language in ("sh", "bash", "shell") or (language != "console" and line.startswith(("$ ", "sudo ", *INLINE)))
     ]
     assert found == []

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 
 from e2e.monitoring import dashboard, picture, rules
 
 
-def main(arguments: list[str]) -> int:
+def main() -> None:
     """Write the files, or run everything for three minutes and draw what the panels show."""
-    if arguments == ["picture"]:
+    parser = argparse.ArgumentParser(prog="python -m e2e.monitoring", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("files", "picture"), default="files")
+    if parser.parse_args().what == "picture":
         picture.FILE.write_text(asyncio.run(picture.drawn_from_life()), encoding="utf-8")
-    elif not arguments:
+    else:
         dashboard.FILE.write_text(dashboard.dashboard(), encoding="utf-8")
         rules.FILE.write_text(rules.prometheus_rule(), encoding="utf-8")
-    else:
-        print("usage: python -m e2e.monitoring [picture]", file=sys.stderr)
-        return 2
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

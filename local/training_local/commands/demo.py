@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 import cloup
 
-from training_local.apply import BadInput
 from training_local.cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, follow_flags
@@ -16,7 +15,7 @@ from training_local.demo import DEMOS, example, python_for
 
 
 @cloup.command()
-@click.option("--framework", default="jax", show_default=True, help=f"One of {', '.join(DEMOS)}.")
+@click.option("--framework", default="jax", show_default=True, type=click.Choice(tuple(DEMOS)))
 @cluster_flags
 @follow_flags
 def demo(framework: str, python: Path | None, sandbox: str, limit: float | None, as_json: bool) -> None:
@@ -25,8 +24,6 @@ def demo(framework: str, python: Path | None, sandbox: str, limit: float | None,
 
 
 async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, options: RunOptions) -> int:
-    if framework not in DEMOS:
-        raise BadInput(f"--framework {framework}: must be one of {', '.join(DEMOS)}")
     chosen = DEMOS[framework]
     cluster_options = ClusterOptions(python_for(chosen, python), sandbox)
     return await run_files([example(chosen)], cluster_options, options)
