@@ -144,3 +144,25 @@ def test_the_image_is_built_from_all_packages() -> None:
     assert {root.name for root in PACKAGES.values()} <= copied
     let_in = re.findall(r"^!/(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     assert [path for path in copied if not any(Path(path).is_relative_to(each) for each in let_in)] == []
+
+
+def test_nothing_is_read_from_beside_the_repository() -> None:
+    """A folder that lies beside one clone is not there beside another."""
+    files = [path for folder in ("unit_tests", "e2e", *PACKAGES.values()) for path in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 500
+    outside = [
+        f"{path.relative_to(ROOT)}: {climb[0]}"
+        for path in files
+        for climb in re.finditer(
+            r"__file__\)(?:\.resolve\(\))?((?:\.parents\[\d\]|\.parent\b)+)|\bROOT\.parent\b", path.read_text()
+        )
+        if _height(climb[1]) > len(path.relative_to(ROOT).parts)
+    ]
+    assert outside == []
+
+
+def _height(climb: str | None) -> int:
+    """How many folders `.parent` and `.parents[1]` go up; from the root of the repository one is too many."""
+    if climb is None:
+        return sys.maxsize
+    return sum(int(index or 0) + 1 for index in re.findall(r"\.parents?(?:\[(\d)\])?", climb))
