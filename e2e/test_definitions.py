@@ -53,8 +53,7 @@ async def test_definitions_change_hands(definitions: Cluster, api: Api, namespac
     theirs = {**yaml.safe_load(MPI_CRD.read_text())}
     theirs["spec"]["versions"], ours = [THEIRS], {**theirs["spec"]["versions"][0], "storage": False}
     definitions.run_kubectl("delete", "-f", str(JAX_CRD), "-f", str(MPI_CRD))
-    definitions.run_kubectl("create", "-f", "-", stdin=json.dumps(theirs))
-    definitions.wait_established("crd/mpijobs.kubeflow.org")
+    definitions.install([theirs])
     with ExitStack() as stack:
         flags = [f"--enable-scheme={kind}" for kind in ENABLED]
         operator = Operator(definitions.kubeconfig, tmp_path / "operator.log", *flags)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
+from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS
 from e2e.harness.operator import Operator, running_operator
 
 DEFINITIONS = Path(__file__).resolve().parent / "definitions"
@@ -22,14 +23,14 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 COSCHEDULER = "scheduler-plugins-scheduler"
 
 KINDS = {
-    "PyTorchJob": ("pytorchjobs", "pytorchReplicaSpecs", "pytorch", {"Master": 1, "Worker": 2}),
-    "TFJob": ("tfjobs", "tfReplicaSpecs", "tensorflow", {"Chief": 1, "PS": 1, "Worker": 2}),
-    "XGBoostJob": ("xgboostjobs", "xgbReplicaSpecs", "xgboost", {"Master": 1, "Worker": 2}),
-    "MPIJob": ("mpijobs", "mpiReplicaSpecs", "mpi", {"Launcher": 1, "Worker": 2}),
-    "PaddleJob": ("paddlejobs", "paddleReplicaSpecs", "paddle", {"Master": 1, "Worker": 2}),
-    "JAXJob": ("jaxjobs", "jaxReplicaSpecs", "jax", {"Worker": 3}),
+    "PyTorchJob": {"Master": 1, "Worker": 2},
+    "TFJob": {"Chief": 1, "PS": 1, "Worker": 2},
+    "XGBoostJob": {"Master": 1, "Worker": 2},
+    "MPIJob": {"Launcher": 1, "Worker": 2},
+    "PaddleJob": {"Master": 1, "Worker": 2},
+    "JAXJob": {"Worker": 3},
 }
-"""Plural, field, container and replicas of each kind."""
+"""Replicas of each kind's jobs."""
 COMPUTED = {
     "PyTorchJob": (3, {"cpu": "3", "memory": "6Gi"}),
     "TFJob": (4, {"cpu": "4", "memory": "8Gi"}),
@@ -50,14 +51,14 @@ POLICY = {
 
 def job(kind: str, name: str, **run_policy: object) -> Object:
     """A job of one kind, with pods that nobody runs."""
-    _, field, container, replicas = KINDS[kind]
     requests = {"requests": {"cpu": "1", "memory": "2Gi"}}
-    template = {"spec": {"containers": [{"name": container, "image": "example.com/train:1", "resources": requests}]}}
+    container = {"name": CONTAINERS[kind], "image": "example.com/train:1", "resources": requests}
+    template = {"spec": {"containers": [container]}}
     specs = {
-        each: {"replicas": count, "restartPolicy": "Never", "template": template} for each, count in replicas.items()
+        each: {"replicas": count, "restartPolicy": "Never", "template": template} for each, count in KINDS[kind].items()
     }
     metadata = {"name": name, "annotations": {"team": "a"}}
-    spec = {"runPolicy": run_policy, field: specs}
+    spec = {"runPolicy": run_policy, REPLICAS[kind]: specs}
     return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
@@ -92,10 +93,10 @@ class Stage:
         self._jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}"
 
     def path(self, kind: str, name: str) -> str:
-        return f"{self._jobs}/{KINDS[kind][0]}/{name}"
+        return f"{self._jobs}/{PLURALS[kind]}/{name}"
 
     async def create(self, kind: str, name: str, **run_policy: object) -> None:
-        await self._api.create(f"{self._jobs}/{KINDS[kind][0]}", job(kind, name, **run_policy))
+        await self._api.create(f"{self._jobs}/{PLURALS[kind]}", job(kind, name, **run_policy))
 
     async def job(self, kind: str, name: str) -> Object:
         return await self._api.call("GET", self.path(kind, name))

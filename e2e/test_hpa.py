@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -42,8 +41,7 @@ def cluster(
     eager = ("--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-downscale-stabilization=0s")
     log = tmp_path_factory.mktemp("hpa") / "operator.log"
     with bare(*eager) as cluster, running_operator(cluster.kubeconfig, log):
-        for each in metrics.registration():
-            cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(each))
+        cluster.send("create", *metrics.registration())
         cluster.run_kubectl("wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=30s")
         assert "PodMetricsList" in cluster.run_kubectl("get", "--raw", f"{API}/namespaces/default/pods")
         yield cluster

@@ -89,9 +89,8 @@ def katib(pytestconfig: pytest.Config, cluster: Cluster, operator: Operator) -> 
         pytest.skip("webhooks are called by the real API server, on this machine: this is about --provider bare")
     katib = Katib(cluster)
     with installed(cluster, "katib", katib.change):
-        cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(TRIAL_DEFINITION))
         try:
-            cluster.wait_established(f"crd/{TRIAL_CRD}")
+            cluster.install([TRIAL_DEFINITION])
             yield katib
         finally:
             cluster.run_kubectl("delete", "crd", TRIAL_CRD)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from e2e.conformance.activity import watching
-from e2e.conformance.case import FOLDER, PLURALS, Case, case_names
+from e2e.conformance.case import FOLDER, Case, case_names
 from e2e.conformance.compare import Record, differences
 from e2e.harness.client import connect
+from e2e.harness.jobs import PLURALS
 from e2e.harness.recordings import write
 
 GOLDEN = FOLDER.parent / "golden"

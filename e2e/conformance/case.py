@@ -15,6 +15,7 @@ from e2e.conformance.activity import Activity
 from e2e.conformance.compare import Record, Snapshot
 from e2e.conformance.snapshot import take
 from e2e.harness.client import Api, ApiError, Object
+from e2e.harness.jobs import PLURALS
 
 FOLDER = Path(__file__).parent / "cases"
 LABEL_PREFIX = "training.kubeflow.org/"
@@ -22,14 +23,6 @@ QUIET = 1.2
 """Seconds without any change after which a state counts as settled; a step may ask for more."""
 PATIENCE = 20.0
 """Seconds for a settled state to become as meant: a busy machine posts its events late."""
-PLURALS = {
-    "PyTorchJob": "pytorchjobs",
-    "TFJob": "tfjobs",
-    "XGBoostJob": "xgboostjobs",
-    "MPIJob": "mpijobs",
-    "PaddleJob": "paddlejobs",
-    "JAXJob": "jaxjobs",
-}
 CORE_PLURALS = {
     "ConfigMap": "configmaps",
     "Service": "services",

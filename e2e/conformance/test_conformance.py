@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from e2e.conformance.activity import watching
-from e2e.conformance.case import PLURALS, Case, case_names
+from e2e.conformance.case import Case, case_names
 from e2e.conformance.compare import Deviations, Record, Snapshot, differences, differences_of_step
 from e2e.deployment.installation import account_kubeconfig, asked, grant
 from e2e.harness.client import ApiError, connect
 from e2e.harness.cluster import Cluster
+from e2e.harness.jobs import PLURALS
 from e2e.harness.operator import Operator, running_operator
 
 HERE = Path(__file__).parent

@@ -69,8 +69,7 @@ def granted(objects: list[Object], *kinds: str) -> set[Right]:
 def grant(cluster: Cluster) -> None:
     """Make the account of the standalone overlay, its namespace and its rights, without anything that runs."""
     objects = render(cluster, DEPLOY / "overlays" / "standalone")
-    manifest = {"apiVersion": "v1", "kind": "List", "items": [each for each in objects if each["kind"] in GRANTING]}
-    cluster.run_kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+    cluster.send("apply", *(each for each in objects if each["kind"] in GRANTING))
 
 
 def asked(cluster: Cluster) -> Iterator[tuple[Right, bool]]:

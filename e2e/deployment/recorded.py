@@ -6,8 +6,9 @@ import json
 from typing import Any, Final
 
 import yaml
-from e2e.conformance.case import FOLDER, PLURALS, START
+from e2e.conformance.case import FOLDER, START
 from e2e.harness.client import Api, Object
+from e2e.harness.jobs import PLURALS
 
 GOLDEN: Final = FOLDER.parent / "golden"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"

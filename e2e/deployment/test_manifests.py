@@ -31,14 +31,16 @@ def objects(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
     return render(cluster, DEPLOY / "overlays" / request.param)
 
 
+def judged(cluster: Cluster, objects: list[Object], namespace: str, *flags: str) -> list[str]:
+    """What the API server says of objects, each in a line; it wants to know their namespace."""
+    cluster.send("apply", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    return cluster.send("apply", *objects, options=["--dry-run=server", *flags]).splitlines()
+
+
 @pytest.mark.parametrize("mode", ["client", "server"])
 def test_the_api_server_takes_every_object(cluster: Cluster, objects: list[Object], mode: str) -> None:
-    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(objects)}})
-    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
     flags = ("--server-side", "--force-conflicts") if mode == "server" else ()
-    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", *flags, stdin=manifest)
-    assert len(said.splitlines()) == len(objects)
+    assert len(judged(cluster, objects, namespace_of(objects), *flags)) == len(objects)
 
 
 @pytest.mark.shows("E-147")
@@ -121,11 +123,7 @@ def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, over
 def test_the_api_server_takes_every_component(cluster: Cluster, component: str) -> None:
     plain = render(cluster, DEPLOY / "overlays" / "standalone")
     changed = [each for each in combined(cluster, "standalone", [component]) if each not in plain]
-    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": changed})
-    namespace = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(plain)}})
-    cluster.run_kubectl("apply", "-f", "-", stdin=namespace)
-    said = cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=manifest)
-    assert len(said.splitlines()) == len(changed) > 0
+    assert len(judged(cluster, changed, namespace_of(plain))) == len(changed) > 0
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -88,8 +88,7 @@ def restricted(cluster: Cluster) -> Iterator[str]:
     labels = {"pod-security.kubernetes.io/enforce": PROFILE}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": name}}
-    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, account]})
-    cluster.run_kubectl("apply", "-f", "-", stdin=manifest)
+    cluster.send("apply", namespace, account)
     yield name
     cluster.run_kubectl("delete", "namespace", name, "--wait=false")
 
@@ -100,7 +99,7 @@ def admit(cluster: Cluster, namespace: str, objects: list[Object]) -> None:
     # The class is not installed here, and says nothing about security.
     spec = {name: value for name, value in template["spec"].items() if name != "priorityClassName"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "judged", "namespace": namespace}, "spec": spec}
-    cluster.run_kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
+    cluster.send("create", pod, options=["--dry-run=server"])
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

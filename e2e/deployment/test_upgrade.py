@@ -88,7 +88,7 @@ def upgraded(request: pytest.FixtureRequest, cluster: Cluster) -> Upgraded:
     install_v1(cluster, way.v1)
     namespace = f"taken-over-{secrets.token_hex(4)}"
     asyncio.run(start_jobs(cluster, namespace))
-    cluster.run_kubectl("apply", "-f", "-", stdin=json.dumps(webhooks()))
+    cluster.send("apply", webhooks())
     refused_while_nobody_answers(cluster)
     cluster.run_kubectl(IN_NAMESPACE, *way.stop)
     kept = uids(cluster)
@@ -103,7 +103,7 @@ def refused_while_nobody_answers(cluster: Cluster) -> None:
     deadline = time.monotonic() + 30
     while True:
         try:
-            cluster.run_kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(typical("new", "JAXJob")))
+            cluster.send("create", typical("new", "JAXJob"), options=["--dry-run=server"])
         except HarnessError as error:
             assert "failed calling webhook" in str(error), error
             return
@@ -113,9 +113,7 @@ def refused_while_nobody_answers(cluster: Cluster) -> None:
 def install_v1(cluster: Cluster, mode: str) -> None:
     """Apply v1's objects to a cluster without any of that name."""
     cluster.run_kubectl(IN_NAMESPACE, "delete", KINDS, ACCOUNT, "--ignore-not-found")
-    objects = yaml.safe_load(V1.read_text())
-    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    cluster.run_kubectl("apply", mode, "-f", "-", stdin=manifest)
+    cluster.send("apply", *yaml.safe_load(V1.read_text()), options=[mode])
 
 
 def webhooks() -> Object:

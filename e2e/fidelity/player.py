@@ -108,17 +108,8 @@ class Player:
         """Write down something that the case found out."""
         self.transcript.append(self.plain({"note": what, "value": value}))
 
-    async def _record(
-        self,
-        method: str,
-        path: str,
-        query: Json,
-        body: Any = None,
-        *,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-    ) -> Answer:
-        answer = await self._call(method, path, query, body, content_type=content_type, accept=accept)
+    async def _record(self, method: str, path: str, query: Json, body: Any = None, **types: str) -> Answer:
+        answer = await self._call(method, path, query, body, **types)
         note = {"request": f"{method} {path} {_shown(query)}".strip(), "status": answer.status, "answer": answer.body}
         if answer.warnings:
             note["warnings"] = list(answer.warnings)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,21 @@ class Cluster:
             raise HarnessError(f"kubectl {' '.join(arguments)} ended with status {done.returncode}: {done.stderr}")
         return done.stdout
 
+    def send(self, verb: str, *objects: Mapping[str, Any], options: Sequence[str] = ()) -> str:
+        """Have kubectl create or apply objects, and return what it prints."""
+        manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        return self.run_kubectl(verb, *options, "-f", "-", stdin=manifest)
+
     def apply_crds(self, files: Path = CRDS) -> None:
         """Apply our CRDs, a folder or one file, and wait until their kinds are served."""
         self.run_kubectl("apply", "-f", str(files))
         self.wait_established("-f", str(files))
+
+    def install(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        """Create objects, and wait until the kinds that are defined among them are served."""
+        self.send("create", *manifests)
+        names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
+        self.wait_established("crd", *names)
 
     def wait_established(self, *definitions: str) -> None:
         """Wait until the kinds of these definitions are served; they are named as `kubectl wait` takes them."""

@@ -26,7 +26,7 @@ def installed(cluster: Cluster, name: str, change: Callable[[Object], list[Objec
     `change` gets a pod about to be created and answers a JSON patch, or raises `LookupError` to refuse it.
     """
     with _serving(name, change) as configuration:
-        cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(configuration))
+        cluster.send("create", configuration)
         try:
             yield
         finally:

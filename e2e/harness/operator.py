@@ -14,6 +14,7 @@ from e2e.harness.client import Api, eventually
 from e2e.harness.errors import HarnessError
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
+from e2e.harness.startup import answers
 
 PROGRAM = Path(sys.executable).with_name("training-operator")
 """The command of the virtual environment that runs the tests."""
@@ -47,7 +48,7 @@ class Operator:
     def wait_ready(self, limit: float = START_LIMIT) -> None:
         """Return once the probe says ready; an operator that ends before raises with its log."""
         deadline = time.monotonic() + limit
-        while not self._ready():
+        while not answers(f"{self.probes}/readyz"):
             self.child.check_alive()
             if time.monotonic() > deadline:
                 raise HarnessError(f"the operator is not ready after {limit:.0f} s:\n{self.child.output()[-4000:]}")
@@ -57,13 +58,6 @@ class Operator:
         """The sum of some counters since the start."""
         with urllib.request.urlopen(self.metrics, timeout=30) as answer:
             return sum(map(float, series.findall(answer.read().decode())))
-
-    def _ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.probes}/readyz", timeout=5):
-                return True
-        except OSError:
-            return False
 
 
 async def look_again(operator: Operator, api: Api, job: str) -> None:

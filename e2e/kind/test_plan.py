@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ def test_the_overlays_name_the_image_that_is_loaded() -> None:
 
 @pytest.mark.parametrize("kind", PLURALS)
 def test_jobs_for_the_upgrade_are_accepted(cluster: Cluster, kind: str) -> None:
-    cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(sleeping(kind)))
+    cluster.send("apply", sleeping(kind), options=["--dry-run=server"])
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda file: file.name)
@@ -40,4 +39,4 @@ def test_examples_are_accepted_with_the_images_built_for_them(cluster: Cluster, 
     objects = list(yaml.safe_load_all(file.read_text()))
     [job] = [each for each in objects if each["kind"] in PLURALS]
     use(job, BUILT.get(file.parent.name, "example.com/any:1"))
-    cluster.run_kubectl("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    cluster.send("apply", *objects, options=["--dry-run=server"])

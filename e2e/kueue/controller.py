@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
-from e2e.harness.startup import private_file, wait_until
+from e2e.harness.startup import answers, private_file, wait_until
 
 NAMESPACE = "kueue-system"
 SERVICE = "kueue-webhook-service"
@@ -65,7 +64,7 @@ def running_kueue(cluster: Cluster, folder: Path) -> Iterator[Child]:
     kueue = Child([*command, "--feature-gates=VisibilityOnDemand=false"], folder / "kueue.log")
     try:
         wait_until(lambda: mounted(cluster, certificates), "Kueue's certificate", [kueue])
-        wait_until(lambda: ready(probes), "Kueue", [kueue])
+        wait_until(lambda: answers(f"http://127.0.0.1:{probes}/readyz"), "Kueue", [kueue])
         yield kueue
     finally:
         kueue.kill()
@@ -108,10 +107,7 @@ def install(cluster: Cluster, manifests: list[Object]) -> None:
     where = {"name": SERVICE, "namespace": NAMESPACE}
     spec = {"type": "ExternalName", "externalName": "localhost"}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": where, "spec": spec}
-    everything = {"apiVersion": "v1", "kind": "List", "items": [*manifests, service]}
-    cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(everything))
-    names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
-    cluster.wait_established("crd", *names)
+    cluster.install([*manifests, service])
 
 
 def mounted(cluster: Cluster, folder: Path) -> bool:
@@ -123,12 +119,3 @@ def mounted(cluster: Cluster, folder: Path) -> bool:
     for name, content in secret["data"].items():
         private_file(folder / name, base64.b64decode(content).decode())
     return True
-
-
-def ready(port: int) -> bool:
-    """Whether Kueue and its webhooks serve."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-            return True
-    except OSError:
-        return False

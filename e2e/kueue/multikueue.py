@@ -56,7 +56,7 @@ def introduce(worker: Cluster, manager: Cluster) -> None:
         _kueue("MultiKueueConfig", CHECK, {"clusters": ["worker"]}),
         _kueue("AdmissionCheck", CHECK, {"controllerName": MULTIKUEUE, "parameters": parameters}),
     ]
-    manager.run_kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    manager.send("create", *objects)
     for each in ("multikueuecluster/worker", f"admissioncheck/{CHECK}"):
         manager.run_kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Active", each, "--timeout=60s")
         manager.run_kubectl("wait", "--for=condition=Active", each, "--timeout=60s")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from e2e.harness.client import Api, Object, connect, eventually
+from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.kueue.controller import queueing_cluster
 from e2e.kueue.queues import KUEUE, LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
@@ -24,14 +23,8 @@ def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
         pytest.skip("Kueue is installed into a cluster of its own: this is about --provider bare")
     with queueing_cluster(tmp_path_factory.mktemp("kueue")) as (cluster, _):
         high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 1000}
-        cluster.run_kubectl("create", "-f", "-", stdin=json.dumps({**high, "metadata": {"name": "urgent"}}))
+        cluster.send("create", {**high, "metadata": {"name": "urgent"}})
         yield cluster
-
-
-@pytest.fixture
-async def api(cluster: Cluster) -> AsyncIterator[Api]:
-    async with connect(cluster.kubeconfig) as api:
-        yield api
 
 
 @pytest.mark.shows("INT-033", "INT-034", "INT-035", "INT-036", "INT-037", "INT-038", "INT-039", "INT-040", "INT-052")

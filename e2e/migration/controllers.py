@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -17,7 +16,7 @@ from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
-from e2e.harness.startup import private_file, wait_until
+from e2e.harness.startup import answers, private_file, wait_until
 
 from training_local.apiserver.certificates import ServerIdentity, server_identity
 
@@ -58,7 +57,7 @@ def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": VERSION["metadata"]["namespace"]}},
         VERSION,
     ]
-    install(cluster, manifests)
+    cluster.install(manifests)
     jobset = private_file(folder / "jobset.json", json.dumps(jobset_settings(jobset_port, jobset_probes, certificates)))
     trainer = private_file(folder / "trainer.json", json.dumps(trainer_settings(trainer_port, trainer_probes)))
     with ExitStack() as stack:
@@ -66,7 +65,7 @@ def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
             command: list[str | Path] = [built[name], f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}"]
             child = Child(command, folder / f"{name}.log", {"TMPDIR": str(folder)})
             stack.callback(child.kill)
-            wait_until(partial(ready, probes), name, [child])
+            wait_until(partial(answers, f"http://127.0.0.1:{probes}/readyz"), name, [child])
         overlays = built["trainer-manifests"] / "overlays"
         cluster.run_kubectl("create", "-f", "-", stdin=cluster.run_kubectl("kustomize", str(overlays / "runtimes")))
         yield
@@ -137,26 +136,9 @@ def pod_groups(group: str, version: str) -> Object:
     }
 
 
-def install(cluster: Cluster, manifests: list[Object]) -> None:
-    """Create the objects and wait until their kinds are served."""
-    everything = {"apiVersion": "v1", "kind": "List", "items": manifests}
-    cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(everything))
-    names = [each["metadata"]["name"] for each in manifests if each["kind"] == "CustomResourceDefinition"]
-    cluster.wait_established("crd", *names)
-
-
 def mounted(folder: Path, identity: ServerIdentity) -> Path:
     """The folder with our certificate, as a kubelet would mount it."""
     folder.mkdir(parents=True, mode=0o700)
     private_file(folder / "tls.crt", identity.certificate.decode())
     private_file(folder / "tls.key", identity.key.decode())
     return folder
-
-
-def ready(port: int) -> bool:
-    """Whether a controller and its webhooks serve."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-            return True
-    except OSError:
-        return False

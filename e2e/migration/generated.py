@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
+from e2e.harness.jobs import CONTAINERS, REPLICAS
+
 Object = dict[str, Any]
 T = TypeVar("T")
 
-REPLICAS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
-    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch", ("Master",), ("Worker",)),
-    "TFJob": ("tfReplicaSpecs", "tensorflow", ("Chief", "Evaluator"), ("Worker", "PS")),
-    "XGBoostJob": ("xgbReplicaSpecs", "xgboost", ("Master",), ("Worker",)),
-    "MPIJob": ("mpiReplicaSpecs", "mpi", ("Launcher",), ("Worker",)),
-    "PaddleJob": ("paddleReplicaSpecs", "paddle", ("Master",), ("Worker",)),
-    "JAXJob": ("jaxReplicaSpecs", "jax", (), ("Worker",)),
+TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "PyTorchJob": (("Master",), ("Worker",)),
+    "TFJob": (("Chief", "Evaluator"), ("Worker", "PS")),
+    "XGBoostJob": (("Master",), ("Worker",)),
+    "MPIJob": (("Launcher",), ("Worker",)),
+    "PaddleJob": (("Master",), ("Worker",)),
+    "JAXJob": ((), ("Worker",)),
 }
-"""Field, container, replica types of at most one replica, others."""
+"""Replica types of at most one replica, others."""
 ALWAYS = {"XGBoostJob": ("Master",), "MPIJob": ("Launcher",)}
 """Replica types without which v1 refuses a job."""
 COMMANDS: tuple[list[str], ...] = (
@@ -31,7 +33,7 @@ COMMANDS: tuple[list[str], ...] = (
 def jobs(seed: int, count: int) -> list[Object]:
     """So many jobs, always the same for one seed; each has a name of its own."""
     rng = Random(seed)
-    kinds = list(REPLICAS)
+    kinds = list(TYPES)
     return [_Job(rng, kinds[number % len(kinds)], f"made-{number}").made() for number in range(count)]
 
 
@@ -40,7 +42,7 @@ class _Job:
 
     def __init__(self, rng: Random, kind: str, name: str) -> None:
         self._rng, self._kind, self._name = rng, kind, name
-        self._field, self._container, self._single, self._many = REPLICAS[kind]
+        self._single, self._many = TYPES[kind]
 
     def made(self) -> Object:
         """The job."""
@@ -54,7 +56,7 @@ class _Job:
                 replicas[each] = {"replicas": count, "template": pods} | self._maybe(
                     restartPolicy=["Always", "OnFailure", "Never", "ExitCode"]
                 )
-        spec: Object = {self._field: replicas, "runPolicy": self._run_policy()}
+        spec: Object = {REPLICAS[self._kind]: replicas, "runPolicy": self._run_policy()}
         if self._kind == "PyTorchJob":
             spec |= self._maybe(nprocPerNode=["auto", "cpu", "gpu", "2"])
         if self._kind == "PyTorchJob" and "Master" not in replicas and self._chance(0.5):
@@ -116,7 +118,7 @@ class _Job:
         return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
 
     def _main(self) -> Object:
-        container = {"name": self._container, "image": "example.com/train:1", **self._part()}
+        container = {"name": CONTAINERS[self._kind], "image": "example.com/train:1", **self._part()}
         container |= self._maybe(command=COMMANDS, args=[["--epochs=1"], ["$(LR)", "b c", "ü"]])
         container |= self._maybe(
             livenessProbe=[{"exec": {"command": ["true"]}}, {"httpGet": {"port": 8080}, "periodSeconds": 5}],

@@ -59,8 +59,7 @@ def kubeconfig(trainer: Cluster, tmp_path: Path) -> Path:
         head: Object = {"apiVersion": f"{rbac}/v1", "metadata": metadata}
         objects.append({**head, "kind": f"{prefix}Role", "rules": rules})
         objects.append({**head, "kind": f"{prefix}RoleBinding", "roleRef": role, "subjects": subjects})
-    items = {"apiVersion": "v1", "kind": "List", "items": objects}
-    trainer.run_kubectl("create", "-f", "-", stdin=json.dumps(items))
+    trainer.send("create", *objects)
     token = trainer.run_kubectl("create", "token", USER, f"--namespace={NAMESPACE}").strip()
     cluster = json.loads(trainer.kubeconfig.read_text())["clusters"][0]["cluster"]
     authority = Path(cluster["certificate-authority"])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from e2e.harness.client import Api, Object
 from e2e.harness.cluster import Cluster
 from e2e.migration.test_cluster_runs import plan
@@ -20,14 +18,6 @@ from training_migration.runs.what import Plan, What
 
 ENDED = {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}
 TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
-
-
-@pytest.fixture
-async def namespace(api: Api) -> AsyncIterator[str]:
-    name = f"run-{secrets.token_hex(4)}"
-    await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    yield name
-    await api.delete(f"/api/v1/namespaces/{name}")
 
 
 @asynccontextmanager

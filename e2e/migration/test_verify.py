@@ -124,7 +124,7 @@ def test_what_admission_refuses_is_refused(verify: Verify) -> None:
 def test_a_name_that_is_taken_is_left_alone(verify: Verify) -> None:
     taken = {**TRAIN_JOB, "spec": {**TRAIN_JOB["spec"], "suspend": True}}
     where = f"--namespace={verify.namespace}"
-    verify.cluster.run_kubectl("create", where, "-f", "-", stdin=json.dumps(taken))
+    verify.cluster.send("create", taken, options=[where])
     done = verify(TRAIN_JOB)
     assert done.exit_code == 5, done.output
     assert "already exists" in done.stdout

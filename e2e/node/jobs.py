@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS
 from e2e.node.images import HOST
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
@@ -21,9 +22,6 @@ class Kind:
     """How jobs of one kind are written."""
 
     name: str
-    plural: str
-    replicas_field: str
-    container: str
     world: Mapping[str, int]
     """Replicas by type of a job whose replicas meet."""
     pair: Mapping[str, int]
@@ -34,6 +32,16 @@ class Kind:
     """What the meeting of `world` must have seen."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the spec."""
+
+    @property
+    def plural(self) -> str:
+        """The kind in paths."""
+        return PLURALS[self.name]
+
+    @property
+    def replicas_field(self) -> str:
+        """Where the spec has the replicas."""
+        return REPLICAS[self.name]
 
     def command(self, replica_type: str) -> Command | None:
         """What replicas of a type run in order to meet."""
@@ -52,7 +60,7 @@ class Kind:
 
     def replica(self, count: int, command: Command | None, policy: str | None = None) -> dict[str, Any]:
         """A replica spec; without `policy` the kind's own applies."""
-        container: dict[str, Any] = {"name": self.container, "image": HOST, "volumeMounts": MOUNTS}
+        container: dict[str, Any] = {"name": CONTAINERS[self.name], "image": HOST, "volumeMounts": MOUNTS}
         if command:
             container["command"] = list(command)
         pod = {"containers": [container], "volumes": VOLUMES, "terminationGracePeriodSeconds": 1}
@@ -74,9 +82,6 @@ VOLUMES: Final = [
 KINDS: Final = (
     Kind(
         "PyTorchJob",
-        "pytorchjobs",
-        "pytorchReplicaSpecs",
-        "pytorch",
         {"Master": 1, "Worker": 2},
         {"Master": 1, "Worker": 1},
         "Worker",
@@ -84,9 +89,6 @@ KINDS: Final = (
     ),
     Kind(
         "TFJob",
-        "tfjobs",
-        "tfReplicaSpecs",
-        "tensorflow",
         {"PS": 1, "Worker": 2, "Chief": 1},
         {"Chief": 1, "Worker": 1},
         "Worker",
@@ -94,9 +96,6 @@ KINDS: Final = (
     ),
     Kind(
         "XGBoostJob",
-        "xgboostjobs",
-        "xgbReplicaSpecs",
-        "xgboost",
         {"Master": 1, "Worker": 2},
         {"Master": 1, "Worker": 1},
         "Worker",
@@ -104,9 +103,6 @@ KINDS: Final = (
     ),
     Kind(
         "MPIJob",
-        "mpijobs",
-        "mpiReplicaSpecs",
-        "mpi",
         {"Launcher": 1, "Worker": 2},
         {"Launcher": 1, "Worker": 1},
         "Launcher",
@@ -115,9 +111,6 @@ KINDS: Final = (
     ),
     Kind(
         "PaddleJob",
-        "paddlejobs",
-        "paddleReplicaSpecs",
-        "paddle",
         {"Worker": 3},
         {"Master": 1, "Worker": 1},
         "Worker",
@@ -125,9 +118,6 @@ KINDS: Final = (
     ),
     Kind(
         "JAXJob",
-        "jaxjobs",
-        "jaxReplicaSpecs",
-        "jax",
         {"Worker": 3},
         {"Worker": 2},
         "Worker",

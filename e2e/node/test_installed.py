@@ -47,7 +47,7 @@ async def test_the_service_shows_metrics(node_operator: None, api: Api) -> None:
 
 def test_the_namespace_takes_restricted_pods_alone(cluster: Cluster, node_operator: None) -> None:
     with pytest.raises(HarnessError, match='violates PodSecurity "restricted'):
-        cluster.run_kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(ROOT_POD))
+        cluster.send("create", ROOT_POD, options=["--dry-run=server"])
 
 
 async def test_jobs_outlive_a_removal_and_the_next_installation_finishes_them(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from e2e.conformance.case import CORE_PLURALS, PLURALS
+from e2e.conformance.case import CORE_PLURALS
 from e2e.harness.client import Api, ApiError, Object, eventually
+from e2e.harness.jobs import PLURALS
 from e2e.harness.local_up import LocalUp
 from e2e.harness.operator import PROGRAM
 from e2e.training.examples import Example

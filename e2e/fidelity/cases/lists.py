@@ -29,6 +29,11 @@ async def list_of_widgets_names_kinds(api: Player) -> None:
     await api.get("widgets")
 
 
+async def _note_selected(api: Player, selector: str, path: str, **query: str) -> None:
+    found = await api.quietly("GET", path, **query)
+    api.note(selector, [item["metadata"]["name"] for item in found.body["items"]])
+
+
 async def label_selectors(api: Player) -> None:
     await _three(api)
     for selector in (
@@ -45,8 +50,7 @@ async def label_selectors(api: Player) -> None:
         "tier=",
         "ours in ()",
     ):
-        found = await api.quietly("GET", "configmaps", labelSelector=selector)
-        api.note(selector, [item["metadata"]["name"] for item in found.body["items"]])
+        await _note_selected(api, selector, "configmaps", labelSelector=selector)
 
 
 async def bad_label_selectors(api: Player) -> None:
@@ -57,8 +61,7 @@ async def bad_label_selectors(api: Player) -> None:
 async def field_selectors(api: Player) -> None:
     await _three(api)
     for selector in ("metadata.name=a", "metadata.name!=a", f"metadata.namespace={api.namespace}", "metadata.name=x"):
-        found = await api.quietly("GET", "configmaps", fieldSelector=selector, **OURS)
-        api.note(selector, [item["metadata"]["name"] for item in found.body["items"]])
+        await _note_selected(api, selector, "configmaps", fieldSelector=selector, **OURS)
 
 
 async def field_selectors_of_pods(api: Player) -> None:
@@ -75,8 +78,7 @@ async def field_selectors_of_pods(api: Player) -> None:
         "status.podIP=",
         "spec.schedulerName=default-scheduler,status.phase=Running",
     ):
-        found = await api.quietly("GET", "pods", fieldSelector=selector)
-        api.note(selector, [item["metadata"]["name"] for item in found.body["items"]])
+        await _note_selected(api, selector, "pods", fieldSelector=selector)
 
 
 async def bad_field_selectors(api: Player) -> None:
