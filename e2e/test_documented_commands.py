@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e.documentation.commands import ON_A_CLUSTER, ON_THIS_MACHINE, ROOT, Block, blocks
+from e2e.documentation import kubectl
+from e2e.documentation.commands import BESIDE_JOBS, ON_A_CLUSTER, ON_THIS_MACHINE, ROOT, Block, blocks
 from e2e.harness.bare import bare
 from e2e.harness.client import connect, eventually
 from e2e.harness.cluster import Cluster
+from e2e.harness.local_up import local_up
 from e2e.harness.operator import running_operator
+from e2e.test_kubectl_on_nodes import running
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kubeflow/leases/1ca428e5.training-operator.kubeflow.org"
 
@@ -33,8 +38,12 @@ def with_kubectl(cluster: Cluster, folder: Path) -> str:
 
 
 def run(block: Block, **environment: str) -> str:
-    """Run the commands of a block in one shell at the root of the repository; all must end with status 0."""
-    script = "\n".join(("set -euo pipefail", *block.commands))
+    """Run the commands of a block in one shell at the root of the repository.
+
+    All must end with status 0, or with the one that a remark beside the command gives.
+    """
+    lines = (re.sub(r"^(.*?) +# exit status (\d+)$", r"{ \1; } || test $? -eq \2", each) for each in block.commands)
+    script = "\n".join(("set -euo pipefail", *lines))
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=ROOT,
@@ -88,4 +97,50 @@ def test_on_this_machine(local: Cluster, tmp_path: Path) -> None:
     assert found
     path = with_kubectl(local, tmp_path)
     for number, block in enumerate(found):
-        run(block, PATH=path, TRAINING_OPERATOR_STATE=str(tmp_path / f"state-{number}"))
+        home = tmp_path / f"home-{number}"
+        home.mkdir()
+        environment = {"PATH": path, "HOME": str(home), "TRAINING_OPERATOR_STATE": str(home / "state")}
+        try:
+            run(block, **environment)
+        finally:
+            end = ["training-operator", "local", "down", "--all"]
+            subprocess.run(end, env={**os.environ, **environment}, check=True, timeout=60)
+
+
+def test_beside_jobs(local: Cluster, tmp_path: Path) -> None:
+    """The jobs that pages name run, or wait for a device that is not there."""
+    found = shown(BESIDE_JOBS)
+    assert found
+    jobs = [running("hello", "PyTorchJob", "sleep 600"), running("little", "JAXJob", "sleep 600")]
+    waiting = running("train", "JAXJob", "sleep 600")
+    [container] = waiting["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["resources"] = {"limits": {"nvidia.com/gpu": 1000}}
+    path = with_kubectl(local, tmp_path)
+    with local_up(tmp_path) as up:
+        cluster = Cluster("local up", up.kubeconfig, local.kubectl)
+        cluster.run_kubectl(
+            "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [*jobs, waiting]})
+        )
+        cluster.run_kubectl("wait", "pytorchjob/hello", "jaxjob/little", "--for=condition=Running", "--timeout=60s")
+        for block in found:
+            printed = run(block, PATH=path, KUBECONFIG=str(up.kubeconfig))
+            assert printed, f"{block.page}: {block.commands}"
+
+
+def test_options_of_kubectl(cluster: Cluster) -> None:
+    """What the unit tests take for kubectl's options is what its help lists."""
+    common = cluster.run_kubectl("options")
+    wrong = {
+        verb: kubectl.options(verb).items() - listed(common + cluster.run_kubectl(*verb.split(), "--help")).items()
+        for verb in kubectl.VERBS
+    }
+    assert {verb: options for verb, options in wrong.items() if options} == {}
+
+
+def listed(text: str) -> dict[str, str | None]:
+    """The options in a help text of kubectl; a default of true or false makes a switch."""
+    return {
+        name: None if default in ("true", "false") else "any"
+        for *names, default in re.findall(r"^ +(?:(-\w), )?(--[\w-]+)=(.*?):", text, re.MULTILINE)
+        for name in names
+    }

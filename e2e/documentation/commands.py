@@ -12,6 +12,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BLOCK: Final = re.compile(r"^(?:<!-- commands: ([^\n]*?) -->\n)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ON_A_CLUSTER: Final = "executed by e2e/test_documented_commands.py on a cluster"
 ON_THIS_MACHINE: Final = "executed by e2e/test_documented_commands.py on this machine"
+BESIDE_JOBS: Final = "executed by e2e/test_documented_commands.py beside jobs that run"
+EXECUTED: Final = "executed by "
+"""Followed by the test that runs the block as it stands on the page."""
 SHOWN: Final = "shown by "
 """Followed by the files that do the same: tests, or what CI runs."""
 BY_HAND: Final = "by hand"

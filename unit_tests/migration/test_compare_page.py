@@ -15,7 +15,7 @@ from training_migration.cli import migrate
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "migration"
-EVIDENCE = "shown by unit_tests/migration/test_compare_page.py"
+EVIDENCE = "executed by unit_tests/migration/test_compare_page.py"
 
 
 def test_every_command_does_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
