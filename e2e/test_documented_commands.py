@@ -96,7 +96,8 @@ def test_on_this_machine(local: Cluster, tmp_path: Path) -> None:
     found = shown(ON_THIS_MACHINE)
     assert found
     path = with_kubectl(local, tmp_path)
-    for number, block in enumerate(found):
+    # What several pages show is run once.
+    for number, block in enumerate({block.commands: block for block in found}.values()):
         home = tmp_path / f"home-{number}"
         home.mkdir()
         environment = {"PATH": path, "HOME": str(home), "TRAINING_OPERATOR_STATE": str(home / "state")}
