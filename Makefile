@@ -6,7 +6,7 @@ FRAMEWORK ?= jax
 PROVIDER ?= bare
 KUBECONFIG_OPTION = $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))
 ARGS ?=
-BENCH ?= bench
+BENCH ?= one_job
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -38,7 +38,7 @@ help: ## show this help
 
 demo: $(INSTALLED) $(if $(filter jax,$(FRAMEWORK)),$(DEMO_INSTALLED)) $(DEMO_ENVIRONMENT:=/.installed) ## run a real training job on an embedded cluster
 ifeq ($(FRAMEWORK),all)
-	@$(BIN)/python -m e2e.demos $(FRAMEWORKS)
+	@$(BIN)/python -m e2e.tools.demos $(FRAMEWORKS)
 else
 	@$(BIN)/training-operator local demo --framework $(FRAMEWORK) $(DEMO_ENVIRONMENT:%=--python %)
 endif
@@ -48,7 +48,7 @@ train: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## tests that really train, with a
 
 weekly: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## all of train, and what else takes long; ends with a table
 	@$(BIN)/python -m e2e.harness build >/dev/null
-	@$(BIN)/python -m e2e.weekly '$(DEMO_ENVIRONMENTS)' $(REQUIRED)
+	@$(BIN)/python -m e2e.tools.weekly '$(DEMO_ENVIRONMENTS)' $(REQUIRED)
 
 test: $(INSTALLED) ## unit tests and local-cluster tests; without ARGS with coverage
 	@$(BIN)/pytest -n 2 $(or $(ARGS),--cov --cov-report=)
@@ -81,17 +81,17 @@ e2e-node: $(INSTALLED) ## jobs whose pods run on a real node of this machine, as
 
 image: $(INSTALLED) ## build the operator's image, without a registry, and run it; as root on Debian
 	@$(BIN)/python -m e2e.harness build >/dev/null
-	@$(BIN)/python -m e2e.image
+	@$(BIN)/python -m e2e.tools.image
 
-bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor; BENCH=bench_many: many jobs
+bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against the floor; BENCH=many: many jobs
 	@$(BIN)/python -m e2e.harness build >/dev/null
-	@$(BIN)/python -m e2e.$(BENCH) $(ARGS)
+	@$(BIN)/python -m e2e.bench.$(BENCH) $(ARGS)
 
 crds: $(INSTALLED) ## generate crds/ from the types
 	@$(BIN)/python -m training_api.crd
 
 pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, flags, variables, rights
-	@$(BIN)/python -m e2e.documentation
+	@$(BIN)/python -m e2e.support.documentation
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict

@@ -11,6 +11,10 @@ from e2e.harness.client import Api, connect
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.providers import PROVIDERS, provide
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 Kubectl = Callable[..., str]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 import structlog
+from e2e.support.virtual_time import VirtualLoop
 from hypothesis import settings
-from unit_tests.virtual_time import VirtualLoop
 
 # The same examples in every run. Also: hypothesis' plugin imports it at the very end if nobody has before, and there
 # Python 3.11 sometimes cannot parse it any more ("AST constructor recursion depth mismatch").

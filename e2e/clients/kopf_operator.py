@@ -1,6 +1,6 @@
 """A small operator written with kopf; runs in the clients' environment: `python -m kopf run kopf_operator.py`.
 
-It says what it sees in annotations, in a status, in events and on standard output, where `e2e/test_kopf.py` looks.
+It says what it sees in annotations, in a status, in events and output; `e2e/integrations/test_kopf.py` looks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Jobs of every kind from creation to deletion through the SDK, on any API server: the session plays the nodes.
 
 `python -m e2e.clients.sdk_lives [TOPIC ...]` in the clients' environment, with KUBECONFIG set;
-`e2e/test_sdk.py` says what must come of it.
+`e2e/clients/test_sdk.py` says what must come of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the SDK's models make of stored jobs, whoever has written them, on any API server with the operator.
 
 `python -m e2e.clients.sdk_models [TOPIC ...]` in the clients' environment, with KUBECONFIG set;
-`e2e/test_sdk_models.py` says what must come of it.
+`e2e/clients/test_sdk_models.py` says what must come of it.
 """
 
 from __future__ import annotations

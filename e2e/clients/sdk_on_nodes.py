@@ -1,4 +1,4 @@
-"""What users of the SDK do where pods really run; `e2e/test_sdk_on_nodes.py` says what must come of it.
+"""What users of the SDK do where pods really run; `e2e/clients/test_sdk_on_nodes.py` says what must come of it.
 
 `python -m e2e.clients.sdk_on_nodes [TOPIC ...]` in the clients' environment, with KUBECONFIG set.
 """

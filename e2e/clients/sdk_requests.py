@@ -1,7 +1,7 @@
 """What the SDK sends and what it makes of answers, on any API server with the operator; no pod needs to run.
 
 `python -m e2e.clients.sdk_requests [TOPIC ...]` in the clients' environment, with KUBECONFIG set;
-`e2e/test_sdk_requests.py` says what must come of it.
+`e2e/clients/test_sdk_requests.py` says what must come of it.
 """
 
 from __future__ import annotations

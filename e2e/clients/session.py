@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from e2e.clients.environment import client_python
 from e2e.harness.errors import HarnessError
+from e2e.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300.0
 """Seconds; a session usually takes ten to twenty."""
 Seen = Callable[[str], Any]

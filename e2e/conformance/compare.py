@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e.support.leaves import leaves_of
 
 ABSENT = "(absent)"
 """Stands for the value of a leaf that one side does not have."""
@@ -64,7 +65,7 @@ def _leaves(record: Record) -> dict[Leaf, Any]:
     }
     for snapshot in record["snapshots"]:
         for field, value in snapshot["state"].items():
-            found = _events(value) if field == "events" else _walk(value, field)
+            found = _events(value) if field == "events" else leaves_of(value, field)
             leaves |= {(snapshot["step"], path): leaf for path, leaf in found}
     return leaves
 
@@ -73,41 +74,6 @@ def _events(events: Iterable[list[str]]) -> Iterator[tuple[str, Any]]:
     """Events are a set: each is a path of its own."""
     for event in events:
         yield f"events/{' | '.join(event)}", True
-
-
-def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Leaves below `path`; an empty container is a leaf, so that it differs from an absent one."""
-    match value:
-        case dict() if value:
-            for key, item in value.items():
-                yield from _walk(item, f"{path}/{key}")
-        case list() if value:
-            key, names = _identities(value)
-            for name, item in zip(names, value, strict=True):
-                yield from _walk(item, f"{path}/{name}")
-            if key == "type":
-                # Conditions are found by type, yet their order tells which one is the newest.
-                yield f"{path}#order", names
-        case _:
-            yield path, value
-
-
-def _identities(items: list[Any]) -> tuple[str, list[str]]:
-    """What tells the items of a list apart, and by which key: name of the object, name, type, else the position."""
-    if all(isinstance(item, dict) for item in items):
-        for key, names in (
-            ("metadata", [_mapping(item.get("metadata")).get("name") for item in items]),
-            ("name", [item.get("name") for item in items]),
-            ("type", [item.get("type") for item in items]),
-        ):
-            texts = [name for name in names if isinstance(name, str)]
-            if len(set(texts)) == len(items):
-                return key, texts
-    return "", [str(position) for position in range(len(items))]
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 from e2e.harness.bare import AUDIT_LOG
 from e2e.harness.cluster import Cluster, write_kubeconfig
+from e2e.support.paths import ROOT
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+DEPLOY = ROOT / "deploy"
 OVERLAYS = ("kubeflow", "namespaced", "standalone")
 ACCOUNT = "training-operator"
 LEASE = "1ca428e5.training-operator.kubeflow.org"

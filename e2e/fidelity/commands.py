@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from e2e.fidelity.objects import config_map, pod
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import config_map, pod
+from e2e.support.widgets import widget
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 from e2e.fidelity import cases
 from e2e.fidelity.player import Player
-from e2e.fidelity.widgets import WIDGETS
 from e2e.harness.recordings import write
+from e2e.support.widgets import WIDGETS
 
 Case = Callable[[Player], Awaitable[None]]
 

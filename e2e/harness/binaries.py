@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from e2e.harness.errors import HarnessError
+from e2e.support.paths import ROOT
 
-MODULES = Path(__file__).resolve().parents[1] / "modules"
+MODULES = ROOT / "e2e" / "harness" / "modules"
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One `go.mod` under `e2e/modules` and the programs that it pins."""
+    """One `go.mod` under `e2e/harness/modules` and the programs that it pins."""
 
     name: str
     main: str

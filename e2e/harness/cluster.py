@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from e2e.harness.errors import HarnessError
+from e2e.support.paths import ROOT
 
-CRDS = Path(__file__).resolve().parents[2] / "crds"
+CRDS = ROOT / "crds"
 
 ESTABLISHED = 30
 """Seconds for the API server to serve a new kind."""

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from e2e import scheduling
 from e2e.conformance.__main__ import GOLDEN, OBJECTS
 from e2e.fidelity.suite import RECORDED, STEPS
 from e2e.harness.recordings import text_of
 from e2e.migration import record
+from e2e.support import scheduling
 
 FILES = [
     *((path, OBJECTS) for path in GOLDEN.iterdir()),

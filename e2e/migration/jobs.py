@@ -13,7 +13,8 @@ from e2e.conformance.case import FOLDER as CASES
 from e2e.harness.client import Api, ApiError, Object, connect
 from e2e.migration import generated
 from e2e.migration.building import JOBSET, meet_dependencies
-from e2e.v1_examples.expected import examples as v1_examples
+from e2e.support.paths import ROOT
+from e2e.support.v1_examples.expected import examples as v1_examples
 
 from training_migration.cluster import connected
 from training_migration.runs.api import Api as ProductsApi
@@ -23,7 +24,7 @@ from training_migration.verify.outcome import Verification
 from training_migration.verify.subjects import converted
 from training_migration.verify.verify import How, verify
 
-GOLDEN = Path(__file__).resolve().parents[2] / "unit_tests" / "migration" / "golden"
+GOLDEN = ROOT / "unit_tests" / "migration" / "golden"
 POLL = 0.5
 
 

@@ -20,8 +20,9 @@ from e2e.harness.client import Api, Object, connect
 from e2e.harness.recordings import write
 from e2e.migration.building import Built, built
 from e2e.migration.controllers import trainer_cluster
+from e2e.support.paths import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "unit_tests" / "migration" / "v2"
+FOLDER = ROOT / "unit_tests" / "migration" / "v2"
 GIVEN, RECORDED = FOLDER / "given", FOLDER / "recorded"
 SERVERS_OWN = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 """What of the metadata is the API server's."""

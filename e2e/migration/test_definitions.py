@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from e2e.definitions.__main__ import smallest
 from e2e.harness.binaries import TRAINER, programs
+from e2e.support.definitions.__main__ import smallest
+from e2e.support.paths import ROOT
 
-COPIES = sorted((Path(__file__).resolve().parents[1] / "definitions" / "trainer").glob("*.json"))
+COPIES = sorted((ROOT / "e2e" / "support" / "definitions" / "trainer").glob("*.json"))
 
 
 @pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.stem)

@@ -16,12 +16,12 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.migration.building import JOBSET, TRAINER
 from e2e.migration.jobs import examples, golden, made, verified
+from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 from training_migration.v1_job import V1Job
 from training_migration.verify.outcome import Outcome, Verification
 
-ROOT = Path(__file__).resolve().parents[2]
 KINDS = "trainjobs,trainingruntimes,jobsets"
 PAGE = ROOT / "docs" / "migration" / "verify.md"
 LIMIT = 120.0

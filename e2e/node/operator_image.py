@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from e2e.node.images import GROUP, PASSWD, Image
+from e2e.support.paths import ROOT
 from packaging.requirements import Requirement
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 OPERATOR: Final = "localhost/training-operator:1"
 PACKAGE: Final = "training-operator"
 SOURCES: Final = ("api/training_api", "controllers/training_controllers", "operator/training_operator")

@@ -15,8 +15,8 @@ from e2e.harness.binaries import NODE, programs
 from e2e.node.box import box
 from e2e.node.leftovers import cgroup_hierarchies
 from e2e.node.place import Place, clear_abandoned, reserved
+from e2e.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import json, signal, sys
 from pathlib import Path

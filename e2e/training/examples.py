@@ -8,8 +8,9 @@ from pathlib import Path
 
 import yaml
 from e2e.harness.client import Object
+from e2e.support.paths import ROOT
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 
 
 class Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from e2e.admission import TABLE, admissions
+from e2e.support.admission import TABLE, admissions
 
 from training_api.registry import KINDS
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from e2e.support.paths import ROOT
 
 from training_api.crd.__main__ import main, rendered
 from training_api.crd.build import build
@@ -17,7 +18,6 @@ from training_api.crd.upstream import main as refresh
 from training_api.kinds import KindInfo
 from training_api.registry import JAX, KINDS, MPI, PADDLE, PYTORCH, TENSORFLOW, XGBOOST
 
-ROOT = Path(__file__).resolve().parents[2]
 CRDS = ROOT / "crds"
 LIMIT = 256 * 1024
 """Longest annotation, in bytes: `kubectl apply` keeps the whole object in one."""

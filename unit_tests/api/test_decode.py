@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.paths import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from training_api.models.common import (
 )
 from training_api.registry import JAX, KINDS, MPI, PYTORCH, TENSORFLOW
 
-GOLDEN = Path(__file__).resolve().parents[2] / "e2e" / "conformance" / "golden"
+GOLDEN = ROOT / "e2e" / "conformance" / "golden"
 NOON = "2026-01-31T12:00:00Z"
 
 

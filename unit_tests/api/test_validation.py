@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import yaml
-from e2e.admission import Admission, admissions
+from e2e.support.admission import Admission, admissions
+from e2e.support.paths import ROOT
 
 from training_api.problems import Problem, ProblemKind
 from training_api.registry import KINDS, PYTORCH
 from training_api.validation import problems
 
-CASES = sorted((Path(__file__).resolve().parents[2] / "e2e" / "conformance" / "cases").glob("*.yaml"))
+CASES = sorted((ROOT / "e2e" / "conformance" / "cases").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("admission", [a for a in admissions() if not a.api_only], ids=str)

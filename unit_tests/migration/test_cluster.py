@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.permissive import Anything
+from e2e.support.permissive import Anything
 
 from training_api.registry import KINDS
 from training_local.apiserver.certificates import server_identity

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from e2e.documentation.commands import BLOCK
+from e2e.support.documentation.commands import BLOCK
+from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "migration"
 EVIDENCE = "executed by unit_tests/migration/test_compare_page.py"
 

@@ -7,12 +7,12 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from e2e.v1_examples.expected import examples
+from e2e.support.paths import ROOT
+from e2e.support.v1_examples.expected import examples
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -162,7 +162,7 @@ def test_every_job_of_v1_is_converted_or_refused_always_alike(obj: Json, options
 
 
 def known_jobs() -> Iterator[Any]:
-    for path in sorted((Path(__file__).parents[2] / "e2e" / "conformance" / "cases").glob("*.yaml")):
+    for path in sorted((ROOT / "e2e" / "conformance" / "cases").glob("*.yaml")):
         yield pytest.param(yaml.safe_load(path.read_text())["job"], id=path.stem)
     for example in examples(f"namespace-{number}" for number in count()):
         yield pytest.param(example.job, id=str(example))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 
-PAGE = Path(__file__).parents[2] / "docs" / "migration" / "convert.md"
+PAGE = ROOT / "docs" / "migration" / "convert.md"
 
 
 def blocks(language: str) -> list[str]:

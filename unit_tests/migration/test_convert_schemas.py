@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.paths import ROOT
 from unit_tests.migration.golden_corpus import NAMES, conversion
 from unit_tests.migration.test_convert_any import KNOWN
 
@@ -20,7 +20,7 @@ from training_migration.targets import Target
 from training_migration.v1_job import Refused, v1_job
 
 Json = dict[str, Any]
-DEFINITIONS = Path(__file__).parents[2] / "e2e" / "definitions" / "trainer"
+DEFINITIONS = ROOT / "e2e" / "support" / "definitions" / "trainer"
 PLURALS = {"TrainJob": "trainjobs", "TrainingRuntime": "trainingruntimes"}
 
 

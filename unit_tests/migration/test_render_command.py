@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from e2e.v1_examples.expected import examples
+from e2e.support.v1_examples.expected import examples
 
 from training_controllers.frameworks.mpi_ssh import LAUNCH
 from training_migration.cli import migrate

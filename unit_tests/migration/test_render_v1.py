@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from e2e.conformance.compare import _walk
+from e2e.support.leaves import leaves_of
+from e2e.support.paths import ROOT
 
 from training_controllers.frameworks.mpi_ssh import LAUNCH
 from training_controllers.frameworks.registry import FrameworkOptions
@@ -17,7 +17,7 @@ from training_controllers.gang.schedulers import gang_scheduler
 from training_migration.render_v1 import DEFAULT_NAMESPACE, render_v1
 from training_migration.v1_job import v1_job
 
-CONFORMANCE = Path(__file__).parents[2] / "e2e" / "conformance"
+CONFORMANCE = ROOT / "e2e" / "conformance"
 Json = dict[str, Any]
 
 COLLECTIONS = {
@@ -110,7 +110,7 @@ MEANT = (
 def differences(ours: Json, recorded: Json) -> list[str]:
     """Paths of leaves that are not the same, but for what the API server adds and what is meant."""
     kind = ours["kind"]
-    first, second = (dict(_walk(each, kind)) for each in (ours, recorded))
+    first, second = (dict(leaves_of(each, kind)) for each in (ours, recorded))
     return [
         f"{path}: {first.get(path)!r} is recorded as {second.get(path)!r}"
         for path in sorted(first.keys() | second.keys())

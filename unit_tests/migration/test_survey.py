@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from e2e.v1_examples.expected import examples
+from e2e.support.v1_examples.expected import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

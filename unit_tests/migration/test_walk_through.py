@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from e2e.documentation.commands import BLOCK
+from e2e.support.documentation.commands import BLOCK
+from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "migration" / "index.md").read_text()
 README = (ROOT / "README.md").read_text()
 EVIDENCE = "executed by unit_tests/migration/test_walk_through.py"

@@ -6,10 +6,10 @@ import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e.support.paths import ROOT
 from unit_tests.operator.memory_api import MemoryApi, Network, now
 
 from training_local.apiserver.crd import crd_types
@@ -20,7 +20,7 @@ from training_operator.app import App
 from training_operator.kube.transport import MERGE_PATCH, Request
 from training_operator.settings import Settings
 
-CRDS = Path(__file__).parents[2] / "crds"
+CRDS = ROOT / "crds"
 SETTINGS = Settings(metrics_bind_address="0", health_probe_bind_address="0", operator_namespace="default")
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 PODS = "/api/v1/namespaces/default/pods"

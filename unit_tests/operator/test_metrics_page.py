@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
+from e2e.support.paths import ROOT
 
 from training_api.registry import KINDS
 from training_controllers.engine.measures import Measures, RestartCause, Standing
@@ -14,7 +14,6 @@ from training_controllers.engine.model import Counter
 from training_operator.metrics import Metrics
 from training_operator.queue import WorkQueue
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "metrics.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \|([\w, ]*)\|", re.MULTILINE)
 

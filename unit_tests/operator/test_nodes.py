@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import yaml
+from e2e.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "components" / "lost-nodes"
 
 

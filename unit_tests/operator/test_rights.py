@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import structlog
 import yaml
+from e2e.support.paths import ROOT
 from structlog.testing import capture_logs
 from unit_tests.operator.scripted_api import ScriptedApi, refusal
 
@@ -14,7 +15,7 @@ from training_operator.kube.flow import FairGate
 from training_operator.kube.resources import PODS
 from training_operator.kube.rights import MissingRights, Right, missing_right
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = ROOT / "deploy"
 PODS_REFUSED = (
     'pods is forbidden: User "system:serviceaccount:kubeflow:training-operator" cannot create resource "pods" in API '
     'group "" in the namespace "team"'

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from e2e.fidelity.player import Player
-from e2e.fidelity.widgets import WIDGETS
+from e2e.support.widgets import WIDGETS
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

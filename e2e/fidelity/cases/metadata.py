@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import Json, config_map, pod
 from e2e.fidelity.player import Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import Json, config_map, pod
+from e2e.support.widgets import widget
 
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import config_map
 from e2e.fidelity.player import Player
+from e2e.support.objects import config_map
 
 
 async def new_namespace(api: Player) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import config_map, owned_by
 from e2e.fidelity.player import Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import config_map, owned_by
+from e2e.support.widgets import widget
 
 
 async def _family(api: Player, *, blocks: bool = False) -> dict[str, Any]:

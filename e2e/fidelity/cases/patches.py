@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import config_map
 from e2e.fidelity.player import JSON_PATCH, STRATEGIC, Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import config_map
+from e2e.support.widgets import widget
 
 
 async def merge(api: Player) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import pod
 from e2e.fidelity.player import Player
+from e2e.support.objects import pod
 
 
 def _with(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import pod
 from e2e.fidelity.player import JSON_PATCH, MERGE, STRATEGIC, Player
+from e2e.support.objects import pod
 
 
 async def _refused(api: Player, container: dict[str, Any] | None = None, **spec: Any) -> None:

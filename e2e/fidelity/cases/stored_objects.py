@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import config_map
 from e2e.fidelity.player import Player
+from e2e.support.objects import config_map
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 

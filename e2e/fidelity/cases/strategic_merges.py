@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from e2e.fidelity.objects import config_map, pod
 from e2e.fidelity.player import STRATEGIC, Player
+from e2e.support.objects import config_map, pod
 
 
 def _service() -> dict[str, Any]:

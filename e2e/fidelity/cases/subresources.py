@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import pod
 from e2e.fidelity.player import JSON_PATCH, Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import pod
+from e2e.support.widgets import widget
 
 
 async def status_is_kept_apart(api: Player) -> None:

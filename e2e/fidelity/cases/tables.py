@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from e2e.fidelity.kinds import GROUP, define, resource
-from e2e.fidelity.objects import config_map, pod
 from e2e.fidelity.player import Player
+from e2e.support.objects import config_map, pod
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import Json, config_map, pod
 from e2e.fidelity.player import Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import Json, config_map, pod
+from e2e.support.widgets import widget
 
 
 async def create_and_get(api: Player) -> None:

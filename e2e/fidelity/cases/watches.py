@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.fidelity.objects import config_map, pod
 from e2e.fidelity.player import MERGE, Player
-from e2e.fidelity.widgets import widget
+from e2e.support.objects import config_map, pod
+from e2e.support.widgets import widget
 
 
 async def _version(api: Player) -> str:

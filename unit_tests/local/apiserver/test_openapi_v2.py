@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from e2e.fidelity.widgets import WIDGETS
-from unit_tests.local.api_client import Client
+from e2e.support.api_client import Client
+from e2e.support.widgets import WIDGETS
 
 from training_local.apiserver import openapi, openapi_v2
 from training_local.apiserver.crd import crd_types

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.paths import ROOT
 
 from training_local.apiserver.builtin.autoscalers import AUTOSCALER_RULES
 from training_local.apiserver.builtin.pods import POD_RULES
@@ -18,7 +18,7 @@ from training_local.apiserver.resource_types import Context
 
 Json = dict[str, Any]
 
-GOLDEN = Path(__file__).parents[3] / "e2e" / "conformance" / "golden"
+GOLDEN = ROOT / "e2e" / "conformance" / "golden"
 NOW = Context("2024-01-01T00:00:00Z", "n")
 POD_DEFAULTS = (
     "dnsPolicy",

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in, needs_namespaces
+from e2e.support.local_node import REFUSAL, Cluster, cluster_in, needs_namespaces
 
 
 @pytest.fixture(params=[pytest.param("netns", marks=needs_namespaces), "host"])

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from unit_tests.local.node.support import CLIENT, SERVER, answer, cluster_in, pod, service
+from e2e.support.local_node import CLIENT, SERVER, answer, cluster_in, pod, service
 
 from training_local.node.sandbox.doctor import examine
 

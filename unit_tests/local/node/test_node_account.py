@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import (
+from e2e.support.local_node import (
     DEFAULT,
     Api,
     Cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from unit_tests.local.node.support import DEFAULT, Cluster, pod
+from e2e.support.local_node import DEFAULT, Cluster, pod
 
 CLAIM = f"{DEFAULT}/persistentvolumeclaims"
 USED: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import (
+from e2e.support.local_node import (
     REFUSAL,
     Api,
     cluster_in,
@@ -23,8 +23,8 @@ from unit_tests.local.node.support import (
     processes,
     processes_with,
 )
+from e2e.support.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
 
 

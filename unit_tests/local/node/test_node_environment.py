@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import Cluster, cluster_in, entries, exists, pod
+from e2e.support.local_node import Cluster, cluster_in, entries, exists, pod
 
 from training_local.node import environment, volumes
 from training_local.node.environment import ConfigError, Facts, expand

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from unit_tests.local.node.support import Cluster, pod, processes_with
+from e2e.support.local_node import Cluster, pod, processes_with
 
 from training_local.apiserver.certificates import server_identity
 from training_local.apiserver.http import serving

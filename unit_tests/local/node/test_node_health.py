@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Cluster, pod, processes_with
+from e2e.support.local_node import Cluster, pod, processes_with
 
 from training_api.crd.build import build
 from training_api.registry import KINDS

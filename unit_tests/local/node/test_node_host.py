@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unit_tests.local.node.support import CLIENT, Cluster, pod, service
+from e2e.support.local_node import CLIENT, Cluster, pod, service
 
 SERVER = """
 import os, socket

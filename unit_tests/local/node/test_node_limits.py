@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from unit_tests.local.node.support import REFUSAL, Cluster, cluster_in, stat
+from e2e.support.local_node import REFUSAL, Cluster, cluster_in, stat
 
 from training_local.node import cgroups
 from training_local.node.cgroups import Group, Hierarchies, open_hierarchies, own_limits

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Cluster, entries, pod
+from e2e.support.local_node import Cluster, entries, pod
 
 from training_local.apiserver.errors import ApiError
 from training_local.apiserver.pods import LogOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import DEFAULT, Cluster, cluster_in, pod
+from e2e.support.local_node import DEFAULT, Cluster, cluster_in, pod
 
 from training_local.node import gpus
 from training_local.node.podspec import parse_pod

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Api, Cluster, exists, pod, processes_with
+from e2e.support.local_node import Api, Cluster, exists, pod, processes_with
 
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from unit_tests.virtual_time import VirtualLoop
+from e2e.support.virtual_time import VirtualLoop
 
 from training_local.node.podspec import Container
 from training_local.node.prober import Prober

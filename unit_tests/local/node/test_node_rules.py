@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from unit_tests.local.node.support import pod, service
+from e2e.support.local_node import pod, service
 
 from training_local.node import status
 from training_local.node.container import Backoff

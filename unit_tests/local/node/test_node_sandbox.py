@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from unit_tests.local.node.support import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
+from e2e.support.local_node import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
 
 from training_local.node.sandbox.client import Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup

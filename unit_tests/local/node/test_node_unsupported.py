@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 import pytest
-from unit_tests.local.node.support import Cluster, pod
+from e2e.support.local_node import Cluster, pod
 
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.node.podspec import parse_pod

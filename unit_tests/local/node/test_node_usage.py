@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unit_tests.local.node.support import Cluster, pod, stat
+from e2e.support.local_node import Cluster, pod, stat
 
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.marks import CONTAINER

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from e2e.scheduling import NODE, POLITE, RECORDING, SITUATIONS
-from unit_tests.local.node.support import DEFAULT, Api
+from e2e.support.local_node import DEFAULT, Api
+from e2e.support.scheduling import NODE, POLITE, RECORDING, SITUATIONS
 
 from training_local.node.podspec import Pod, amounts, parse_pod
 from training_local.node.scheduler import Machine, decide

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from e2e.support.paths import ROOT
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
@@ -21,7 +21,7 @@ from training_migration.targets import Target
 from training_migration.v1_job import Refused, v1_job
 from training_migration.v2.stock import stock
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "e2e" / "v1_examples"
+EXAMPLES = ROOT / "e2e" / "support" / "v1_examples"
 KINDS = {
     "jax": "JAXJob",
     "mpi": "MPIJob",

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from e2e.support.paths import ROOT
 from unit_tests.migration.lint.jobs import Json, alike, pytorch, train_job
 
 from training_migration.cli import migrate
@@ -61,7 +62,7 @@ def test_the_naive_conversion_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "migration" / "lint.md").read_text()
+    page = (ROOT / "docs" / "migration" / "lint.md").read_text()
     (job,) = re.findall(r"```yaml\n(apiVersion: trainer.*?)```", page, re.DOTALL)
     (shown,) = re.findall(
         r"\$ training-operator migrate lint --target 2.3 mnist.yaml mnist.py\n(.*?)```", page, re.DOTALL

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+from e2e.support.paths import ROOT
 
 from training_migration.targets import Target
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 
-DEFINITIONS = Path(__file__).parents[3] / "e2e" / "definitions" / "trainer"
+DEFINITIONS = ROOT / "e2e" / "support" / "definitions" / "trainer"
 PUBLISHED = {file.stem: json.loads(file.read_text()) for file in DEFINITIONS.glob("*-distributed.json")}
 
 

@@ -1,4 +1,4 @@
-"""The schemas of the builtin types, read from the data file that `python -m e2e.kubernetes_schemas` generates."""
+"""The schemas of the builtin types, read from the data file that `python -m e2e.tools.kubernetes_schemas` generates."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""How fast the operator, the local cluster and the commands are."""

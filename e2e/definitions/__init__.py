@@ -1,1 +1,0 @@
-"""Manifests of other projects that tests need, and what makes them small: `python -m e2e.definitions`."""

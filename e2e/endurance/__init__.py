@@ -1,0 +1,1 @@
+"""Long runs, faults and kills: nothing is lost and nothing is left."""

@@ -1,1 +1,0 @@
-"""How long a change of leaders takes, and that no old one writes: `python -m e2e.failover`."""

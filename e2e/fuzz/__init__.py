@@ -1,1 +1,0 @@
-"""Arbitrary requests to the embedded API server: `python -m e2e.fuzz --requests 10000 --seed 1`."""

@@ -1,0 +1,1 @@
+"""Jobs together with the software of others."""

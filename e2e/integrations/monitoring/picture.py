@@ -1,0 +1,147 @@
+"""Draws docs/pictures/dashboard.svg: what the panels show of three minutes with some hundred jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from e2e.harness.bare import bare
+from e2e.harness.client import connect
+from e2e.harness.jobs import Namespace
+from e2e.harness.operator import running_operator
+from e2e.integrations.monitoring.dashboard import PANELS, Panel
+from e2e.integrations.monitoring.prometheus import Prometheus, expanded, scraping
+from e2e.integrations.monitoring.workload import FATES, live, succeed
+from e2e.support.paths import ROOT
+
+FILE: Final = ROOT / "docs" / "pictures" / "dashboard.svg"
+SECONDS: Final = 150
+"""For so long jobs are created; the last ones end a little later."""
+STEP: Final = 3.0
+NAMESPACES: Final = ("team-a", "team-b")
+
+WIDTH, HEIGHT, COLUMNS = 400, 220, 3
+LEFT, RIGHT, TOP, BOTTOM = 52, 20, 34, 58
+COLOURS: Final = (
+    *("#2f7ed8", "#d9822b", "#3a9d5d", "#c23030", "#8f5cc7", "#8a6d5a", "#d667ae", "#7a7a7a"),
+    *("#a9a432", "#2aa5b8"),
+)
+UNITS: Final[dict[str, Callable[[float], str]]] = {
+    "short": lambda value: f"{value:.3g}",
+    "s": lambda value: f"{value:.3g} s",
+    "ops": lambda value: f"{value:.3g}/s",
+    "bytes": lambda value: f"{value / 2**20:.0f} MiB",
+    "percentunit": lambda value: f"{value:.0%}",
+}
+Series = tuple[str, list[tuple[float, float]]]
+"""Its name, and moments in seconds since the beginning with values."""
+
+
+async def drawn_from_life() -> str:
+    """Run a control plane, the operator, a Prometheus and jobs; return the picture of what the panels show then."""
+    with tempfile.TemporaryDirectory(prefix="training-monitoring-") as folder, bare() as cluster:
+        flags = ("--leader-elect", "--operator-namespace=default")
+        with (
+            running_operator(cluster.kubeconfig, Path(folder) / "operator.log", *flags) as operator,
+            scraping(urlsplit(operator.metrics).netloc, Path(folder)) as prometheus,
+        ):
+            begin = time.time()
+            await _work(cluster.kubeconfig)
+            panels = [(panel, shown(prometheus, panel, begin, time.time())) for panel in PANELS]
+    return picture(panels)
+
+
+async def _work(kubeconfig: Path) -> None:
+    """Create jobs at random moments, most of which succeed."""
+    rng = random.Random(1)
+    async with connect(kubeconfig) as api, asyncio.TaskGroup() as tasks:
+        for name in NAMESPACES:
+            await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        for number in range(SECONDS):
+            kind, fate = rng.choice(list(FATES.items()))
+            jobs, fate = Namespace(api, rng.choice(NAMESPACES)), rng.choice((fate, succeed))
+            pause, work = rng.uniform(0.5, 8), rng.expovariate(1 / 20)
+            tasks.create_task(live(jobs, f"job-{number}", kind, fate, pause=pause, work=work))
+            await asyncio.sleep(rng.expovariate(1))
+
+
+def shown(prometheus: Prometheus, panel: Panel, begin: float, end: float) -> list[Series]:
+    """The series of a panel, named as its legend says."""
+    found: list[Series] = []
+    for query in panel.queries:
+        for each in prometheus.query_range(expanded(query.expression), begin, end, STEP):
+            points = [(float(moment) - begin, float(value)) for moment, value in each["values"] if value != "NaN"]
+            found.append((_named(query.legend, each["metric"]), points))
+    return found
+
+
+def _named(legend: str, labels: dict[str, str]) -> str:
+    for label, value in labels.items():
+        legend = legend.replace(f"{{{{{label}}}}}", value)
+    return legend
+
+
+def picture(panels: Sequence[tuple[Panel, list[Series]]]) -> str:
+    """All panels as one SVG."""
+    rows = -(-len(panels) // COLUMNS)
+    end = max(moment for _, series in panels for _, line in series for moment, _ in line)
+    width, height = COLUMNS * WIDTH, rows * HEIGHT
+    drawn = (
+        f'<g transform="translate({number % COLUMNS * WIDTH} {number // COLUMNS * HEIGHT})">{_panel(*each, end)}</g>\n'
+        for number, each in enumerate(panels)
+    )
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="10" fill="#333">\n'
+        f'<rect width="{width}" height="{height}" fill="#fff"/>\n'
+    )
+    return f"{head}{''.join(drawn)}</svg>\n"
+
+
+def _panel(panel: Panel, series: list[Series], longest: float) -> str:
+    highest = max((value for _, line in series for _, value in line), default=1.0) or 1.0
+
+    def place(moment: float, value: float) -> tuple[float, float]:
+        across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+        return LEFT + moment / longest * across, HEIGHT - BOTTOM - value / highest * up
+
+    parts = [f'<text x="{LEFT}" y="20" font-size="13" font-weight="bold">{escape(panel.title)}</text>']
+    for share in (0.0, 0.5, 1.0):
+        _, y = place(0, share * highest)
+        label = UNITS[panel.unit](share * highest)
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 5}" y="{y + 3:.1f}" text-anchor="end">{label}</text>')
+    for share in (0.0, 0.5, 1.0):
+        x, y = place(share * longest, 0)
+        parts.append(f'<text x="{x:.1f}" y="{y + 14:.1f}" text-anchor="middle">{share * longest:.0f} s</text>')
+    parts += [_line(line, COLOURS[at % len(COLOURS)], place) for at, (_, line) in enumerate(series)]
+    return "".join([*parts, *_legend([name for name, _ in series])])
+
+
+def _line(line: list[tuple[float, float]], colour: str, place: Callable[[float, float], tuple[float, float]]) -> str:
+    """Points that follow each other are joined; where there is nothing for a while there is a gap."""
+    path, last = [], -1e9
+    for moment, value in line:
+        x, y = place(moment, value)
+        path.append(f"L{x:.1f} {y:.1f}" if moment - last < 2 * STEP else f"M{x:.1f} {y:.1f}h1")
+        last = moment
+    return f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _legend(names: list[str]) -> list[str]:
+    parts, x, y = [], float(LEFT), HEIGHT - BOTTOM + 30.0
+    for at, name in enumerate(names):
+        width = 22 + 5.4 * len(name)
+        if x + width > WIDTH - RIGHT and x > LEFT:
+            x, y = float(LEFT), y + 13
+        parts.append(f'<rect x="{x:.1f}" y="{y - 6:.1f}" width="8" height="3" fill="{COLOURS[at % len(COLOURS)]}"/>')
+        parts.append(f'<text x="{x + 11:.1f}" y="{y:.1f}">{escape(name)}</text>')
+        x += width
+    return parts

@@ -1,0 +1,1 @@
+"""Lives of jobs on a real API server; the test is the node."""

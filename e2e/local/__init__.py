@@ -1,0 +1,1 @@
+"""The whole local cluster, with its pods as processes."""

@@ -1,0 +1,1 @@
+"""The process: start, stop, hand-over, bad input."""

@@ -1,0 +1,1 @@
+"""The whole operator on the in-memory API server, in virtual time."""

@@ -1,0 +1,198 @@
+"""A cluster in virtual time: the in-memory API server with our CRDs, a kubelet, and operator processes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from typing import Any
+
+import yaml
+from e2e.support.paths import ROOT
+from e2e.support.simulation.api import Api, Json
+from e2e.support.simulation.audit import JOBS, Audit
+from e2e.support.simulation.faults import Faults, FaultyTransport
+from e2e.support.simulation.kubelet import Kubelet
+from e2e.support.simulation.process import SETTINGS, Process
+
+from training_api.registry import KINDS
+from training_controllers.engine.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
+from training_local.apiserver.crd import crd_types
+from training_local.apiserver.resource_types import ResourceType
+from training_local.apiserver.server import ApiServer
+from training_local.apiserver.storage import Change, StoreKey
+from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
+from training_operator.kube.transport import Request, Response
+from training_operator.settings import Settings
+
+CRDS = ROOT / "crds"
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+"""The wall clock when the clock of the event loop shows 0."""
+
+
+def now() -> datetime:
+    """The wall clock of the simulation."""
+    return BEGINNING + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+class Cluster:
+    """Everything a test needs; nothing of it survives the test."""
+
+    def __init__(self, server: ApiServer, kubelet: Callable[[Api], Kubelet], seed: int) -> None:
+        self.server = server
+        self.seed = seed
+        self.transport = InMemoryTransport(server)
+        self.api = Api(self.transport)
+        self.kubelet = kubelet(self.api)
+        self.audit = Audit()
+        self.processes: list[Process] = []
+        server.state.storage.observers.append(self._observe)
+
+    def operator(
+        self,
+        faults: Faults | None = None,
+        *,
+        die_after: int | None = None,
+        identity: str = "operator",
+        settings: Settings = SETTINGS,
+    ) -> Process:
+        """Start one more operator process, on a network with `faults`."""
+        number = len(self.processes)
+        rng = random.Random(f"{self.seed}/{number}")
+        transport = FaultyTransport(
+            self.transport, rng, faults or Faults(), die_after=die_after, observe=partial(self._check_leader, identity)
+        )
+        process = Process(transport, now, seed=self.seed, identity=identity, settings=settings)
+        self.processes.append(process)
+        return process
+
+    async def job(self, kind: str, name: str) -> Json:
+        """The job as stored; it must exist."""
+        job = await self.api.get(kind, name)
+        assert job is not None, f"there is no {kind} {name}"
+        return job
+
+    async def pods(self) -> list[str]:
+        """Names of all pods that are not on their way out."""
+        return [p["metadata"]["name"] for p in await self.api.list("Pod") if "deletionTimestamp" not in p["metadata"]]
+
+    async def services(self) -> list[str]:
+        """Names of all services."""
+        return [service["metadata"]["name"] for service in await self.api.list("Service")]
+
+    async def events(self, reason: str = "") -> list[str]:
+        """Messages of the events, or of those with one reason, each as often as it was recorded."""
+        events = sorted(await self.api.list("Event"), key=lambda e: int(e["metadata"]["resourceVersion"]))
+        return [e["message"] for e in events for _ in range(e.get("count", 1)) if reason in ("", e["reason"])]
+
+    def _check_leader(self, identity: str, request: Request, answer: Response) -> None:
+        """Where there is a lease, only its holder writes anything else."""
+        leases = self.server.state.storage.collection(("coordination.k8s.io", "leases")).entries()
+        if request.method == "GET" or answer.status >= 300 or not leases or "/leases" in request.path:
+            return
+        holder = leases[0].object()["spec"].get("holderIdentity")
+        if holder != identity:
+            self.audit.complaints.append(f"{identity} sent {request.method} {request.path} while {holder!r} leads")
+
+    def _observe(self, key: StoreKey, change: Change) -> None:
+        if key[1] in ("pods", *JOBS):
+            self.audit.saw(key[1], change.type, change.new_object)
+
+
+@asynccontextmanager
+async def cluster(
+    seed: int = 0, *, prunes: bool = False, checks: bool = True, kubelet: Callable[[Api], Kubelet] | None = None
+) -> AsyncIterator[Cluster]:
+    """A cluster without operator.
+
+    `prunes`: its CRDs are as v1's, they do not know the extensions of the status. `checks`: they refuse bad specs.
+    """
+    types = [*BUILTIN, *job_types(prunes, checks)]
+    server = ApiServer(types, crd_types, now=now, rng=random.Random(seed))
+    made = Cluster(server, kubelet or (lambda api: Kubelet(api, now)), seed)
+    background = [asyncio.create_task(_serve(server)), asyncio.create_task(made.kubelet.run())]
+    try:
+        yield made
+    finally:
+        for process in made.processes:
+            if process.alive:
+                await process.kill()
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+
+
+async def _serve(server: ApiServer) -> None:
+    """In a task of its own, so that a failed assertion is not wrapped into a group of exceptions."""
+    async with server.running():
+        await asyncio.get_running_loop().create_future()
+
+
+@cache
+def job_types(prunes: bool, checks: bool) -> Sequence[ResourceType]:
+    """The resource types of all kinds, from the shipped CRDs."""
+    definitions = [_definition(info.plural) for info in KINDS.values()]
+    if prunes:
+        definitions = [without_extensions(definition) for definition in definitions]
+    if not checks:
+        definitions = [without_checks(definition) for definition in definitions]
+    return [type for definition in definitions for type in crd_types(definition)]
+
+
+def _definition(plural: str) -> Json:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loaded: Json = yaml.load((CRDS / f"kubeflow.org_{plural}.yaml").read_text(), loader)
+    return loaded
+
+
+def without_extensions(definition: Json) -> Json:
+    """The CRD as v1 has it, as far as the status is concerned."""
+    definition = copy.deepcopy(definition)
+    schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    status = schema["properties"]["status"]["properties"]
+    replica = status["replicaStatuses"]["additionalProperties"]["properties"]
+    for fields, names in ((status, EXTENSIONS), (replica, REPLICA_EXTENSIONS)):
+        for name in names:
+            words = name.split("_")
+            del fields[words[0] + "".join(word.title() for word in words[1:])]
+    return definition
+
+
+def without_checks(definition: Json) -> Json:
+    """The CRD of somebody who wants no checks: any spec is stored as it is."""
+    definition = copy.deepcopy(definition)
+    version = definition["spec"]["versions"][0]
+    version["subresources"] = {"status": {}}
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"x-kubernetes-preserve-unknown-fields": True}
+    schema.pop("x-kubernetes-validations", None)
+    return definition
+
+
+async def started(world: Cluster, job: Json, settled: float = 5.0) -> list[str]:
+    """Create a job and let all its pods run; returns their names.
+
+    `settled` virtual seconds after each of both, everything that follows from it has happened.
+    """
+    await world.api.create(job)
+    await asyncio.sleep(settled)
+    names = await world.pods()
+    for name in names:
+        await world.kubelet.running(name)
+    await asyncio.sleep(settled)
+    return names
+
+
+async def until(condition: Callable[[], Awaitable[object]], within: float = 60.0, step: float = 0.1) -> float:
+    """Let virtual time pass until `condition` holds; returns the time then, in seconds."""
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    while not await condition():
+        assert clock() - begun < within, f"{condition} did not come true within {within} s"
+        await asyncio.sleep(step)
+    return clock()

@@ -1,0 +1,125 @@
+"""One operator process in virtual time: it can be stopped in good order, and it can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from unittest.mock import patch
+
+from e2e.support.simulation.faults import FaultyTransport
+
+import training_operator.app
+from training_controllers.engine.expectations import Expectations
+from training_controllers.engine.reconciler import JobReconciler
+from training_controllers.frameworks.base import Framework
+from training_controllers.ports import ApiError, JobKey, Result, World
+from training_operator.app import App
+from training_operator.leader import LeadershipLost
+from training_operator.settings import Settings
+
+SETTINGS = Settings(metrics_bind_address="0", health_probe_bind_address="0", operator_namespace="default")
+
+
+class Process:
+    """The operator as it is shipped, on a transport of its own."""
+
+    def __init__(
+        self,
+        transport: FaultyTransport,
+        now: Callable[[], datetime],
+        *,
+        seed: int = 0,
+        identity: str = "operator",
+        settings: Settings = SETTINGS,
+    ) -> None:
+        self.transport = transport
+        self.identity = identity
+        self.reconcilers: list[WatchedReconciler] = []
+        self.complaints: list[str] = []
+
+        def make(framework: Framework, world: World, expectations: Expectations) -> WatchedReconciler:
+            self.reconcilers.append(WatchedReconciler(framework, world, expectations, self.complaints))
+            return self.reconcilers[-1]
+
+        keys = random.Random(f"keys {seed}")
+        with patch.object(training_operator.app, "JobReconciler", make):
+            self.app = App(
+                settings, transport, rng=random.Random(seed), now=now, random_bytes=keys.randbytes, identity=identity
+            )
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(self.app.run(self._stop))
+
+    async def over(self) -> None:
+        """Wait until the process has ended by itself or has died."""
+        died = asyncio.create_task(self.transport.died.wait())
+        await asyncio.wait([self._task, died], return_when=asyncio.FIRST_COMPLETED)
+        died.cancel()
+
+    @property
+    def alive(self) -> bool:
+        return not self._task.done() and not self.transport.died.is_set()
+
+    @property
+    def remembered(self) -> int:
+        """Number of jobs of which anything is remembered."""
+        return sum(len(reconciler.memory) for reconciler in self.reconcilers)
+
+    @property
+    def expected(self) -> int:
+        """Number of jobs of which something is expected to be seen."""
+        return self.reconcilers[0].expected
+
+    async def stop(self) -> None:
+        """SIGTERM."""
+        self._stop.set()
+        await self.ended()
+
+    async def kill(self) -> None:
+        """Power off: nothing that the process would still like to do reaches anybody."""
+        self.transport.died.set()
+        self._task.cancel()
+        await self.ended()
+
+    async def ended(self) -> None:
+        """Wait for the end of the process; losing the lease is one."""
+        with contextlib.suppress(asyncio.CancelledError, LeadershipLost):
+            try:
+                await self._task
+            except BaseExceptionGroup as errors:
+                if errors.split(LeadershipLost)[1] is not None:
+                    raise
+
+
+class WatchedReconciler(JobReconciler):
+    """The reconciler, with a look at what should never happen."""
+
+    def __init__(self, framework: Framework, world: World, expectations: Expectations, complaints: list[str]) -> None:
+        super().__init__(framework, world, expectations)
+        self.complaints = complaints
+        self._running: Counter[JobKey] = Counter()
+
+    async def reconcile(self, key: JobKey) -> Result:
+        self._running[key] += 1
+        if self._running[key] > 1:
+            self.complaints.append(f"{key} is reconciled twice at once")
+        try:
+            return await super().reconcile(key)
+        except (ApiError, OSError):
+            raise
+        except Exception as error:
+            self.complaints.append(f"{key} crashed with {error!r}")
+            raise
+        finally:
+            self._running -= Counter([key])
+
+    @property
+    def memory(self) -> dict[JobKey, object]:
+        return dict(self._memory)
+
+    @property
+    def expected(self) -> int:
+        return len(self._expectations)

@@ -1,0 +1,1 @@
+"""Generators, the image, the package, and programs of the Makefile."""

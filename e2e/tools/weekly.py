@@ -1,0 +1,48 @@
+"""What is too long for every change: all training tests, and the programs that are run by hand, in small sizes.
+
+`make weekly`, or `python -m e2e.tools.weekly ENVIRONMENTS REQUIRED...`: the folder of the frameworks' environments,
+and the frameworks whose tests may not be skipped.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from e2e.local.sandbox_proofs import PROOFS, start_overhead
+from e2e.tools.table import Step, run_all
+
+from training_local.demo import DEMOS
+
+PROGRAMS = {
+    "endurance.durability": ["--kills", "30"],
+    "endurance.survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
+    "endurance.fuzz": ["--requests", "4000"],
+    "endurance.faults": ["--seed", "1"],
+    "endurance.failover": ["--rounds", "3"],
+    "endurance.upgrade": [],
+    "fidelity.random_applies": ["--runs", "60"],
+    "endurance.soak": ["--jobs", "20000", "--hours", "2"],
+    "endurance.flood": ["--pods", "1000"],
+    "integrations.kueue.multikueue": [],
+    "migration.same_training": [],
+    "migration": ["--made", "120"],
+    "tools.package": [],
+    "tools.image": [],
+    # What a pod costs can only be measured where nothing else runs.
+    "local.sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
+}
+"""Modules of this package, with sizes at which each takes some minutes; the faults take half an hour."""
+
+
+def steps(environments: str, required: list[str]) -> list[Step]:
+    """One step for each framework and each program."""
+    pytest = [sys.executable, "-m", "pytest", "e2e/training", "-rs", f"--environments={environments}"]
+    pytest.append(f"--require-frameworks={','.join(required)}")
+    return [
+        *(Step(f"training: {name}", [*pytest, "-m", f"framework(name='{name}')"]) for name in DEMOS),
+        *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(steps(sys.argv[1], sys.argv[2:])))

@@ -1,0 +1,138 @@
+"""The server over HTTPS: who may connect, what is refused, how connections end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+import yaml
+from e2e.support.permissive import TYPES
+
+from training_local.apiserver.certificates import ServerIdentity, server_identity
+from training_local.apiserver.http import serving
+from training_local.apiserver.kubeconfig import write_kubeconfig
+from training_local.apiserver.server import BODY_LIMIT, ApiServer
+
+TOKEN = "a-token"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@dataclass
+class Served:
+    url: str
+    server: ApiServer
+    identity: ServerIdentity
+    session: aiohttp.ClientSession
+
+    def watches(self) -> int:
+        return len(self.server.state.storage.collection(("", "pods")).subscribers)
+
+
+@asynccontextmanager
+async def served(token: str = TOKEN, host: str = "127.0.0.1") -> AsyncIterator[Served]:
+    identity = server_identity(["127.0.0.1", "localhost"])
+    server = ApiServer(TYPES, lambda definition: ())
+    async with server.running(), serving(server, identity, TOKEN, host=host) as url:
+        trust = ssl.create_default_context(cadata=identity.authority.decode())
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connector = aiohttp.TCPConnector(ssl=trust)
+        async with aiohttp.ClientSession(url, connector=connector, headers=headers) as session:
+            yield Served(url, server, identity, session)
+
+
+@pytest.mark.parametrize("token", ["", "another", TOKEN[:-1], f"{TOKEN} "[:-1] + "x", "ü"])
+@pytest.mark.parametrize("path", [PODS, "/healthz", "/version", "/anything"])
+async def test_nothing_without_the_token(token: str, path: str) -> None:
+    async with served(token) as api, api.session.get(path) as answer:
+        assert answer.status == 401
+        assert (await answer.json())["reason"] == "Unauthorized"
+
+
+async def test_the_token_opens() -> None:
+    async with served() as api, api.session.get(PODS) as answer:
+        assert answer.status == 200
+
+
+async def test_clients_can_verify_the_server_and_nobody_else() -> None:
+    stranger = ssl.create_default_context(cadata=server_identity(["127.0.0.1"]).authority.decode())
+    async with served() as api:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await api.session.get(PODS, ssl=stranger)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::"])
+async def test_loopback_only(host: str) -> None:
+    with pytest.raises(ValueError, match="loopback addresses only"):
+        async with served(host=host):
+            pass
+
+
+async def test_a_port_in_use_is_an_error_of_its_own() -> None:
+    async with served() as api:
+        port = int(api.url.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"):
+            async with serving(api.server, api.identity, TOKEN, port=port):
+                pass
+
+
+async def test_a_body_above_the_limit_is_refused() -> None:
+    async with served() as api, api.session.post(PODS, data=b"x" * (BODY_LIMIT + 1)) as answer:
+        assert answer.status == 413
+        assert (await answer.json())["message"] == f"Request entity too large: limit is {BODY_LIMIT}"
+
+
+async def test_a_watch_ends_when_its_client_leaves() -> None:
+    async with served() as api:
+        async with api.session.get(PODS, params={"watch": "1"}):
+            assert api.watches() == 1
+        async with asyncio.timeout(10):
+            while api.watches():  # noqa: ASYNC110  # the kernel tells the server when it likes
+                await asyncio.sleep(0.01)
+
+
+async def test_watches_end_with_the_server() -> None:
+    identity = server_identity(["127.0.0.1"])
+    server = ApiServer(TYPES, lambda definition: ())
+    trust = ssl.create_default_context(cadata=identity.authority.decode())
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust), headers=headers) as session:
+        async with server.running(), serving(server, identity, TOKEN) as url:
+            answer = await session.get(url + PODS, params={"watch": "1"})
+        assert await answer.content.read() == b""
+    assert not server.state.storage.collection(("", "pods")).subscribers
+
+
+async def test_events_arrive_one_by_one() -> None:
+    async with served() as api, api.session.get(PODS, params={"watch": "1"}) as answer:
+        for name in "ab":
+            body = {"metadata": {"name": name}}
+            async with api.session.post(PODS, json=body) as created:
+                assert created.status == 201
+            event = json.loads(await answer.content.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
+
+
+async def test_escaped_paths_mean_what_they_say() -> None:
+    async with served() as api, api.session.get(f"{PODS}/..%2f..%2fdefault") as answer:
+        assert answer.status == 404
+
+
+def test_a_kubeconfig_is_private_and_complete(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("what was there before")
+    path.chmod(0o644)
+    write_kubeconfig(path, "https://127.0.0.1:1", b"authority", TOKEN)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    content = yaml.safe_load(path.read_text())
+    assert content["users"][0]["user"] == {"token": TOKEN}
+    assert base64.b64decode(content["clusters"][0]["cluster"]["certificate-authority-data"]) == b"authority"
+    assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]

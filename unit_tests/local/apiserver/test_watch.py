@@ -1,0 +1,162 @@
+"""Watches over time: bookmarks, ends, compaction, slow clients."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from e2e.support.api_client import Client, virtual_now, virtual_server
+from e2e.support.permissive import PODS
+
+from training_local.apiserver import watch as watches
+from training_local.apiserver.options import ListOptions
+from training_local.apiserver.target import Target
+from training_local.apiserver.watch import Watch
+
+pytestmark = pytest.mark.virtual_time
+
+POD_PATH = "/api/v1/namespaces/n/pods"
+
+
+async def _pods_version(client: Client) -> str:
+    _, listed = await client.call("GET", POD_PATH)
+    return str(listed["metadata"]["resourceVersion"])
+
+
+async def test_bookmarks_tell_the_latest_version_of_all_resources() -> None:
+    async with virtual_server() as client, client.watch(POD_PATH, allowWatchBookmarks="true") as events:
+        begun = asyncio.get_running_loop().time()
+        other = await client.create("/api/v1/namespaces/n/configmaps", "other")
+        bookmark = await anext(events)
+        assert bookmark["type"] == "BOOKMARK"
+        assert bookmark["object"]["metadata"]["resourceVersion"] == other["metadata"]["resourceVersion"]
+        assert asyncio.get_running_loop().time() - begun == watches.BOOKMARK_SECONDS
+        assert (await anext(events))["type"] == "BOOKMARK"
+        assert asyncio.get_running_loop().time() - begun == 2 * watches.BOOKMARK_SECONDS
+
+
+async def test_no_bookmarks_unless_asked_for() -> None:
+    async with virtual_server() as client, client.watch(POD_PATH, timeoutSeconds="300") as events:
+        assert [event async for event in events] == []
+
+
+async def test_a_watch_ends_after_its_time() -> None:
+    async with virtual_server() as client:
+        begun = asyncio.get_running_loop().time()
+        async with client.watch(POD_PATH, timeoutSeconds="300") as events:
+            await client.create(POD_PATH, "a")
+            assert [event["type"] async for event in events] == ["ADDED"]
+        assert asyncio.get_running_loop().time() - begun == 300
+
+
+async def test_a_watch_without_a_time_ends_between_30_and_60_minutes() -> None:
+    async with virtual_server() as client:
+        begun = virtual_now()
+        async with client.watch(POD_PATH) as events:
+            assert [event async for event in events] == []
+        assert 1800 <= (virtual_now() - begun).total_seconds() <= 3600
+
+
+async def test_a_forgotten_version_is_an_error_event() -> None:
+    async with virtual_server() as client:
+        version = await _pods_version(client)
+        await client.create(POD_PATH, "a")
+        client.server.state.storage.compact(client.server.state.storage.version)
+        async with client.watch(POD_PATH, resourceVersion=version) as events:
+            seen = [event async for event in events]
+        assert [(event["type"], event["object"]["code"], event["object"]["reason"]) for event in seen] == [
+            ("ERROR", 410, "Expired")
+        ]
+        assert seen[0]["object"]["message"].startswith(f"too old resource version: {version} (")
+
+
+async def test_a_list_whose_version_is_forgotten_can_go_on_inconsistently() -> None:
+    async with virtual_server() as client:
+        for name in "abcd":
+            await client.create(POD_PATH, name)
+        _, first = await client.call("GET", POD_PATH, limit="2")
+        await client.call("DELETE", f"{POD_PATH}/d")
+        client.server.state.storage.compact(client.server.state.storage.version)
+        status, gone = await client.call("GET", POD_PATH, **{"continue": first["metadata"]["continue"]})
+        assert (status, gone["reason"]) == (410, "Expired")
+        assert await client.names(POD_PATH, **{"continue": gone["metadata"]["continue"]}) == ["c"]
+
+
+async def test_an_exact_list_of_a_forgotten_version_is_gone() -> None:
+    async with virtual_server() as client:
+        version = await _pods_version(client)
+        await client.create(POD_PATH, "a")
+        client.server.state.storage.compact(client.server.state.storage.version)
+        status, gone = await client.call("GET", POD_PATH, resourceVersion=version, resourceVersionMatch="Exact")
+        assert (status, gone["message"]) == (410, "The resourceVersion for the provided list is too old.")
+
+
+async def test_nothing_is_lost_between_list_and_watch() -> None:
+    """A client that lists, falls behind and goes on by watching knows all there is."""
+    async with virtual_server() as client:
+        await client.create(POD_PATH, "a")
+        version = await _pods_version(client)
+        for name in "bc":
+            await client.create(POD_PATH, name)
+        await client.call("DELETE", f"{POD_PATH}/a")
+        async with client.watch(POD_PATH, resourceVersion=version, timeoutSeconds="5") as events:
+            await client.create(POD_PATH, "d")
+            seen = [(event["type"], event["object"]["metadata"]["name"]) async for event in events]
+        # A pod that is removed at once is marked first.
+        assert seen == [("ADDED", "b"), ("ADDED", "c"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "d")]
+
+
+async def test_a_change_becomes_one_line_for_all_watches() -> None:
+    async with virtual_server() as client:
+        state = client.server.state
+        options = ListOptions.of({"watch": "1", "resourceVersion": await _pods_version(client)})
+        several = [Watch(state, Target(PODS, "n"), options, None) for _ in range(3)]
+        await client.create(POD_PATH, "a")
+        lines = [(await anext(each.batches()))[0] for each in several]
+        assert lines[0] is lines[1] is lines[2]
+        for each in several:
+            each.close()
+
+
+async def test_a_client_that_reads_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "PENDING_LINES", 3)
+    async with virtual_server() as client:
+        options = ListOptions.of({"watch": "1"})
+        idle = Watch(client.server.state, Target(PODS, "n"), options, None)
+        for name in "abcdef":
+            await client.create(POD_PATH, name)
+        lines = [line async for batch in idle.batches() for line in batch]
+        assert len(lines) == 4
+        assert not client.server.state.storage.collection(("", "pods")).subscribers
+
+
+async def test_a_closed_watch_leaves_nothing_behind() -> None:
+    async with virtual_server() as client:
+        subscribers = client.server.state.storage.collection(("", "pods")).subscribers
+        async with client.watch(POD_PATH, allowWatchBookmarks="true"):
+            assert len(subscribers) == 1
+        assert not subscribers
+
+
+@pytest.mark.parametrize(
+    ("selectors", "expected"),
+    [
+        ({"labelSelector": "seen=yes"}, ["ADDED", "MODIFIED", "DELETED"]),
+        ({"fieldSelector": "spec.nodeName=n1"}, ["ADDED", "MODIFIED"]),
+        ({"fieldSelector": "metadata.name=other"}, []),
+    ],
+)
+async def test_selections_are_entered_and_left(selectors: dict[str, str], expected: list[str]) -> None:
+    merge = "application/merge-patch+json"
+
+    async def change(client: Client, patch: Any) -> None:
+        status, _ = await client.call("PATCH", f"{POD_PATH}/a", patch, merge)
+        assert status == 200
+
+    async with virtual_server() as client, client.watch(POD_PATH, timeoutSeconds="9", **selectors) as events:
+        await client.create(POD_PATH, "a", spec={})
+        await change(client, {"metadata": {"labels": {"seen": "yes"}}})
+        await change(client, {"spec": {"nodeName": "n1"}})
+        await change(client, {"metadata": {"labels": {"seen": "no"}}})
+        assert [event["type"] async for event in events] == expected

@@ -1,0 +1,192 @@
+"""Promises of the repository that no single module can keep."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from e2e.support.paths import ROOT
+
+PACKAGES = {
+    "training_api": ROOT / "api",
+    "training_controllers": ROOT / "controllers",
+    "training_operator": ROOT / "operator",
+    "training_local": ROOT / "local",
+    "training_migration": ROOT / "migration",
+}
+"""Source root of each package, in the order in which they may import: each one those before it."""
+
+
+@pytest.mark.parametrize("root", PACKAGES.values(), ids=lambda root: root.name)
+def test_no_module_lies_directly_in_a_source_root(root: Path) -> None:
+    """`operator/__init__.py` would shadow the standard library's module of that name."""
+    assert [path.name for path in root.glob("*.py")] == []
+    assert [path.name for path in root.iterdir() if path.is_dir() and path.name.isidentifier()] == [
+        name for name, folder in PACKAGES.items() if folder == root
+    ]
+
+
+def test_the_standard_librarys_operator_is_found_from_here() -> None:
+    command = [sys.executable, "-c", "import operator, sys; sys.exit(not operator.eq(1, 1))"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def test_test_folders_are_no_packages() -> None:
+    assert list((ROOT / "unit_tests").rglob("__init__.py")) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_point_one_way(package: str) -> None:
+    order = list(PACKAGES)
+    forbidden = set(order[order.index(package) + 1 :])
+    found = {
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (PACKAGES[package] / package).rglob("*.py")
+        for line, name in _imports(path)
+        if name.partition(".")[0] in forbidden
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [
+        ("e2e/support", r"unit_tests|e2e\b(?!\.support)"),
+        ("unit_tests", r"e2e\b(?!\.support)"),
+        ("e2e", r"unit_tests"),
+        *((f"{root.name}/{package}", "unit_tests|e2e") for package, root in PACKAGES.items()),
+    ],
+)
+def test_unit_tests_and_programs_meet_in_support_only(folder: str, forbidden: str) -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (ROOT / folder).rglob("*.py")
+        for line, name in _imports(path)
+        if re.match(rf"(?:{forbidden})\b", name)
+    }
+    assert found == set()
+
+
+def test_every_test_and_program_has_a_folder() -> None:
+    assert {path.name for path in (ROOT / "e2e").iterdir() if path.is_file()} == {"README.md", "conftest.py"}
+    assert {path.name for path in (ROOT / "unit_tests").iterdir() if path.is_file()} == {"conftest.py"}
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def _declared() -> dict[str, set[str]]:
+    """Names of required packages by what requires them: the runtime and each extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = {"runtime": project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
+    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package")}
+    names = {group: {re.split(r"[^\w.-]", text)[0].lower() for text in texts} for group, texts in groups.items()}
+    return {group: found - {"training-operator"} for group, found in names.items()}
+
+
+def _pins(file: str) -> dict[str, set[str]]:
+    """Pins with their environment markers, by name of the package."""
+    found: dict[str, set[str]] = {}
+    for name, rest in re.findall(r"^([a-z0-9.-]+)(==.*?) \\$", (ROOT / file).read_text(), re.MULTILINE):
+        found.setdefault(name, set()).add(rest)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "groups"),
+    [
+        ("constraints.txt", ("runtime", "local", "speed", "dev")),
+        ("constraints-demo.txt", ("runtime", "local", "demo")),
+        ("constraints-docs.txt", ("docs",)),
+        ("constraints-image.txt", ("runtime", "speed")),
+        ("constraints-package.txt", ("package",)),
+    ],
+)
+def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
+    """`make constraints` has been run since pyproject.toml was changed."""
+    wanted = set().union(*(_declared()[group] for group in groups))
+    assert wanted - _pins(file).keys() == set()
+
+
+PINNED = [
+    "constraints.txt",
+    "constraints-demo.txt",
+    "constraints-docs.txt",
+    "constraints-image.txt",
+    "constraints-package.txt",
+    *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
+]
+
+
+@pytest.mark.parametrize("file", PINNED)
+def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
+    blocks = re.split(r"^(?=[a-z0-9])", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
+    assert all(re.match(r"\S+==\S+ .*\n    --hash=sha256:", block) for block in blocks)
+    assert "://" not in "".join(blocks), "where packages come from is the business of pip's configuration"
+
+
+@pytest.mark.parametrize("file", ["constraints-demo.txt", "constraints-image.txt", "constraints-package.txt"])
+def test_constraint_files_agree(file: str) -> None:
+    first, second = _versions("constraints.txt"), _versions(file)
+    common = first.keys() & second.keys()
+    assert {name: first[name] for name in common} == {name: second[name] for name in common}
+
+
+def _versions(file: str) -> dict[str, set[str]]:
+    return {name: {pin.partition(" ")[0] for pin in pins} for name, pins in _pins(file).items()}
+
+
+def test_every_dependency_has_a_documented_reason() -> None:
+    tables = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE)
+    documented = {name.lower() for cell in tables for name in cell.split(", ")}
+    assert set().union(*_declared().values()) - documented == set()
+
+
+def test_every_target_of_the_makefile_is_explained() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"^  make ([a-z0-9-]+) +\S", shown, re.MULTILINE)) == set(phony[1].split())
+
+
+def test_the_image_is_built_from_all_packages() -> None:
+    """A new package is copied by the Dockerfile, and what that copies is not kept from it."""
+    commands = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    copied = {source for sources in commands for source in sources.split()}
+    assert {root.name for root in PACKAGES.values()} <= copied
+    let_in = re.findall(r"^!/(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert [path for path in copied if not any(Path(path).is_relative_to(each) for each in let_in)] == []
+
+
+def test_nothing_is_read_from_beside_the_repository() -> None:
+    """A folder that lies beside one clone is not there beside another."""
+    files = [path for folder in ("unit_tests", "e2e", *PACKAGES.values()) for path in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 500
+    outside = [
+        f"{path.relative_to(ROOT)}: {climb[0]}"
+        for path in files
+        for climb in re.finditer(
+            r"__file__\)(?:\.resolve\(\))?((?:\.parents\[\d\]|\.parent\b)+)|\bROOT\.parent\b", path.read_text()
+        )
+        if _height(climb[1]) > len(path.relative_to(ROOT).parts)
+    ]
+    assert outside == []
+
+
+def _height(climb: str | None) -> int:
+    """How many folders `.parent` and `.parents[1]` go up; from the root of the repository one is too many."""
+    if climb is None:
+        return sys.maxsize
+    return sum(int(index or 0) + 1 for index in re.findall(r"\.parents?(?:\[(\d)\])?", climb))

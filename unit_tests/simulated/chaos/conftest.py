@@ -1,0 +1,24 @@
+"""Chaos is expected here, nobody wants to read about it; and what each of its worlds becomes without."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from unit_tests.simulated.chaos.play import Played
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def truth(request: pytest.FixtureRequest, seed: int) -> Played:
+    """What comes of the scenario of a seed if nothing goes wrong; as many seeds as the module says share it."""
+    played: Played = request.module.truth_of(seed // request.module.DISTURBANCES)
+    return played

@@ -1,0 +1,44 @@
+"""Jobs that restart as a whole, where everything goes wrong for a while: no two attempts are ever alive together.
+
+The audit sees to that, at every creation of a pod. To see one of the worlds again:
+`make test ARGS="unit_tests/simulated/chaos/test_attempts.py -k seed-17-"`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from unit_tests.simulated.chaos.play import Played, disturbed, undisturbed_once
+from unit_tests.simulated.chaos.scenario import Scenario, draw
+
+pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+
+SEEDS = int(os.environ.get("ATTEMPT_SEEDS", "12"))
+DISTURBANCES = 3
+"""So many seeds in a row have the same jobs and users, and disturb them in different ways."""
+SCOPE = "extension.training.kubeflow.org/restart-scope"
+
+
+def drawn(seed: int) -> Scenario:
+    """The scenario of a seed, except that all its jobs restart as a whole.
+
+    Each replica fails once at most, since all wait for the delays of each. Who fails first is a matter of time, and
+    the others do not count then; so only the end of a job is certain.
+    """
+    scenario = draw(seed)
+    scenario.exits = {slot: codes[:1] for slot, codes in scenario.exits.items()}
+    for job in scenario.jobs:
+        job["metadata"].setdefault("annotations", {})[SCOPE] = "job"
+        scenario.timely.add(job["metadata"]["name"])
+    return scenario
+
+
+truth_of = undisturbed_once(drawn)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+async def test_no_two_attempts_are_alive_together(seed: int, truth: Played) -> None:
+    assert truth.complaints == []
+    seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed)
+    assert not seen.complaints, "\n".join(seen.complaints)

@@ -1,0 +1,38 @@
+"""Gangs in small worlds in which everything goes wrong for a while, their scheduler included: none waits for ever.
+
+To see one of them again: `make test ARGS="unit_tests/simulated/chaos/test_gangs.py -k seed-17-"`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from unit_tests.simulated.chaos.play import FEW, Played, disturbed, undisturbed_once
+from unit_tests.simulated.chaos.scenario import Scenario, draw
+
+pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+
+SEEDS = int(os.environ.get("GANG_SEEDS", "12"))
+DISTURBANCES = 3
+"""So many seeds in a row have the same jobs and users, and disturb them in different ways."""
+VOLCANO = FEW.model_copy(update={"gang_scheduler_name": "volcano"})
+
+
+def drawn(seed: int) -> Scenario:
+    """The scenario of a seed, except that no job keeps pods that were never placed: they would stay for ever."""
+    scenario = draw(seed)
+    for job in scenario.jobs:
+        policy = job["spec"]["runPolicy"]
+        policy["cleanPodPolicy"] = "All" if policy["cleanPodPolicy"] == "All" else "Running"
+    return scenario
+
+
+truth_of = undisturbed_once(drawn, VOLCANO)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+async def test_no_gang_waits_for_ever_and_none_starts_unasked(seed: int, truth: Played) -> None:
+    assert truth.complaints == []
+    seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, VOLCANO)
+    assert not seen.complaints, "\n".join(seen.complaints)

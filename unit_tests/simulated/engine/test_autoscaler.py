@@ -1,0 +1,78 @@
+"""The autoscaler of an elastic PyTorchJob: there while the job is active, changed with it, never somebody else's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from e2e.support.simulation.api import Json
+from e2e.support.simulation.cluster import cluster
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, pytorch
+
+from training_operator.kube.transport import Request
+
+pytestmark = pytest.mark.virtual_time
+
+HPA = "HorizontalPodAutoscaler"
+
+
+def elastic(maximum: int = 4) -> Json:
+    job = pytorch(workers=2, master=False)
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    metrics = [{"type": "Resource", "resource": cpu}]
+    job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": maximum, "metrics": metrics}
+    return job
+
+
+async def test_it_follows_the_job() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(elastic())
+        await asyncio.sleep(3)
+        hpa = await world.api.get(HPA, "pt")
+        assert hpa is not None
+        assert (hpa["spec"]["minReplicas"], hpa["spec"]["maxReplicas"]) == (1, 4)
+        await world.api.patch("PyTorchJob", "pt", {"spec": elastic(maximum=6)["spec"]})
+        await asyncio.sleep(3)
+        hpa = await world.api.get(HPA, "pt")
+        assert hpa is not None and hpa["spec"]["maxReplicas"] == 6
+        await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
+        await asyncio.sleep(3)
+        assert await world.api.get(HPA, "pt") is None
+
+
+async def test_somebody_elses_is_left_alone_and_holds_nothing_up() -> None:
+    async with cluster() as world:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        foreign = {"apiVersion": "autoscaling/v2", "kind": HPA, "metadata": {"name": "pt"}}
+        await world.api.create(foreign | {"spec": {"scaleTargetRef": target, "maxReplicas": 3}})
+        world.operator()
+        await world.api.create(elastic())
+        await asyncio.sleep(100)
+        hpa = await world.api.get(HPA, "pt")
+        assert hpa is not None and hpa["spec"]["scaleTargetRef"]["name"] == "web"
+        assert len(await world.pods()) == 2
+        (message,) = await world.events("NameTaken")
+        assert message.startswith("NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutosc")
+
+
+async def test_no_right_to_autoscalers_holds_nothing_up_and_is_said_once() -> None:
+    async with cluster() as world:
+        process = world.operator()
+
+        def is_meant(request: Request) -> bool:
+            return request.method == "POST" and "/horizontalpodautoscalers" in request.path
+
+        process.transport.refuse = lambda request: status(403, "Forbidden", "no") if is_meant(request) else None
+        await world.api.create(elastic())
+        await asyncio.sleep(300)
+        assert len(await world.pods()) == 2
+        assert conditions(await world.job("PyTorchJob", "pt"))["Created"] == "True"
+        assert await world.events("FailedHorizontalPodAutoscaler") == [
+            "Error on create of HorizontalPodAutoscaler pt: no"
+        ]
+        assert len([each for each in process.transport.sent if is_meant(each)]) < 12
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(300)
+        assert await world.api.get(HPA, "pt") is not None

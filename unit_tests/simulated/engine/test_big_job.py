@@ -1,0 +1,73 @@
+"""One job of a thousand replicas: batches, and never more in flight than the gate lets through (K-01)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from e2e.support.simulation.cluster import cluster, until
+from e2e.support.simulation.faults import Faults
+from e2e.support.simulation.jobs import jax, pytorch
+
+from training_operator.kube.flow import IN_FLIGHT, RESERVED
+from training_operator.kube.transport import Request
+
+pytestmark = pytest.mark.virtual_time
+
+
+@pytest.mark.shows("K-01")
+async def test_a_thousand_replicas_in_a_few_seconds() -> None:
+    async with cluster() as world:
+        process = world.operator(Faults(latency=0.05))
+        await world.api.create(pytorch(workers=999))
+        await asyncio.sleep(10)
+        assert len(await world.pods()) == len(await world.services()) == 1000
+        posts = [r for r in process.transport.sent if r.method == "POST" and r.path.endswith(("/pods", "/services"))]
+        assert len(posts) == 2000
+        assert IN_FLIGHT <= process.transport.most_in_flight <= IN_FLIGHT + RESERVED
+
+
+async def test_a_small_job_does_not_wait_for_a_big_one() -> None:
+    async with cluster() as world:
+        world.operator(Faults(latency=0.5))
+        await world.api.create(pytorch("big", workers=999))
+        await asyncio.sleep(2)
+        await world.api.create(jax("small", workers=4))
+        await asyncio.sleep(6)
+        names = await world.pods()
+        assert len([name for name in names if name.startswith("small")]) == 4
+        assert len(names) < 1000
+
+
+async def test_each_request_of_a_small_job_gets_one_of_the_next_places() -> None:
+    """Whatever the big job has waiting: of every other flow at most one request goes before."""
+    async with cluster() as world:
+        process = world.operator(Faults(latency=0.5))
+        sent, sent_at_answer = process.transport.sent, dict[str, int]()
+        services, pods = (f"/api/v1/namespaces/default/{plural}" for plural in ("services", "pods"))
+
+        def creations(requests: Sequence[Request]) -> int:
+            return len([each for each in requests if each.path in (services, pods)])
+
+        def note(request: Request) -> bool:
+            if b'"small-worker-0"' in (request.body or b""):
+                sent_at_answer.setdefault(request.path, len(sent))
+            return False
+
+        async def most_wait() -> bool:
+            return creations(sent) > 550  # batches double until 511 are sent
+
+        async def answered() -> bool:
+            return pods in sent_at_answer
+
+        process.transport.lose_answer = note
+        await world.api.create(pytorch("big", workers=999))
+        await until(most_wait)
+        await world.api.create(jax("small", workers=1))
+        await until(answered)
+        assert creations(sent) < 950, "the big job still waits"
+        position = next(n for n, each in enumerate(sent) if each.path == pods and b'"small-worker-0"' in each.body)
+        between = sent[sent_at_answer[services] : position]
+        assert creations(between) <= 2
+        assert len([each for each in between if "/events" in each.path]) <= 1

@@ -1,0 +1,167 @@
+"""Rules that the whole operator has to show, and that no other test is about."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from e2e.support.simulation.api import Json
+from e2e.support.simulation.cluster import cluster, started
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+from e2e.support.simulation.process import SETTINGS
+
+pytestmark = pytest.mark.virtual_time
+
+SETTLED = 3.0
+
+
+@pytest.mark.shows("E-012")
+async def test_a_job_that_is_gone_when_it_is_looked_at() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await asyncio.sleep(SETTLED)
+        await world.api.create(jax(suspend=True))
+        await world.api.delete("JAXJob", "jx")
+        await asyncio.sleep(SETTLED)
+        assert (await world.pods(), process.complaints, process.remembered) == ([], [], 0)
+
+
+@pytest.mark.shows("K-37", "E-014", "E-051")
+@pytest.mark.parametrize(
+    "labels", [{"training.kubeflow.org/replica-type": None}, {"training.kubeflow.org/job-name": "a"}]
+)
+async def test_what_only_looks_like_a_pod_of_the_job_is_left_alone(labels: Json) -> None:
+    """Without its labels a pod of the job is not seen as a replica, with them somebody else's is none: no adoption."""
+    async with cluster() as world:
+        world.operator()
+        await started(world, jax(workers=1))
+        pod = await world.api.get("Pod", "jx-worker-0")
+        assert pod is not None
+        kept = {name: value for name, value in pod["metadata"]["labels"].items() if labels.get(name, value) is not None}
+        meta: Json = {"name": "stranger", "labels": kept | {name: text for name, text in labels.items() if text}}
+        spec = {"containers": [{"name": "jax", "image": "x"}]}
+        before = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        await world.kubelet.running("stranger")
+        await asyncio.sleep(SETTLED)
+        after = await world.api.get("Pod", "stranger")
+        assert after is not None and after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert "ownerReferences" not in after["metadata"]
+        assert counters(await world.job("JAXJob", "jx"))["active"] == 1
+
+
+@pytest.mark.shows("E-021")
+async def test_only_the_jobs_of_one_namespace() -> None:
+    async with cluster() as world:
+        world.operator(settings=SETTINGS.model_copy(update={"namespace": "team"}))
+        await world.api.create(jax())
+        await asyncio.sleep(SETTLED)
+        assert "status" not in await world.job("JAXJob", "jx")
+        assert await world.pods() == []
+
+
+@pytest.mark.shows("E-022")
+async def test_a_new_process_looks_at_every_job_once() -> None:
+    async with cluster() as world:
+        for number in range(5):
+            await world.api.create(jax(f"j{number}", workers=1))
+        world.operator()
+        await asyncio.sleep(SETTLED)
+        assert len(await world.pods()) == 5
+
+
+@pytest.mark.shows("E-045")
+async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(504, "Timeout", "request did not complete")
+            if request.method == "POST" and "/pods" in request.path
+            else None
+        )
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(1)
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(60)
+        assert (await world.pods(), conditions(await world.job("JAXJob", "jx"))) == (
+            ["jx-worker-0"],
+            {"Created": "True"},
+        )
+
+
+@pytest.mark.shows("E-047")
+async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, jax(workers=2))
+        process.transport.refuse = lambda request: (
+            status(404, "NotFound", "not found")
+            if request.method == "DELETE" and "jx-worker-1" in request.path
+            else None
+        )
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(SETTLED)
+        assert await world.events("FailedDeletePod") == []
+
+
+@pytest.mark.shows("K-38", "E-052")
+async def test_pods_that_run_keep_their_template() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, jax(workers=1))
+        before = await world.api.get("Pod", "jx-worker-0")
+        job = jax(workers=1)
+        job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "trainer:2"
+        await world.api.patch("JAXJob", "jx", job)
+        await asyncio.sleep(SETTLED)
+        after = await world.api.get("Pod", "jx-worker-0")
+        assert (
+            before
+            and after
+            and (before["metadata"]["uid"], before["spec"]) == (after["metadata"]["uid"], after["spec"])
+        )
+
+
+@pytest.mark.shows("E-063")
+async def test_a_service_that_differs_is_left_as_it_is() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, jax(workers=1))
+        await world.api.patch(
+            "Service", "jx-worker-0", {"metadata": {"labels": {"mine": "yes"}}, "spec": {"sessionAffinity": "ClientIP"}}
+        )
+        await asyncio.sleep(SETTLED)
+        service = await world.api.get("Service", "jx-worker-0")
+        assert service is not None and service["spec"]["sessionAffinity"] == "ClientIP"
+        assert service["metadata"]["labels"]["mine"] == "yes"
+
+
+@pytest.mark.shows("E-078", "E-113")
+async def test_a_terminal_condition_is_never_revoked() -> None:
+    """Whatever happens to the pods afterwards, and whoever looks at them (the chaos test does that to every kind)."""
+    async with cluster() as world:
+        world.operator()
+        names = await started(world, pytorch(policy="Never"))
+        await world.kubelet.ended("pt-master-0")
+        await asyncio.sleep(SETTLED)
+        before = (await world.job("PyTorchJob", "pt"))["status"]["conditions"]
+        for name in names[1:]:
+            await world.kubelet.ended(name, 1)
+        await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
+        await world.processes[-1].kill()
+        world.operator()
+        await asyncio.sleep(SETTLED)
+        assert (await world.job("PyTorchJob", "pt"))["status"]["conditions"] == before
+        assert world.audit.complaints == []
+
+
+@pytest.mark.shows("E-145")
+async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, jax(workers=1))
+        await world.api.delete("JAXJob", "jx")
+        await asyncio.sleep(SETTLED)
+        lines = process.app.metrics.exposition().decode().splitlines()
+        assert [line for line in lines if line.startswith("training_operator_jobs_created_total{")]
+        assert [line for line in lines if line.startswith("training_operator_jobs_deleted_total{")] == []

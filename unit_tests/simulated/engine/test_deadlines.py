@@ -1,0 +1,156 @@
+"""What has to happen at a certain time happens then, also if nothing else does, also after a restart (K-02)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from e2e.support.simulation.cluster import Cluster, cluster, now, until
+from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+
+pytestmark = pytest.mark.virtual_time
+
+LATE = 1.5
+"""Times are stored in whole seconds, and a request takes a moment."""
+
+
+def clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def running(world: Cluster) -> None:
+    await asyncio.sleep(3)
+    for name in await world.pods():
+        await world.kubelet.running(name)
+    await asyncio.sleep(1)
+
+
+async def restart(world: Cluster) -> None:
+    """Exchange the operator process, with some time between."""
+    await world.processes[-1].kill()
+    await asyncio.sleep(5)
+    world.operator()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
+        await running(world)
+        ended = clock()
+        await world.kubelet.ended("jx-worker-0")
+        await asyncio.sleep(20)
+        if restarted:
+            await restart(world)
+
+        async def gone() -> bool:
+            return await world.api.get("JAXJob", "jx") is None
+
+        assert 100 - LATE < await until(gone, within=200) - ended < 100 + LATE
+        assert await world.events("SuccessfulDeletePod") == ["Deleted job: jx"]
+        await asyncio.sleep(5)
+        assert await world.pods() == await world.services() == []
+
+
+async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
+        await running(world)
+        await world.kubelet.ended("jx-worker-0")
+        await asyncio.sleep(20)
+        await process.stop()
+        await asyncio.sleep(1000)
+        world.operator()
+        await asyncio.sleep(2)
+        assert await world.api.get("JAXJob", "jx") is None
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) -> None:
+    async with cluster() as world:
+        world.operator()
+        begun = clock()
+        await world.api.create(pytorch(activeDeadlineSeconds=300))
+        await running(world)
+        if restarted:
+            await restart(world)
+
+        async def failed() -> bool:
+            return "Failed" in conditions(await world.job("PyTorchJob", "pt"))
+
+        assert 300 - LATE < await until(failed, within=400) - begun < 300 + LATE
+        await asyncio.sleep(5)
+        # Without a clean-up policy nothing that still runs is kept (K-18).
+        assert await world.pods() == []
+
+
+@pytest.mark.shows("E-101")
+async def test_time_in_suspension_does_not_count() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(pytorch(activeDeadlineSeconds=100))
+        await running(world)
+        await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
+        await asyncio.sleep(500)
+        assert "Failed" not in conditions(await world.job("PyTorchJob", "pt"))
+        resumed = clock()
+        await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": False}}})
+
+        async def failed() -> bool:
+            return "Failed" in conditions(await world.job("PyTorchJob", "pt"))
+
+        assert 100 - LATE < await until(failed, within=200) - resumed < 100 + LATE
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restarted: bool) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await running(world)
+        delays = []
+        for _ in range(5):
+            old = await world.api.get("Pod", "jx-worker-0")
+            assert old is not None
+            await world.kubelet.ended("jx-worker-0", 1)
+            failed = clock()
+            if restarted:
+                await restart(world)
+            uid = old["metadata"]["uid"]
+
+            async def replaced(uid: str = uid) -> bool:
+                pod = await world.api.get("Pod", "jx-worker-0")
+                return pod is not None and pod["metadata"]["uid"] != uid
+
+            delays.append(await until(replaced, within=200) - failed)
+            await world.kubelet.running("jx-worker-0")
+        at_once = 5 if restarted else 0
+        for delay, expected in zip(delays, (at_once, 10, 20, 40, 80), strict=True):
+            assert expected - LATE < delay < expected + LATE
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 5
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_containers(restarted: bool) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await running(world)
+        pod = await world.api.get("Pod", "jx-worker-0")
+        assert pod is not None
+        ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": f"{now():%Y-%m-%dT%H:%M:%SZ}"}}
+        told = await world.kubelet.tell(pod, "Running", ended)
+        assert told["status"]["phase"] == "Running"
+        begun = clock()
+        await asyncio.sleep(5)
+        assert conditions(await world.job("JAXJob", "jx"))["Succeeded"] == "True"
+        assert await world.pods() == ["jx-worker-0"]
+        if restarted:
+            await restart(world)
+
+        async def gone() -> bool:
+            return await world.pods() == []
+
+        assert 60 - LATE < await until(gone, within=100) - begun < 60 + 2 * LATE  # the pod takes a second to stop

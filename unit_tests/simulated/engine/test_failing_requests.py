@@ -1,0 +1,359 @@
+"""Requests that are refused or lost hold up nothing but themselves, and are tried again (K-30, K-34, K-35, K-65)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from e2e.support.simulation.api import Json
+from e2e.support.simulation.cluster import Cluster, cluster, until
+from e2e.support.simulation.faults import Faults, status
+from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+
+from training_controllers.engine.expectations import UNANSWERED_PATIENCE
+from training_controllers.engine.fresh import FEW
+from training_operator.kube.client import ATTEMPTS
+from training_operator.kube.transport import Request, Response
+
+pytestmark = pytest.mark.virtual_time
+
+QUOTA = 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2'
+
+
+def creates(request: Request, plural: str) -> bool:
+    return request.method == "POST" and request.path.endswith(f"/{plural}")
+
+
+@pytest.mark.shows("K-35")
+async def test_an_exhausted_quota_holds_up_neither_status_nor_deadline() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        limit = 2
+
+        def quota(request: Request) -> Response | None:
+            pods = world.server.state.storage.collection(("", "pods")).entries()
+            return status(403, "Forbidden", QUOTA) if creates(request, "pods") and len(pods) >= limit else None
+
+        process.transport.refuse = quota
+        await world.api.create(jax(workers=40, activeDeadlineSeconds=600))
+        await asyncio.sleep(3)
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(100)
+        job = await world.job("JAXJob", "jx")
+        assert conditions(job) == {"Created": "True", "Running": "True"}
+        assert counters(job)["active"] == 2
+        assert len(await world.services()) == 40
+        assert await world.events("FailedCreatePod") == [f"Error creating: {QUOTA}"]
+        # 1, 2, 4 ... s apart, and each time no more requests than it takes to see that it is of no use.
+        assert len([each for each in process.transport.sent if creates(each, "pods")]) < 40
+
+        limit = 30
+        await until(lambda: _count(world, 30), within=130)
+        await asyncio.sleep(300)
+        assert await world.events("FailedCreatePod") == [f"Error creating: {QUOTA}"]
+        limit = 40
+        await until(lambda: _count(world, 40), within=310)
+
+
+async def _count(world: Cluster, pods: int) -> bool:
+    return len(await world.pods()) == pods
+
+
+async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: status(403, "Forbidden", QUOTA) if creates(request, "pods") else None
+        await world.api.create(jax(activeDeadlineSeconds=200))
+        await asyncio.sleep(202)
+        assert list(conditions(await world.job("JAXJob", "jx")))[-1] == "Failed"
+
+
+async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(422, "Invalid", "the template is wrong")
+            if creates(request, "pods")
+            and b"pt-master-" in (request.body or b"")
+            and json.loads(request.body or b"")["metadata"]["name"] == "pt-master-0"
+            else None
+        )
+        await world.api.create(pytorch(workers=3))
+        await asyncio.sleep(5)
+        assert await world.pods() == ["pt-worker-0", "pt-worker-1", "pt-worker-2"]
+        assert await world.events("FailedCreatePod") == ["Error creating: the template is wrong"]
+
+
+@pytest.mark.shows("K-30")
+async def test_failing_services_do_not_stop_pods() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not today") if creates(request, "services") else None
+        )
+        await world.api.create(jax())
+        await asyncio.sleep(5)
+        assert await world.pods() == ["jx-worker-0", "jx-worker-1"]
+        assert await world.events("FailedCreateService") == ["Error creating: not today"]
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(10)
+        assert await world.services() == ["jx-worker-0", "jx-worker-1"]
+
+
+async def test_one_bad_replica_stops_no_other() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(403, "Forbidden", "not this one")
+            if creates(request, "pods") and json.loads(request.body or b"")["metadata"]["name"] == "jx-worker-0"
+            else None
+        )
+        await world.api.create(jax(workers=10))
+        await asyncio.sleep(5)
+        assert await world.pods() == [f"jx-worker-{index}" for index in range(1, 10)]
+
+
+async def test_a_changed_spec_is_tried_at_once() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(422, "Invalid", "no") if creates(request, "pods") and b"bad:1" in (request.body or b"") else None
+        )
+        job = jax(workers=1)
+        job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "bad:1"
+        await world.api.create(job)
+        await asyncio.sleep(400)
+        assert await world.pods() == []
+        await world.api.patch("JAXJob", "jx", jax(workers=1))
+        await asyncio.sleep(2)
+        assert await world.pods() == ["jx-worker-0"]
+
+
+@pytest.mark.parametrize("lost", [1, 3, 50])
+async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> None:
+    """The first `lost` creations are carried out, but their answers do not arrive."""
+    async with cluster() as world:
+        process = world.operator()
+        left = lost
+
+        def lose(request: Request) -> bool:
+            nonlocal left
+            if not creates(request, "pods") or left == 0:
+                return False
+            left -= 1
+            return True
+
+        process.transport.lose_answer = lose
+        await world.api.create(jax(workers=3))
+        await asyncio.sleep(120)
+        for name in ["jx-worker-0", "jx-worker-1", "jx-worker-2"]:
+            await world.kubelet.running(name)
+        await asyncio.sleep(3)
+        job = await world.job("JAXJob", "jx")
+        assert counters(job)["active"] == 3
+        assert conditions(job)["Running"] == "True"
+        assert world.audit.complaints == []
+        assert await world.events("NameTaken") == []
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_what_was_asked_for_without_answer_is_waited_for(method: str) -> None:
+    """The watch is silent: only the expectation keeps what the client repeats from being sent all the time."""
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1 if method == "POST" else 2, suspend=method == "POST"))
+        await asyncio.sleep(3)
+
+        def is_meant(request: Request) -> bool:
+            return request.method == method and "/pods" in request.path
+
+        process.transport.lose_answer = is_meant
+        process.transport.frozen = lambda request: request.path == "/api/v1/pods"
+        replicas, suspend = {"Worker": {"replicas": 1}}, {"suspend": False}
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": replicas, "runPolicy": suspend}})
+        await asyncio.sleep(25)
+        rounds = 25 / UNANSWERED_PATIENCE
+        assert len([each for each in process.transport.sent if is_meant(each)]) <= rounds * ATTEMPTS
+
+
+async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_waited_for() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1))
+        await until(lambda: _count(world, 1))
+        await world.kubelet.running("jx-worker-0")
+        await asyncio.sleep(3)
+        process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(2)
+        await world.api.delete("Pod", "jx-worker-0", gracePeriodSeconds=0)
+        await asyncio.sleep(2)
+        assert await world.pods() == []
+        await until(lambda: _count(world, 1), within=10)
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
+
+
+async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_for() -> None:
+    """An earlier process had asked for it, and its request arrives late."""
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
+        job = await world.api.create(jax(workers=FEW + 1))
+        await asyncio.sleep(2)
+        uid = job["metadata"]["uid"]
+        owner = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "uid": uid, "controller": True}
+        labels = {"job-name": "jx", "replica-type": "worker", "replica-index": "0"}
+        metadata = {
+            "name": "jx-worker-0",
+            "namespace": "default",
+            "labels": {f"training.kubeflow.org/{key}": value for key, value in labels.items()},
+            "ownerReferences": [owner],
+        }
+        spec = {"clusterIP": "None", "ports": [{"port": 6666}]}
+        await world.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+        await until(lambda: _count(world, FEW + 1), within=20)
+        process.transport.delay = lambda request: 0.0
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(5)
+        assert conditions(await world.job("JAXJob", "jx"))["Running"] == "True"
+
+
+async def test_only_the_pod_that_was_meant_is_deleted() -> None:
+    """It has been replaced meanwhile by a pod of the same name, which the cache does not show yet."""
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(3)
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not now") if request.method == "DELETE" else None
+        )
+        await world.kubelet.ended("jx-worker-0", 1)
+        await asyncio.sleep(1)
+        process.transport.frozen = lambda request: request.path == "/api/v1/pods"
+        old = await world.api.get("Pod", "jx-worker-0")
+        assert old is not None
+        await world.api.delete("Pod", "jx-worker-0")
+        kept = {key: old["metadata"][key] for key in ("name", "labels", "ownerReferences")}
+        spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
+        new = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec})
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(20)
+        there = await world.api.get("Pod", "jx-worker-0")
+        assert there is not None
+        assert there["metadata"]["uid"] == new["metadata"]["uid"]
+        assert "deletionTimestamp" not in there["metadata"]
+        assert await world.events("FailedDeletePod") == ["Error deleting: not now"]
+
+
+@pytest.mark.shows("K-34")
+async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
+    async with cluster() as world:
+        foreign: Json = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": "jx-worker-1",
+                "ownerReferences": [
+                    {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "x", "uid": "u", "controller": True}
+                ],
+            },
+            "spec": {"containers": [{"name": "a", "image": "b"}]},
+        }
+        # An owner that the garbage collector does not look for.
+        foreign["metadata"]["ownerReferences"][0] |= {"apiVersion": "example.com/v1"}
+        await world.api.create(foreign)
+        before = await world.api.get("Pod", "jx-worker-1")
+        process = world.operator()
+        await world.api.create(jax(workers=4))
+        await asyncio.sleep(200)
+        assert [name for name in await world.pods() if name != "jx-worker-1"] == [
+            "jx-worker-0",
+            "jx-worker-2",
+            "jx-worker-3",
+        ]
+        after = await world.api.get("Pod", "jx-worker-1")
+        assert before and after and before["metadata"]["uid"] == after["metadata"]["uid"]
+        (message,) = await world.events("NameTaken")
+        assert message.startswith("NameTaken by TFJob x: pod jx-worker-1 ")
+        attempts = [r for r in process.transport.sent if creates(r, "pods") and b'"jx-worker-1"' in (r.body or b"")]
+        assert len(attempts) < 6
+
+        await world.api.delete("Pod", "jx-worker-1", gracePeriodSeconds=0)
+        await asyncio.sleep(65)
+        assert len(await world.pods()) == 4
+        assert await world.events("FailedCreatePod") == []
+
+
+async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
+    async with cluster() as world:
+        spec = {"containers": [{"name": "a", "image": "b"}]}
+        foreign: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pt-worker-0"}, "spec": spec}
+        await world.api.create(foreign)
+        world.operator()
+        await world.api.create(pytorch(workers=1))
+        await asyncio.sleep(3)
+        await world.kubelet.ended("pt-master-0")
+        await asyncio.sleep(1000)  # a job that is looked at without end is an error of the virtual clock
+        assert conditions(await world.job("PyTorchJob", "pt"))["Succeeded"] == "True"
+
+
+async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=3))
+        await asyncio.sleep(3)
+        process.transport.refuse = lambda request: (
+            status(403, "Forbidden", "no right to delete") if request.method == "DELETE" else None
+        )
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(60)
+        assert await world.events("FailedDeletePod") == ["Error deleting: no right to delete"]
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(70)
+        assert await world.pods() == await world.services() == ["jx-worker-0"]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(conflict=0.5),
+        Faults(too_many=0.3),
+        Faults(server_error=0.3),
+        Faults(lost_request=0.2),
+        Faults(lost_answer=0.2),
+        Faults(dropped_watch=0.3),
+        Faults(slow_watch=0.5),
+    ],
+    ids=lambda faults: ",".join(
+        name
+        for name in (
+            "conflict",
+            "too_many",
+            "server_error",
+            "lost_request",
+            "lost_answer",
+            "dropped_watch",
+            "slow_watch",
+        )
+        if getattr(faults, name)
+    ),
+)
+async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
+    async with cluster(seed=1) as world:
+        process = world.operator(faults)
+        await world.api.create(pytorch(cleanPodPolicy="All"))
+        await until(lambda: _count(world, 3), within=400)
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(60)
+        await world.kubelet.ended("pt-master-0")
+        await until(lambda: _count(world, 0), within=400)
+        process.transport.faults = Faults()
+        await asyncio.sleep(400)
+        job = await world.job("PyTorchJob", "pt")
+        assert conditions(job) == {"Running": "False", "Created": "True", "Succeeded": "True"}
+        assert await world.services() == []
+        assert world.audit.complaints == process.complaints == []

@@ -1,0 +1,24 @@
+"""Nothing floods: writes of the status, and events, of a job whose pods fail by the hundred (K-39)."""
+
+from __future__ import annotations
+
+import pytest
+from e2e.support.simulation.flood import flood
+
+from training_controllers.engine.pace import BURST, SECONDS
+
+pytestmark = pytest.mark.virtual_time
+
+MOST_EVENTS = 50
+
+
+@pytest.mark.shows("K-39")
+@pytest.mark.parametrize("policy", ["OnFailure", "ExitCode", "Never"])
+async def test_many_failing_pods_flood_neither_events_nor_status(policy: str) -> None:
+    """`python -m e2e.endurance.flood` does the same with a thousand pods."""
+    seen = await flood(100, policy)
+    assert seen.status_writes <= seen.seconds / SECONDS + BURST
+    assert seen.most_writes_in_a_second <= BURST
+    assert seen.events <= MOST_EVENTS
+    if policy != "Never":
+        assert seen.job["replicaStatuses"]["Worker"]["restarts"] == 100

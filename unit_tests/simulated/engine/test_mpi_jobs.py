@@ -1,0 +1,285 @@
+"""MPIJobs with the whole operator: config map, account, role and binding beside the pods, and who may touch them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, counters, mpi
+from e2e.support.simulation.process import Process
+
+from training_operator.kube.transport import Request, Response
+
+pytestmark = pytest.mark.virtual_time
+
+SETTLED = 5.0
+OBJECTS = (
+    ("ServiceAccount", "mp-launcher"),
+    ("ConfigMap", "mp-config"),
+    ("Role", "mp-launcher"),
+    ("RoleBinding", "mp-launcher"),
+)
+PODS = ["mp-launcher", "mp-worker-0", "mp-worker-1"]
+
+
+async def uids(world: Cluster) -> dict[str, str]:
+    """Uid of each object beside the pods."""
+    found = {kind: await world.api.get(kind, name) for kind, name in OBJECTS}
+    return {kind: each["metadata"]["uid"] for kind, each in found.items() if each is not None}
+
+
+async def hosts(world: Cluster) -> list[str]:
+    """What the discovery script prints, in its own words."""
+    config = await world.api.get("ConfigMap", "mp-config")
+    assert config is not None
+    return str(config["data"]["discover_hosts.sh"]).splitlines()[1:]
+
+
+async def test_objects_workers_and_launcher_in_this_order_and_no_services() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, mpi())
+        wanted = ("serviceaccounts", "configmaps", "roles", "rolebindings", "pods", "services")
+        sent = [request for request in process.transport.sent if request.method == "POST"]
+        posts = [plural for request in sent if (plural := request.path.rpartition("/")[2]) in wanted]
+        assert posts == [*wanted[:4], "pods", "pods", "pods"]
+        created = [
+            json.loads(request.body or b"")["metadata"]["name"] for request in sent if request.path.endswith("pods")
+        ]
+        assert created == ["mp-worker-0", "mp-worker-1", "mp-launcher"]
+        assert conditions(await world.job("MPIJob", "mp")) == {"Created": "True", "Running": "True"}
+        assert await world.events("MPIJobRunning") == [
+            "launcher pod created success: mp-launcher",
+            "MPIJob default/mp is running",
+        ]
+        assert await world.events("SuccessfulCreatePod") == [
+            "Created worker pod: mp-worker-0",
+            "Created worker pod: mp-worker-1",
+        ]
+
+
+async def test_the_discovery_script_follows_the_running_workers() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(mpi(workers=3))
+        await asyncio.sleep(SETTLED)
+        assert await hosts(world) == []
+        for name in ("mp-launcher", "mp-worker-0", "mp-worker-2"):
+            await world.kubelet.running(name)
+        await asyncio.sleep(SETTLED)
+        assert await hosts(world) == ["echo mp-worker-0:1", "echo mp-worker-2:1"]
+        await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(SETTLED)
+        assert await hosts(world) == ["echo mp-worker-0:1"]
+        role = await world.api.get("Role", "mp-launcher")
+        assert role is not None
+        assert role["rules"][1]["resourceNames"] == ["mp-worker-0"]
+        assert await world.pods() == ["mp-launcher", "mp-worker-0"]
+
+
+@pytest.mark.parametrize(("kind", "name"), OBJECTS)
+async def test_what_is_deleted_while_the_job_runs_is_made_again(kind: str, name: str) -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, mpi())
+        before = await uids(world)
+        await world.api.delete(kind, name)
+        await asyncio.sleep(SETTLED)
+        after = await uids(world)
+        assert after.keys() == before.keys()
+        assert {each for each in before if before[each] != after[each]} == {kind}
+
+
+async def test_what_somebody_changed_is_put_right() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, mpi())
+        await world.api.patch("ConfigMap", "mp-config", {"data": {"hostfile": "elsewhere slots=9\n"}})
+        await world.api.patch("Role", "mp-launcher", {"rules": []})
+        await asyncio.sleep(SETTLED)
+        config, role = await world.api.get("ConfigMap", "mp-config"), await world.api.get("Role", "mp-launcher")
+        assert config is not None and role is not None
+        assert config["data"]["hostfile"] == "mp-worker-0 slots=1\nmp-worker-1 slots=1\n"
+        assert len(role["rules"]) == 2
+
+
+async def test_the_user_s_account_is_used_and_left_alone() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine"}})
+        job = mpi()
+        job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["serviceAccountName"] = "mine"
+        await started(world, job)
+        await asyncio.sleep(600)
+        account = await world.api.get("ServiceAccount", "mine")
+        assert account is not None
+        assert "ownerReferences" not in account["metadata"]
+        assert await world.events("NameTaken") == []
+        attempts = [r for r in process.transport.sent if r.method == "POST" and r.path.endswith("/serviceaccounts")]
+        assert len(attempts) < 15
+        assert conditions(await world.job("MPIJob", "mp"))["Running"] == "True"
+
+
+async def test_a_config_map_of_somebody_else_is_not_touched_and_the_job_says_so() -> None:
+    async with cluster() as world:
+        world.operator()
+        foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}, "data": {"a": "b"}}
+        await world.api.create(foreign)
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        config = await world.api.get("ConfigMap", "mp-config")
+        assert config is not None
+        assert config["data"] == {"a": "b"}
+        (message,) = await world.events("NameTaken")
+        assert message.startswith("NameTaken by a ConfigMap that no job controls: ConfigMap mp-config exists already")
+        assert await world.pods() == PODS
+        await world.api.delete("ConfigMap", "mp-config")
+        await asyncio.sleep(100)
+        assert (await uids(world)).keys() == {kind for kind, _ in OBJECTS}
+
+
+async def test_without_the_right_to_make_roles_everything_else_is_there() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(403, "Forbidden", "no") if request.method == "POST" and request.path.endswith("/roles") else None
+        )
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        assert await world.events("FailedRole") == ["Error on create of Role mp-launcher: no"]
+        assert (await uids(world)).keys() == {"ServiceAccount", "ConfigMap", "RoleBinding"}
+        assert await world.pods() == PODS
+
+
+REFUSALS = {
+    "Quota": 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2',
+    "InvalidTemplate": 'pods "x" is forbidden: pod rejected: RuntimeClass "gvisor" not found',
+}
+
+
+def refuse_pods_named(process: Process, word: str, text: str) -> None:
+    def refuse(request: Request) -> Response | None:
+        if request.method != "POST" or not request.path.endswith("/pods"):
+            return None
+        name = json.loads(request.body or b"")["metadata"]["name"]
+        return status(403, "Forbidden", text) if word in name else None
+
+    process.transport.refuse = refuse
+
+
+@pytest.mark.parametrize("refused", ["worker", "worker-1"])
+@pytest.mark.parametrize("reason", REFUSALS)
+async def test_the_launcher_waits_while_workers_are_refused_and_the_status_says_why(reason: str, refused: str) -> None:
+    async with cluster() as world:
+        process = world.operator()
+        refuse_pods_named(process, refused, REFUSALS[reason])
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        assert await world.pods() == [name for name in PODS[1:] if refused not in name]
+        waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
+        assert waiting["reason"] == reason
+        assert waiting["message"].startswith("pod mp-worker-") and REFUSALS[reason] in waiting["message"]
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(130)
+        assert await world.pods() == PODS
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
+
+
+async def test_the_launcher_waits_for_a_worker_whose_name_somebody_else_has() -> None:
+    async with cluster() as world:
+        theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mp-worker-1"}}
+        await world.api.create({**theirs, "spec": {"containers": [{"name": "a", "image": "b"}]}})
+        world.operator()
+        await world.api.create(mpi())
+        await asyncio.sleep(100)
+        assert await world.pods() == ["mp-worker-0", "mp-worker-1"]
+        assert (await world.job("MPIJob", "mp"))["status"]["waiting"]["reason"] == "NameTaken"
+        await world.api.delete("Pod", "mp-worker-1", gracePeriodSeconds=0)
+        await asyncio.sleep(65)
+        assert await world.pods() == PODS
+
+
+async def test_the_launcher_begins_when_the_workers_that_are_refused_are_scaled_away() -> None:
+    async with cluster() as world:
+        refuse_pods_named(world.operator(), "worker-1", REFUSALS["Quota"])
+        await world.api.create(mpi())
+        await asyncio.sleep(SETTLED)
+        assert await world.pods() == ["mp-worker-0"]
+        await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(SETTLED)
+        assert await world.pods() == ["mp-launcher", "mp-worker-0"]
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
+
+
+async def test_workers_that_are_refused_leave_a_launcher_alone_that_runs() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, mpi())
+        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 3}}}})
+        await asyncio.sleep(100)
+        job = await world.job("MPIJob", "mp")
+        assert (await world.pods(), job["status"]["waiting"]["reason"]) == (PODS, "Quota")
+        assert conditions(job)["Running"] == "True"
+
+
+async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_refused() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, mpi(policy="ExitCode"))
+        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        await world.api.delete("Pod", "mp-worker-1")
+        await asyncio.sleep(SETTLED)
+        await world.kubelet.ended("mp-launcher", 137)
+        await asyncio.sleep(100)
+        assert await world.pods() == ["mp-worker-0"]
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(300)
+        assert await world.pods() == PODS
+        assert counters(await world.job("MPIJob", "mp"), "Launcher")["restarts"] == 1
+
+
+@pytest.mark.shows("K-42")
+async def test_workers_that_a_failed_job_keeps_are_active() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, mpi(cleanPodPolicy="None"))
+        for name, active in (("mp-worker-0", 1), ("mp-launcher", 1), ("mp-worker-1", 0)):
+            await world.kubelet.ended(name, 1)
+            await asyncio.sleep(SETTLED)
+            job = await world.job("MPIJob", "mp")
+            assert list(conditions(job))[-1] == "Failed"
+            assert counters(job).get("active", 0) == active
+
+
+async def test_the_launcher_ends_the_job_and_nothing_is_left_when_it_is_deleted() -> None:
+    async with cluster() as world:
+        world.operator()
+        await started(world, mpi(cleanPodPolicy="Running"))
+        await world.kubelet.ended("mp-launcher")
+        await asyncio.sleep(SETTLED)
+        job = await world.job("MPIJob", "mp")
+        assert list(conditions(job))[-1] == "Succeeded"
+        assert counters(job, "Launcher")["succeeded"] == 1
+        assert counters(job) == {}
+        assert await world.pods() == ["mp-launcher"]
+        await world.api.delete("MPIJob", "mp")
+        await asyncio.sleep(SETTLED)
+        assert await uids(world) == {}
+        assert await world.pods() == []
+
+
+async def test_an_operator_that_starts_anew_changes_nothing() -> None:
+    async with cluster() as world:
+        first = world.operator()
+        await started(world, mpi())
+        before = await uids(world)
+        await first.kill()
+        second = world.operator()
+        await asyncio.sleep(30)
+        assert await uids(world) == before
+        writes = [request for request in second.transport.sent if request.method != "GET"]
+        assert [request.path for request in writes if "/events" not in request.path] == []

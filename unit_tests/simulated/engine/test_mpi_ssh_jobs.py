@@ -1,0 +1,148 @@
+"""MPIJobs over SSH with the whole operator: keys are made once, never read, and nobody needs to enter pods."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+
+import pytest
+from e2e.support.simulation.api import Json
+from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, mpi
+
+from training_operator.kube.transport import Request, Response
+
+pytestmark = pytest.mark.virtual_time
+
+SETTLED = 5.0
+PODS = ["mp-launcher", "mp-worker-0", "mp-worker-1"]
+BESIDE = ("ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Service", "Secret")
+
+
+def ssh_mpi() -> Json:
+    job = mpi()
+    job["metadata"]["annotations"] = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
+    return job
+
+
+async def uids(world: Cluster) -> dict[str, str]:
+    """Uid of each of the job's objects beside pods, by kind."""
+    found = [(kind, each["metadata"]) for kind in BESIDE for each in await world.api.list(kind)]
+    return {kind: metadata["uid"] for kind, metadata in found if metadata["name"].startswith("mp-")}
+
+
+async def beside(world: Cluster) -> list[str]:
+    """The sorts of what there is beside pods."""
+    return list(await uids(world))
+
+
+def is_secret(request: Request) -> bool:
+    return "/secrets" in request.path
+
+
+async def test_keys_and_network_come_before_the_pods_and_go_with_the_job(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(SETTLED)
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(SETTLED)
+        assert await world.pods() == PODS
+        assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+        assert conditions(await world.job("MPIJob", "mp")) == {"Created": "True", "Running": "True"}
+        posts = [request.path.rpartition("/")[2] for request in process.transport.sent if request.method == "POST"]
+        assert [each for each in posts if each != "events"] == ["configmaps", "services", "secrets", *["pods"] * 3]
+        assert [request.method for request in process.transport.sent if is_secret(request)] == ["POST"]
+        told = json.dumps(await world.api.list("Event")) + caplog.text
+        assert "PRIVATE KEY" not in told
+        await world.api.delete("MPIJob", "mp")
+        await asyncio.sleep(SETTLED)
+        assert await beside(world) == []
+
+
+async def test_an_operator_that_starts_anew_keeps_the_keys_and_never_reads_them() -> None:
+    async with cluster() as world:
+        first = world.operator()
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(SETTLED)
+        before = await uids(world)
+        await first.kill()
+        second = world.operator()
+        await asyncio.sleep(600)
+        assert await uids(world) == before
+        assert [request.method for request in second.transport.sent if is_secret(request)] == ["POST"]
+        assert await world.events("NameTaken") == []
+
+
+async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        lost: list[Request] = []
+
+        def lose(request: Request) -> Response | None:
+            if request.method == "POST" and is_secret(request) and not lost:
+                lost.append(request)
+                return status(504, "Timeout", "no answer")
+            return None
+
+        process.transport.refuse = lose
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(60)
+        assert lost
+        assert {request.method for request in process.transport.sent if is_secret(request)} == {"POST"}
+        assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+
+
+async def test_without_the_right_to_make_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(403, "Forbidden", "secrets is forbidden") if is_secret(request) else None
+        )
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(100)
+        (message,) = await world.events("FailedSecret")
+        assert "secrets is forbidden; an operator that shall start MPI over SSH needs the rights of deploy/" in message
+        assert await world.pods() == PODS
+        waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
+        assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(600)
+        assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+        await world.kubelet.running("mp-launcher")
+        await asyncio.sleep(SETTLED)
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
+
+
+async def test_a_job_of_the_same_name_gets_keys_of_its_own_and_soon_the_other_objects() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(SETTLED)
+        before = await uids(world)
+        await world.api.delete("MPIJob", "mp")
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(20)
+        after = await uids(world)
+        assert before.keys() == after.keys()
+        assert not {*before.values()} & {*after.values()}
+        assert await world.events("NameTaken") == []
+
+
+async def test_a_service_that_is_deleted_comes_back_and_goes_with_the_end() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(ssh_mpi())
+        await asyncio.sleep(SETTLED)
+        await world.api.delete("Service", "mp-mpi")
+        await asyncio.sleep(SETTLED)
+        assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+        for name in PODS:
+            await world.kubelet.running(name)
+        await world.kubelet.ended("mp-launcher")
+        await asyncio.sleep(SETTLED)
+        assert await beside(world) == ["ConfigMap", "Secret"]

@@ -1,0 +1,76 @@
+"""Each failed pod that is replaced counts once, wherever the process ends in between (K-03)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import counters, jax
+
+from training_operator.kube.transport import Request
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def run_pods(world: Cluster) -> None:
+    await asyncio.sleep(3)
+    for name in await world.pods():
+        await world.kubelet.running(name)
+    await asyncio.sleep(3)
+
+
+def stop_at(world: Cluster, method: str) -> None:
+    """The newest process cannot send such requests about pods any more."""
+
+    def is_meant(request: Request) -> bool:
+        return request.method == method and "/pods" in request.path
+
+    world.processes[-1].transport.refuse = lambda request: (
+        status(500, "InternalError", "no") if is_meant(request) else None
+    )
+
+
+@pytest.mark.parametrize("method", ["DELETE", "POST"])
+@pytest.mark.parametrize("also_fails", [False, True])
+async def test_a_crash_between_counting_and_replacing(method: str, also_fails: bool) -> None:
+    """Before the deletion, or before the creation; another replica may fail while no operator runs."""
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=3))
+        await run_pods(world)
+        stop_at(world, method)
+        await world.kubelet.ended("jx-worker-1", 1)
+        await asyncio.sleep(3)
+        assert counters(await world.job("JAXJob", "jx"))["restarts"] == 1
+        await world.processes[-1].kill()
+        if also_fails:
+            await world.kubelet.ended("jx-worker-0", 1)
+        world.operator()
+        await run_pods(world)
+        job = await world.job("JAXJob", "jx")
+        assert counters(job)["restarts"] == 1 + also_fails
+        assert counters(job)["active"] == 3
+        assert "restartingIndexes" not in counters(job)
+        assert world.audit.complaints == []
+
+
+async def test_a_replica_that_waits_for_its_replacement_is_named() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=3))
+        await run_pods(world)
+        for attempt in range(2):
+            await world.kubelet.ended("jx-worker-1", 1)
+            await asyncio.sleep(3)
+            if "jx-worker-1" in await world.pods() and attempt == 0:
+                await world.kubelet.running("jx-worker-1")
+        job = await world.job("JAXJob", "jx")
+        assert counters(job)["restarts"] == 2
+        assert counters(job)["restartingIndexes"] == "1"
+        await world.kubelet.ended("jx-worker-2", 1)
+        await asyncio.sleep(3)
+        job = await world.job("JAXJob", "jx")
+        assert counters(job)["restarts"] == 3
+        assert len(await world.events("JAXJobRestarting")) == 6

@@ -1,0 +1,17 @@
+"""Jobs come and go, and nothing of them is left in the operator; `python -m e2e.endurance.soak` does it for hours."""
+
+from __future__ import annotations
+
+import pytest
+from e2e.support.simulation.soak import growth, soak
+
+pytestmark = pytest.mark.virtual_time
+
+
+async def test_nothing_is_left_of_jobs_that_are_gone() -> None:
+    before, after = await soak(jobs=200, seconds=72.0)
+    assert growth(before, after) == []
+    for name in ("_pending", "_dirty", "_timers", "_failures", "_memory", "_flows", "_records", "_owned"):
+        held = [size for way, size in after.sizes.items() if way.endswith(f".{name}")]
+        assert held, f"the walk does not find {name}"
+        assert sum(held) == 0, name

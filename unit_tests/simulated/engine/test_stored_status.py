@@ -1,0 +1,168 @@
+"""How the status gets to the API server: once, on condition, and also where its CRD does not know all of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+from structlog.testing import capture_logs
+
+from training_controllers.engine.fresh import FEW
+from training_operator.kube.transport import Request, Response
+
+pytestmark = pytest.mark.virtual_time
+
+
+def status_writes(world: Cluster, process: int = 0) -> int:
+    """How many statuses a process has sent so far."""
+    return sum(r.path.endswith("/status") for r in world.processes[process].transport.sent)
+
+
+async def run_pods(world: Cluster) -> None:
+    await asyncio.sleep(3)
+    for name in await world.pods():
+        await world.kubelet.running(name)
+    await asyncio.sleep(3)
+
+
+async def test_under_the_crds_of_v1_restarts_are_counted_all_the_same() -> None:
+    async with cluster(prunes=True) as world:
+        world.operator()
+        await world.api.create(pytorch(policy="ExitCode", backoffLimit=3))
+        await run_pods(world)
+        for restart in range(3):
+            assert "Failed" not in conditions(await world.job("PyTorchJob", "pt"))
+            await world.kubelet.ended("pt-worker-0", 137)
+            await asyncio.sleep(60)
+            if restart < 2:
+                await world.kubelet.running("pt-worker-0")
+                await asyncio.sleep(3)
+        job = await world.job("PyTorchJob", "pt")
+        assert list(conditions(job))[-1] == "Failed"
+        assert "restarts" not in counters(job)
+        assert "observedGeneration" not in job["status"]
+
+
+async def test_under_the_crds_of_v1_nothing_is_written_again_and_again() -> None:
+    async with cluster(prunes=True) as world:
+        with capture_logs() as logs:
+            world.operator()
+            for number in range(3):
+                await world.api.create(jax(f"jx{number}"))
+            await run_pods(world)
+        told = [line["resource"] for line in logs if line["event"].startswith("the definition of this kind is older")]
+        assert told == ["jaxjobs.kubeflow.org"]
+        writes = status_writes(world)
+        for number in range(3):
+            # Extensions change (ready, restarts), nothing else does.
+            for restarts in (1, 2, 3):
+                await world.kubelet.running(f"jx{number}-worker-0", restarts=restarts)
+                await asyncio.sleep(3)
+        assert status_writes(world) == writes
+
+
+async def test_under_the_crds_of_v1_a_new_process_writes_at_most_one_status_in_vain() -> None:
+    async with cluster(prunes=True) as world:
+        world.operator()
+        for number in range(5):
+            await world.api.create(jax(f"jx{number}"))
+        await run_pods(world)
+        await world.processes[0].stop()
+        world.operator()
+        await asyncio.sleep(60)
+        # Until the first answer has shown what the CRD does, all jobs are looked at.
+        assert status_writes(world, 1) <= 5
+        before = status_writes(world, 1)
+        await world.api.patch("JAXJob", "jx0", {"metadata": {"labels": {"a": "b"}}})
+        await asyncio.sleep(10)
+        assert status_writes(world, 1) == before
+
+
+async def test_counters_that_a_crd_prunes_are_counted_once() -> None:
+    async with cluster(prunes=True) as world:
+        world.operator()
+        await world.api.create(jax(workers=2))
+        await run_pods(world)
+        for _ in range(2):
+            await world.kubelet.ended("jx-worker-0", 1)
+            await asyncio.sleep(60)
+            await world.kubelet.running("jx-worker-0")
+            await asyncio.sleep(3)
+        exposed = world.processes[0].app.metrics.exposition()
+        text = exposed[0] if isinstance(exposed, tuple) else exposed
+        lines = (text.decode() if isinstance(text, bytes) else text).splitlines()
+        (line,) = [each for each in lines if each.startswith("training_operator_jobs_restarted_total{")]
+        assert float(line.rpartition(" ")[2]) == 2
+
+
+@pytest.mark.shows("E-080")
+async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        conflicts = 3
+
+        def refuse(request: Request) -> Response | None:
+            nonlocal conflicts
+            if request.path.endswith("/status") and conflicts:
+                conflicts -= 1
+                return status(409, "Conflict", "the object has been modified")
+            return None
+
+        process.transport.refuse = refuse
+        await world.api.create(jax(workers=FEW + 1))
+        await run_pods(world)
+        order = [
+            "status" if r.path.endswith("/status") else "pod"
+            for r in process.transport.sent
+            if r.path.endswith(("/status", "/pods")) and r.method != "GET"
+        ]
+        assert order[:5] == ["status"] * 4 + ["pod"]
+        assert conditions(await world.job("JAXJob", "jx"))["Running"] == "True"
+        assert await world.events("JAXJobRestarting") == []
+
+
+async def test_a_status_that_cannot_be_stored_is_announced_only_when_it_is() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(pytorch(policy="Never"))
+        await run_pods(world)
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "no") if request.path.endswith("/status") else None
+        )
+        await world.kubelet.ended("pt-worker-0", 1)
+        await asyncio.sleep(30)
+        assert await world.events("PyTorchJobFailed") == []
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(60)
+        assert len(await world.events("PyTorchJobFailed")) == 1
+
+
+async def test_fields_that_others_put_into_the_status_are_replaced_as_v1_does() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax())
+        await run_pods(world)
+        entries = {"replicaStatuses": {"Launcher": {"active": 3}, "Worker": {"failed": 7}}}
+        await world.api.patch("JAXJob", "jx", {"status": entries}, "status")
+        await asyncio.sleep(3)
+        job = await world.job("JAXJob", "jx")
+        assert list(job["status"]["replicaStatuses"]) == ["Worker"]
+        assert "failed" not in counters(job)
+
+
+async def test_a_status_that_speaks_of_an_older_job_is_not_stored() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax())
+        await asyncio.sleep(3)
+        process.transport.frozen = lambda request: request.path.endswith("/jaxjobs")
+        await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
+        for name in await world.pods():
+            await world.kubelet.running(name)
+        await asyncio.sleep(10)
+        assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
+        assert await world.events("JAXJobRunning") == []
+        assert process.complaints == []

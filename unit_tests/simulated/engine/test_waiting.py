@@ -1,0 +1,339 @@
+"""`status.waiting` says why a job makes no progress: each reason, since when, and that it goes with its cause."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from e2e.support.simulation.api import Json
+from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.faults import status
+from e2e.support.simulation.jobs import conditions, jax, mpi, pytorch
+from e2e.support.simulation.process import Process
+
+from training_operator.kube.transport import Request, Response
+
+pytestmark = pytest.mark.virtual_time
+
+SETTLED = 3.0
+BEGINNING = "2026-01-01T00:00:00Z"
+EXCEEDED = 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2'
+FINALIZER = "example.com/hold"
+
+
+async def waiting(world: Cluster, kind: str = "JAXJob", name: str = "jx") -> Json:
+    """What the job waits for; empty if for nothing."""
+    found: Json = (await world.job(kind, name)).get("status", {}).get("waiting", {})
+    return found
+
+
+async def reason(world: Cluster, kind: str = "JAXJob", name: str = "jx") -> str:
+    return str((await waiting(world, kind, name)).get("reason", ""))
+
+
+def refuse_pods(process: Process, answer: Callable[[], Response | None]) -> None:
+    def refuse(request: Request) -> Response | None:
+        return answer() if request.method == "POST" and request.path.endswith("/pods") else None
+
+    process.transport.refuse = refuse
+
+
+async def tell(world: Cluster, name: str, **fields: Any) -> None:
+    """What scheduler and kubelet say of a pod."""
+    await world.api.patch("Pod", name, {"status": fields}, "status")
+
+
+def container(waits: str = "", message: str = "", *, restarts: int = 0, **state: Any) -> list[Json]:
+    state = state or {"waiting": {"reason": waits, "message": message}}
+    return [
+        {"name": "jax", "image": "i", "imageID": "", "ready": False, "restartCount": restarts, "state": state},
+    ]
+
+
+def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
+    return [{"type": "PodScheduled", "status": "False", "reason": why, "message": message}]
+
+
+@pytest.mark.shows("K-65")
+@pytest.mark.parametrize(
+    ("code", "word", "words", "expected"),
+    [
+        (403, "Forbidden", EXCEEDED, "Quota"),
+        (403, "Forbidden", 'pods "x" is forbidden: failed quota: q: must specify limits.cpu for: jax', "Quota"),
+        (422, "Invalid", 'Pod "x" is invalid: spec.containers[0].image: Required value', "InvalidTemplate"),
+        (403, "Forbidden", 'pods "x" is forbidden: violates PodSecurity "restricted:latest"', "InvalidTemplate"),
+        (400, "BadRequest", "Pod in version v1 cannot be handled as a Pod", "InvalidTemplate"),
+        (403, "Forbidden", 'pods is forbidden: User "o" cannot create resource "pods" in API group ""', "CreateFailed"),
+        (403, "Forbidden", "unable to create new content in namespace x because it is being terminated", "Terminating"),
+        (500, "InternalError", 'failed calling webhook "w": connection refused', "CreateFailed"),
+    ],
+)
+async def test_a_refused_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
+    async with cluster() as world:
+        process = world.operator()
+        refuse_pods(process, lambda: status(code, word, words))
+        await world.api.create(jax())
+        await asyncio.sleep(100)
+        found = await waiting(world)
+        assert (found["reason"], found["since"]) == (expected, BEGINNING)
+        assert found["message"] == f"pod jx-worker-0 cannot be created: {words}"
+        assert len(await world.events("FailedCreatePod")) == 1
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(130)
+        assert (len(await world.pods()), await waiting(world)) == (2, {})
+
+
+async def test_a_cause_outlives_the_operator() -> None:
+    async with cluster() as world:
+        for _ in range(2):
+            process = world.operator()
+            refuse_pods(process, lambda: status(403, "Forbidden", EXCEEDED))
+            if not await world.api.list("JAXJob"):
+                await world.api.create(jax())
+            await asyncio.sleep(30)
+            assert (await waiting(world))["since"] == BEGINNING
+            await process.kill()
+
+
+async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() -> None:
+    async with cluster() as world:
+        first = world.operator()
+        refuse_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
+        await world.api.create(jax())
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "InvalidTemplate"
+        await first.kill()
+        refuse_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "Quota"
+
+
+async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        full = False
+        refuse_pods(process, lambda: status(403, "Forbidden", EXCEEDED) if full else None)
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        full = True
+        for workers, expected in ((2, "Quota"), (1, "")):
+            await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": workers}}}})
+            await asyncio.sleep(SETTLED)
+            assert await reason(world) == expected
+
+
+async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        for second in range(300):
+            await tell(world, "jx-worker-0", conditions=not_placed(f"0/{second} nodes are available"))
+            await asyncio.sleep(1)
+        patches = [r for r in process.transport.sent if r.method == "PATCH" and r.path.endswith("/status")]
+        assert len(patches) <= 1 + 1 + 300 / 60 + 1
+        found = await waiting(world)
+        assert found["message"].endswith(" nodes are available")
+        assert found["since"] == "2026-01-01T00:00:03Z"
+        await asyncio.sleep(70)
+        assert (await waiting(world))["message"] == "pod jx-worker-0 cannot be placed: 0/299 nodes are available"
+
+
+async def test_a_name_that_is_taken_is_a_cause_as_long_as_it_is() -> None:
+    async with cluster() as world:
+        theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "jx-worker-1"}}
+        await world.api.create({**theirs, "spec": {"containers": [{"name": "a", "image": "b"}]}})
+        world.operator()
+        await world.api.create(jax())
+        await asyncio.sleep(200)
+        found = await waiting(world)
+        assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
+        assert found["message"].startswith("NameTaken by a pod that no job controls: pod jx-worker-1 ")
+        await world.api.delete("Pod", "jx-worker-1", gracePeriodSeconds=0)
+        await asyncio.sleep(65)
+        assert (len(await world.pods()), await waiting(world)) == (2, {})
+
+
+async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_refused() -> None:
+    async with cluster() as world:
+        theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}}
+        await world.api.create(theirs)
+        process = world.operator()
+        await world.api.create(mpi())
+        await asyncio.sleep(SETTLED)
+        found = await waiting(world, "MPIJob", "mp")
+        assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
+        process.transport.refuse = lambda r: (
+            status(403, "Forbidden", EXCEEDED) if r.method == "POST" and r.path.endswith("/configmaps") else None
+        )
+        await world.api.delete("ConfigMap", "mp-config")
+        await asyncio.sleep(65)
+        assert await reason(world, "MPIJob", "mp") == "Quota"
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(65)
+        assert await waiting(world, "MPIJob", "mp") == {}
+
+
+async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda r: (
+            status(403, "Forbidden", EXCEEDED) if r.path.endswith("/horizontalpodautoscalers") else None
+        )
+        job = pytorch(master=False)
+        job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 2, "metrics": []}
+        await world.api.create(job)
+        await asyncio.sleep(SETTLED)
+        assert len(await world.events("FailedHorizontalPodAutoscaler")) == 1
+        assert await waiting(world, "PyTorchJob", "pt") == {}
+
+
+async def test_pods_that_cannot_be_placed() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=3))
+        await asyncio.sleep(SETTLED)
+        for index, why in ((1, "Unschedulable"), (2, "SchedulingGated")):
+            await tell(world, f"jx-worker-{index}", conditions=not_placed("no room", why))
+        await asyncio.sleep(SETTLED)
+        found = await waiting(world)
+        assert found["reason"] == "Unschedulable"
+        assert found["message"] == "pod jx-worker-1 cannot be placed: no room; 1 more pod(s) wait like this"
+        for index in range(3):
+            await world.kubelet.running(f"jx-worker-{index}")
+        await asyncio.sleep(SETTLED)
+        assert await waiting(world) == {}
+
+
+@pytest.mark.parametrize("word", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
+async def test_images_that_cannot_be_pulled(word: str) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        await tell(world, "jx-worker-0", containerStatuses=container(word, "no such image"))
+        await asyncio.sleep(SETTLED)
+        message = f"pod jx-worker-0, container jax: its image cannot be pulled: {word}: no such image"
+        assert await waiting(world) == {"reason": "ImagePull", "message": message, "since": "2026-01-01T00:00:03Z"}
+        await world.kubelet.running("jx-worker-0")
+        await asyncio.sleep(SETTLED)
+        assert await waiting(world) == {}
+
+
+async def test_containers_that_their_template_keeps_from_starting() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        await tell(
+            world, "jx-worker-0", containerStatuses=container("CreateContainerConfigError", 'secret "s" not found')
+        )
+        await asyncio.sleep(SETTLED)
+        assert await reason(world) == "InvalidTemplate"
+
+
+@pytest.mark.shows("K-57")
+async def test_a_container_that_crashes_again_and_again() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        status = container("CrashLoopBackOff", "back-off 40s restarting failed container", restarts=3)
+        await tell(world, "jx-worker-0", phase="Running", containerStatuses=status)
+        await asyncio.sleep(SETTLED)
+        found = await waiting(world)
+        assert (found["reason"], found["since"]) == ("CrashLoop", "2026-01-01T00:00:03Z")
+        await world.kubelet.running("jx-worker-0", restarts=4)
+        await asyncio.sleep(SETTLED)
+        assert await waiting(world) == {}
+
+
+@pytest.mark.shows("K-57")
+async def test_a_replica_whose_replacement_has_to_wait() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        for _ in range(3):
+            await world.kubelet.running("jx-worker-0")
+            await world.kubelet.ended("jx-worker-0", 137)
+            await asyncio.sleep(2 * SETTLED)
+            first = await waiting(world)
+            await asyncio.sleep(25)
+        text = "Pod jx-worker-0: container jax exited with code 137 (SIGKILL, Error); it is replaced at 00:01:25 UTC"
+        assert (first["reason"], first["message"]) == ("CrashLoop", text)
+        assert await waiting(world) == {}
+
+
+async def test_a_pod_that_does_not_go() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        await world.api.patch("Pod", "jx-worker-0", {"metadata": {"finalizers": [FINALIZER]}})
+        await world.kubelet.running("jx-worker-0")
+        await world.api.delete("Pod", "jx-worker-0")
+        await asyncio.sleep(SETTLED)
+        text = "pod jx-worker-0 has been deleted but is still there: a finalizer or a lost node may hold it"
+        found = await waiting(world)
+        assert (found["reason"], found["message"]) == ("Terminating", text)
+        await world.api.patch("Pod", "jx-worker-0", {"metadata": {"finalizers": None}})
+        await asyncio.sleep(SETTLED)
+        assert (await world.pods(), await waiting(world)) == (["jx-worker-0"], {})
+
+
+async def test_a_pod_on_its_way_out_is_no_cause_until_its_time_is_over() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(SETTLED)
+        await world.kubelet.running("jx-worker-0")
+        world.kubelet._grace = 1000.0
+        await world.api.delete("Pod", "jx-worker-0")
+        await asyncio.sleep(39)
+        assert await reason(world) == ""
+        await asyncio.sleep(3)  # 30 s of grace, and 10 s in which it should go
+        assert await reason(world) == "Terminating"
+
+
+async def test_of_several_causes_the_same_one_is_told_whatever_came_first() -> None:
+    for order in ((0, 1, 2), (2, 1, 0)):
+        async with cluster() as world:
+            world.operator()
+            await world.api.create(jax(workers=3))
+            await asyncio.sleep(SETTLED)
+            told = (
+                {"conditions": not_placed("no room")},
+                {"containerStatuses": container("ImagePullBackOff", "no image")},
+                {"containerStatuses": container("CrashLoopBackOff", "crash", restarts=2)},
+            )
+            for index in order:
+                await tell(world, f"jx-worker-{index}", **told[index])
+                await asyncio.sleep(SETTLED)
+            assert await reason(world) == "Unschedulable"
+            for index, left in ((0, "ImagePull"), (1, "CrashLoop"), (2, "")):
+                await world.kubelet.running(f"jx-worker-{index}")
+                await asyncio.sleep(SETTLED)
+                assert await reason(world) == left
+
+
+@pytest.mark.parametrize("ends", ["suspended", "finished"])
+async def test_a_job_that_is_not_active_waits_for_nothing(ends: str) -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(pytorch(workers=1, policy="Never"))
+        await asyncio.sleep(SETTLED)
+        await tell(world, "pt-worker-0", conditions=not_placed("no room"))
+        await asyncio.sleep(SETTLED)
+        assert await reason(world, "PyTorchJob", "pt") == "Unschedulable"
+        if ends == "suspended":
+            await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
+        else:
+            await world.kubelet.ended("pt-master-0")
+        await asyncio.sleep(SETTLED)
+        assert await waiting(world, "PyTorchJob", "pt") == {}
+        assert list(conditions(await world.job("PyTorchJob", "pt")))[-1] == {"finished": "Succeeded"}.get(
+            ends, "Suspended"
+        )
