@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from training_controllers.companions import RandomBytes
-from training_controllers.engine.measures import Measures
-from training_controllers.engine.model import Counter, JobEvent
-from training_controllers.records import CompanionRecord, JobRecord, PodRecord, ServiceRecord
+from training_controllers.decide.measures import Measures
+from training_controllers.model.owned_objects import RandomBytes
+from training_controllers.model.plan import Counter, JobEvent
+from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
 
 JobKey = tuple[str, str]
 """Namespace and name of a job; the kind is that of the controller."""
@@ -55,7 +55,7 @@ class Forbidden(ApiError):
 class Result:
     """The outcome of one look at a job. Errors are raised instead: then the key is retried with its back-off."""
 
-    again_after: float | None = None
+    requeue_after: float | None = None
     """Seconds until the next look even if nothing happens; None for never."""
 
 
@@ -91,14 +91,14 @@ class Jobs(Protocol):
         ...
 
 
-R = TypeVar("R", PodRecord, ServiceRecord, CompanionRecord)
+R = TypeVar("R", PodRecord, ServiceRecord, OwnedRecord)
 
 
 class Dependents(Protocol[R]):
     """The objects of one sort that jobs control. `flow` is the uid of the job for which something is sent."""
 
     @property
-    def missing(self) -> bool:
+    def absent(self) -> bool:
         """Whether the API server does not have this resource at all."""
         ...
 
@@ -172,13 +172,13 @@ class Nodes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Ports:
     """Everything outside the engine that the controller of one kind works with."""
 
     jobs: Jobs
     pods: Dependents[PodRecord]
     services: Dependents[ServiceRecord]
-    companions: Mapping[str, Dependents[CompanionRecord]]
+    owned: Mapping[str, Dependents[OwnedRecord]]
     """By kind: those that the framework of this controller declares."""
     events: Events
     counters: Counters

@@ -12,7 +12,7 @@ import sys
 from e2e.support.simulation.flood import Flood, flood
 from e2e.support.virtual_time import VirtualLoop
 
-from training_controllers.engine.pace import BURST
+from training_controllers.reconcile.status_throttle import BURST
 
 MOST_EVENTS = 50
 

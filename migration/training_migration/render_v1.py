@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from training_api.kinds import Job
-from training_controllers.engine.companions import build_companion
-from training_controllers.engine.gang import pod_groups
-from training_controllers.engine.model import NewPod, Slot, Snapshot
-from training_controllers.engine.pods import build_pod
-from training_controllers.engine.services import build_service
-from training_controllers.engine.situation import Situation, assess
-from training_controllers.engine.slots import wanted_slots
+from training_controllers.decide.gang import pod_groups
+from training_controllers.decide.job_state import JobState, observe
+from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
-from training_controllers.names import replica_name
-from training_controllers.records import Owner, PodRecord
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import NewPod, Slot, Snapshot
+from training_controllers.model.records import Owner, PodRecord
+from training_controllers.observe.slots import wanted_slots
+from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.services import build_service
 from training_migration.rendering import RenderedPod, Rendering
 from training_migration.v1_job import V1Job
 
@@ -41,7 +41,7 @@ def render_v1(job: V1Job, options: FrameworkOptions | None = None) -> Rendering:
     here = _placed(job.job)
     slots = [slot for each in _by_turn(here, framework) for slot in wanted_slots(here, each)]
     pods = [_running(here, slot) for slot in slots]
-    situation = assess(Snapshot(here, pods, (), _ANY_MOMENT), framework)
+    situation = observe(Snapshot(here, pods, (), _ANY_MOMENT), framework)
     services = [build_service(here, framework, slot) for slot in slots] if here.info.services else []
     return Rendering(
         objects=tuple(map(_plain, (*_companions(situation), *services))),
@@ -57,7 +57,7 @@ def _placed(job: Job) -> Job:
 
 def _by_turn(job: Job, framework: Framework) -> list[str]:
     """Types in the order in which their pods are created: those first that others need."""
-    return sorted(job.replicas, key=lambda name: name not in framework.helpers)
+    return sorted(job.replicas, key=lambda name: name not in framework.auxiliary_types)
 
 
 def _running(job: Job, slot: Slot) -> PodRecord:
@@ -75,10 +75,10 @@ def _running(job: Job, slot: Slot) -> PodRecord:
     )
 
 
-def _companions(situation: Situation) -> Iterator[Json]:
-    own = situation.framework.companions(situation.job, situation.placement.holders)
+def _companions(situation: JobState) -> Iterator[Json]:
+    own = situation.framework.owned_objects(situation.job, situation.assignment.pods_by_slot)
     for companion in (*pod_groups(situation), *own):
-        yield build_companion(situation.job, companion, os.urandom)
+        yield build_owned_object(situation.job, companion, os.urandom)
 
 
 def _pod(job: Job, framework: Framework, slot: Slot) -> RenderedPod:

@@ -23,13 +23,14 @@ import structlog
 
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
-from training_controllers.companions import CompanionSort, RandomBytes
-from training_controllers.engine.expectations import Expectations
-from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import frameworks
-from training_controllers.ports import JobKey, World
-from training_controllers.records import CompanionRecord, JobRecord, PriorityClassRecord
+from training_controllers.model.owned_objects import OwnedKind, RandomBytes
+from training_controllers.model.records import JobRecord, OwnedRecord, PriorityClassRecord
+from training_controllers.ports import JobKey, Ports
+from training_controllers.reconcile.expectations import Expectations
+from training_controllers.reconcile.reconciler import JobReconciler
+from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
 from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Store
 from training_operator.controller import Controller
@@ -38,7 +39,7 @@ from training_operator.framework_options import framework_options
 from training_operator.health import metric_routes, probe_routes, serving
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate, TokenBucket
-from training_operator.kube.ownership import why_owned_elsewhere
+from training_operator.kube.foreign_crd import why_foreign
 from training_operator.kube.resources import (
     NODES,
     PODS,
@@ -46,17 +47,16 @@ from training_operator.kube.resources import (
     SERVICES,
     Cacheable,
     Resource,
-    companions,
     jobs,
+    owned_resource,
 )
 from training_operator.kube.transport import Transport
 from training_operator.leader import LeaderElector, LeaseName
 from training_operator.metrics import Metrics
-from training_operator.nodes import FollowedNodes
+from training_operator.nodes import NodeCache
 from training_operator.queue import WorkQueue
 from training_operator.settings import Settings
-from training_operator.triggers import Target, Triggers
-from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
+from training_operator.triggers import KindQueue, Triggers
 
 GRACE_SECONDS: Final = 8.0
 """For answers to requests on the way at the end; below the 10 s that v1's manifest gives the pod."""
@@ -82,12 +82,12 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Companions:
-    """What belongs to one sort of objects beside pods and services."""
+class OwnedCache:
+    """The cache of one kind of owned objects beside pods and services."""
 
-    resource: Resource[CompanionRecord]
-    store: Store[CompanionRecord]
-    reflector: Reflector[CompanionRecord]
+    resource: Resource[OwnedRecord]
+    store: Store[OwnedRecord]
+    reflector: Reflector[OwnedRecord]
 
     def is_absent(self) -> bool:
         """Whether the API server does not have such objects at all."""
@@ -111,7 +111,7 @@ class App:
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
-        self._following: list[asyncio.Task[None]] = []
+        self._reflector_tasks: list[asyncio.Task[None]] = []
         self.metrics = Metrics()
         bucket = TokenBucket(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps else None
         self._elector = self._make_elector(transport, identity) if settings.leader_elect else None
@@ -120,17 +120,17 @@ class App:
         self._events = EventRecorder(self._client, now, self._clock)
         self._expectations = Expectations(self._clock)
         self._triggers = Triggers(self._expectations, self.metrics)
-        self._pods, self._pod_reflector = self._follow(PODS, JOB_NAME_LABEL)
-        self._services, self._service_reflector = self._follow(SERVICES, JOB_NAME_LABEL)
+        self._pods, self._pod_reflector = self._cache(PODS, JOB_NAME_LABEL)
+        self._services, self._service_reflector = self._cache(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
         chosen = [known[kind] for kind in settings.kinds]
-        sorts = {sort.kind: sort for framework in chosen for sort in framework.companion_sorts if sort.watched}
-        self._companions = {kind: self._accompany(sort) for kind, sort in sorts.items()}
-        gang = any(framework.gang and framework.gang.sort for framework in chosen)
-        self._priority_classes = self._follow_priority_classes() if gang else None
-        self._nodes = self._follow_nodes()
-        self._kinds = {framework.info.kind: self._control(framework) for framework in chosen}
-        self._connect()
+        watched = {each.name: each for framework in chosen for each in framework.owned_kinds if each.watched}
+        self._owned = {name: self._cache_owned_kind(kind) for name, kind in watched.items()}
+        gang = any(framework.gang and framework.gang.pod_group for framework in chosen)
+        self._priority_classes = self._cache_priority_classes() if gang else None
+        self._nodes = self._cache_nodes()
+        self._kinds = {framework.info.kind: self._build_controller(framework) for framework in chosen}
+        self._subscribe_triggers()
 
     @property
     def synced(self) -> bool:
@@ -168,36 +168,36 @@ class App:
 
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
-            self._start_following(tasks)
+            self._start_reflectors(tasks)
             sending = tasks.create_task(self._events.run())
-            acting = tasks.create_task(self._act(tasks))
+            acting = tasks.create_task(self._lead_and_reconcile(tasks))
             await stop.wait()
             self._stopping = True
-            await self._wind_down()
+            await self._drain()
             acting.cancel()
             await asyncio.wait([acting])
             if self._elector is not None:
                 await self._elector.release()
-            for task in (*self._following, sending):
+            for task in (*self._reflector_tasks, sending):
                 task.cancel()
 
-    def _start_following(self, tasks: asyncio.TaskGroup) -> None:
-        self._following = [tasks.create_task(each.run()) for each in self._reflectors]
+    def _start_reflectors(self, tasks: asyncio.TaskGroup) -> None:
+        self._reflector_tasks = [tasks.create_task(each.run()) for each in self._reflectors]
 
-    async def _follow_anew(self, tasks: asyncio.TaskGroup) -> None:
+    async def _relist(self, tasks: asyncio.TaskGroup) -> None:
         """Fill all caches from what the server has now: what they hold may be older than what the last leader did."""
-        for task in self._following:
+        for task in self._reflector_tasks:
             task.cancel()
-        await asyncio.wait(self._following)
+        await asyncio.wait(self._reflector_tasks)
         for reflector in self._reflectors:
             reflector.forget()
-        self._start_following(tasks)
+        self._start_reflectors(tasks)
 
-    async def _act(self, following: asyncio.TaskGroup) -> None:
+    async def _lead_and_reconcile(self, following: asyncio.TaskGroup) -> None:
         """Lead, if asked to, and run the controllers while leading."""
         if self._elector is not None:
             await self._elector.acquire()
-            await self._follow_anew(following)
+            await self._relist(following)
         self._triggers.leading = True
         async with asyncio.TaskGroup() as tasks:
             if self._elector is not None:
@@ -212,12 +212,12 @@ class App:
             await reflector.settled.wait()
         await kind.controller.run()
 
-    async def _wind_down(self) -> None:
+    async def _drain(self) -> None:
         """Begin nothing more, have an answer to all that has been sent, and send the events.
 
         Looks at jobs end where they are: what follows is decided from what is stored, as after a crash.
         """
-        for task in self._following:
+        for task in self._reflector_tasks:
             task.cancel()
         for kind in self._kinds.values():
             kind.queue.close()
@@ -232,7 +232,7 @@ class App:
     @property
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
         of_kinds = (kind.reflector for kind in self._kinds.values())
-        of_companions = (companion.reflector for companion in self._companions.values())
+        of_companions = (companion.reflector for companion in self._owned.values())
         return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *self._cluster_wide)
 
     @property
@@ -240,13 +240,13 @@ class App:
         of_classes = () if self._priority_classes is None else (self._priority_classes[1],)
         return of_classes if self._nodes is None else (*of_classes, self._nodes.reflector)
 
-    def _follow(
+    def _cache(
         self,
         resource: Resource[D],
         selector: str = "",
         keep: Callable[[D], bool] = lambda record: True,
         turned: Callable[[], None] = lambda: None,
-        owned_elsewhere: OwnerCheck | None = None,
+        foreign_crd: OwnerCheck | None = None,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -259,11 +259,11 @@ class App:
             keep=keep,
             turned=turned,
             undecodable=self.metrics.undecodable(resource.qualified),
-            owned_elsewhere=owned_elsewhere,
+            foreign_crd=foreign_crd,
         )
         return store, reflector
 
-    def _follow_priority_classes(self) -> tuple[Store[PriorityClassRecord], Reflector[PriorityClassRecord]]:
+    def _cache_priority_classes(self) -> tuple[Store[PriorityClassRecord], Reflector[PriorityClassRecord]]:
         """They have no namespace; v1's roles do not show them, and gangs are placed without them as well (K-11)."""
         store = Store[PriorityClassRecord]()
         undecodable = self.metrics.undecodable(PRIORITY_CLASSES.qualified)
@@ -271,23 +271,23 @@ class App:
             self._client, PRIORITY_CLASSES, store, rng=self._rng, undecodable=undecodable, optional=True
         )
 
-    def _follow_nodes(self) -> FollowedNodes | None:
+    def _cache_nodes(self) -> NodeCache | None:
         """Only if pods are to be given up with them: v1's roles do not show them."""
         patience = self._settings.replace_pods_on_lost_nodes_after
         if patience is None:
             return None
-        return FollowedNodes(
+        return NodeCache(
             self._client,
             patience,
             rng=self._rng,
             now=self._now,
             undecodable=self.metrics.undecodable(NODES.qualified),
-            turned=self._look_at_node,
+            turned=self._enqueue_jobs_on_node,
         )
 
-    def _look_at_node(self, name: str) -> None:
+    def _enqueue_jobs_on_node(self, name: str) -> None:
         """Look at the jobs that have pods on a node."""
-        self._triggers.look_at_owners([pod for pod in self._pods if pod.node == name])
+        self._triggers.enqueue_owners([pod for pod in self._pods if pod.node == name])
 
     def _priorities(self) -> dict[str, int]:
         records = () if self._priority_classes is None else tuple(self._priority_classes[0])
@@ -295,29 +295,29 @@ class App:
         defaults = [each.value for each in records if each.default]
         return values | {"": max(defaults)} if defaults else values
 
-    def _of_our_kind(self, record: CompanionRecord) -> bool:
+    def _of_our_kind(self, record: OwnedRecord) -> bool:
         return record.owner is not None and record.owner.kind in self._settings.kinds
 
-    def _accompany(self, sort: CompanionSort) -> Companions:
-        resource = companions(sort)
-        store, reflector = self._follow(resource, sort.label, self._of_our_kind, self._triggers.look_at_all)
-        return Companions(resource, store, reflector)
+    def _cache_owned_kind(self, kind: OwnedKind) -> OwnedCache:
+        resource = owned_resource(kind)
+        store, reflector = self._cache(resource, kind.label, self._of_our_kind, self._triggers.enqueue_all)
+        return OwnedCache(resource, store, reflector)
 
-    def _dependents(self, sort: CompanionSort) -> StoredDependents[CompanionRecord]:
-        if not sort.watched:
-            return WriteOnlyDependents(self._client, companions(sort))
-        known = self._companions[sort.kind]
-        return StoredDependents(self._client, known.resource, known.store, known.is_absent)
+    def _dependents(self, kind: OwnedKind) -> CachedDependents[OwnedRecord]:
+        if not kind.watched:
+            return UnwatchedDependents(self._client, owned_resource(kind))
+        known = self._owned[kind.name]
+        return CachedDependents(self._client, known.resource, known.store, known.is_absent)
 
-    def _control(self, framework: Framework) -> Kind:
+    def _build_controller(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
-        store, reflector = self._follow(resource, owned_elsewhere=partial(why_owned_elsewhere, self._client, resource))
-        world = World(
-            jobs=StoredJobs(self._client, resource, store),
-            pods=StoredDependents(self._client, PODS, self._pods),
-            services=StoredDependents(self._client, SERVICES, self._services),
-            companions={sort.kind: self._dependents(sort) for sort in framework.companion_sorts},
+        store, reflector = self._cache(resource, foreign_crd=partial(why_foreign, self._client, resource))
+        ports = Ports(
+            jobs=CachedJobs(self._client, resource, store),
+            pods=CachedDependents(self._client, PODS, self._pods),
+            services=CachedDependents(self._client, SERVICES, self._services),
+            owned={kind.name: self._dependents(kind) for kind in framework.owned_kinds},
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),
             now=self._now,
@@ -325,12 +325,12 @@ class App:
             monotonic=self._clock,
             priorities=self._priorities,
             nodes=self._nodes,
-            pruned=partial(_tell_of_old_definition, resource),
+            pruned=partial(_warn_of_old_crd, resource),
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
-        reconciler = JobReconciler(framework, world, self._expectations)
-        self.metrics.jobs(info, reconciler.census)
+        reconciler = JobReconciler(framework, ports, self._expectations)
+        self.metrics.jobs(info, reconciler.job_states)
         controller = Controller(
             name,
             queue,
@@ -342,13 +342,13 @@ class App:
         )
         return Kind(info, store, reflector, queue, controller)
 
-    def _connect(self) -> None:
+    def _subscribe_triggers(self) -> None:
         """Let changes find their way into the queues."""
         for kind in self._kinds.values():
-            self._triggers.watch_jobs(Target(kind.info, kind.store, kind.queue))
+            self._triggers.watch_jobs(KindQueue(kind.info, kind.store, kind.queue))
         self._triggers.watch_pods(self._pods)
         self._triggers.watch_dependents(self._services)
-        for companion in self._companions.values():
+        for companion in self._owned.values():
             self._triggers.watch_dependents(companion.store)
 
     def _make_elector(self, transport: Transport, identity: str) -> LeaderElector:
@@ -377,7 +377,7 @@ class App:
         return f"caches are not filled: {reasons}" if waiting else ""
 
 
-def _tell_of_old_definition(resource: Resource[JobRecord]) -> None:
+def _warn_of_old_crd(resource: Resource[JobRecord]) -> None:
     structlog.get_logger().warning(
         "the definition of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
         "memory only, and begin anew with another leader; apply crds/ to have them in the status",

@@ -12,7 +12,7 @@ import click
 import cloup
 from pydantic import ValidationError
 
-from training_controllers.frameworks.master_wait import MasterWait
+from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_operator import __version__
 from training_operator.settings import SCHEMES, LogFormat, LogLevel, Settings
 

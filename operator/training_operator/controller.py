@@ -16,7 +16,7 @@ K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
 K = TypeVar("K", bound=Hashable)
 
 
-class Outcome(StrEnum):
+class ResultLabel(StrEnum):
     """How a reconcile ended: the label `result` of `controller_runtime_reconcile_total`."""
 
     SUCCESS = "success"
@@ -43,7 +43,7 @@ class ControllerMetrics(Protocol):
         """Note a reconcile that begins."""
         ...
 
-    def ended(self, outcome: Outcome, seconds: float) -> None:
+    def ended(self, outcome: ResultLabel, seconds: float) -> None:
         """Note the end of a reconcile."""
         ...
 
@@ -101,7 +101,7 @@ class Controller(Generic[K]):
 
     async def _reconcile(self, key: K) -> None:
         started = self._clock()
-        outcome = Outcome.ERROR
+        outcome = ResultLabel.ERROR
         self._metrics.began()
         try:
             outcome = self._settle(key, await self._reconciler.reconcile(key))
@@ -123,12 +123,12 @@ class Controller(Generic[K]):
         finally:
             self._metrics.ended(outcome, self._clock() - started)
 
-    def _settle(self, key: K, result: Result) -> Outcome:
+    def _settle(self, key: K, result: Result) -> ResultLabel:
         self._backoff.forget(key)
-        if result.again_after is None:
-            return Outcome.SUCCESS
-        self._queue.add_after(key, result.again_after, priority=NORMAL if result.again_after > 0 else FOLLOW_UP)
-        return Outcome.REQUEUE_AFTER
+        if result.requeue_after is None:
+            return ResultLabel.SUCCESS
+        self._queue.add_after(key, result.requeue_after, priority=NORMAL if result.requeue_after > 0 else FOLLOW_UP)
+        return ResultLabel.REQUEUE_AFTER
 
     def _retry(self, key: K, retry_after: float | None) -> None:
         self._metrics.retried()

@@ -19,9 +19,9 @@ import structlog
 
 from training_api.constants import API_VERSION
 from training_api.kinds import KindInfo
-from training_controllers.engine.model import JobEvent
+from training_controllers.model.plan import JobEvent
+from training_controllers.model.records import JobRecord
 from training_controllers.ports import ApiError, NotFound
-from training_controllers.records import JobRecord
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import BACKGROUND, TokenBucket
 from training_operator.kube.resources import EVENTS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from training_controllers.frameworks.init_container import BUILT_IN_TEMPLATE, BadTemplate
-from training_controllers.frameworks.mpi import MPIOptions
-from training_controllers.frameworks.pytorch import PyTorchOptions
+from training_controllers.frameworks.mpi.framework import MPIOptions
+from training_controllers.frameworks.pytorch.framework import PyTorchOptions
+from training_controllers.frameworks.pytorch.init_container import BUILT_IN_TEMPLATE, BadTemplate
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_operator.settings import Settings

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from training_controllers.engine.measures import Measures, Standing
-from training_controllers.engine.model import Counter as JobCounter
+from training_controllers.decide.measures import JobPhase, Measures
+from training_controllers.model.plan import Counter as JobCounter
 from training_controllers.ports import ObjectCounter
 
 OBJECT_HELP: Final = {
@@ -32,7 +32,7 @@ DURATION_SECONDS: Final = (
     *(3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 3 * DAY, 7 * DAY),
 )
 
-Census = Callable[[], Iterable[tuple[str, Standing]]]
+JobStates = Callable[[], Iterable[tuple[str, JobPhase]]]
 """Returns the namespace of each job of a kind, and how it stands."""
 
 
@@ -70,8 +70,8 @@ class JobSeries:
             JOB_LABELS,
             registry=registry,
         )
-        self.censuses: dict[str, Census] = {}
-        registry.register(_JobCollector(self.censuses))
+        self.job_states: dict[str, JobStates] = {}
+        registry.register(_JobCollector(self.job_states))
 
     def of_kind(self, framework: str) -> JobCounters:
         """Return the metrics of one kind."""
@@ -112,8 +112,8 @@ class JobCounters:
 class _JobCollector(Collector):
     """Counts the jobs anew for each scrape, so that nothing has to be kept in step with them."""
 
-    def __init__(self, censuses: dict[str, Census]) -> None:
-        self._censuses = censuses
+    def __init__(self, job_states: dict[str, JobStates]) -> None:
+        self._censuses = job_states
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the number of jobs by state, and of those that wait by reason."""
@@ -121,8 +121,8 @@ class _JobCollector(Collector):
         waiting = GaugeMetricFamily(
             "training_operator_jobs_waiting", "Jobs that make no progress, by reason", labels=(*JOB_LABELS, "reason")
         )
-        for framework, census in self._censuses.items():
-            standings = list(census())
+        for framework, job_states in self._censuses.items():
+            standings = list(job_states())
             states = collections.Counter((namespace, each.state) for namespace, each in standings if each.state)
             reasons = collections.Counter((namespace, each.waiting) for namespace, each in standings if each.waiting)
             for family, counts in ((jobs, states), (waiting, reasons)):

@@ -19,8 +19,8 @@ import structlog
 from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound
 from training_operator.kube.client import KubeClient
 from training_operator.kube.decoders import LeaseRecord
+from training_operator.kube.permissions import missing_permission
 from training_operator.kube.resources import LEASES
-from training_operator.kube.rights import missing_right
 from training_operator.kube.transport import AGENT
 
 LEASE_SECONDS: Final = 15
@@ -153,7 +153,7 @@ class LeaderElector:
                 taken = await self._take_if_free()
         except (ApiError, OSError) as error:
             complaint = str(error) or repr(error)
-            if complaint != self._complaint and missing_right(complaint) is None:  # of a right the client tells
+            if complaint != self._complaint and missing_permission(complaint) is None:  # of a right the client tells
                 self._log.warning("lease not reached: trying again", error=complaint)
             self._complaint = complaint
             return False

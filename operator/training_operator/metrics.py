@@ -23,8 +23,8 @@ from prometheus_client import (
 
 from training_api.kinds import KindInfo
 from training_controllers.ports import ObjectCounter
-from training_operator.controller import Outcome
-from training_operator.job_metrics import Census, JobCounters, JobSeries
+from training_operator.controller import ResultLabel
+from training_operator.job_metrics import JobCounters, JobSeries, JobStates
 
 NEVER_COUNTED: Final = {
     "certwatcher_read_certificate_total": "Certificates read; there are none",
@@ -107,16 +107,16 @@ class Metrics:
         """Return the metrics of the jobs of one kind."""
         return self._jobs.of_kind(info.metrics_label)
 
-    def jobs(self, info: KindInfo, census: Census) -> None:
+    def jobs(self, info: KindInfo, job_states: JobStates) -> None:
         """Count the jobs of one kind by what `census` returns whenever somebody scrapes."""
-        self._jobs.censuses[info.metrics_label] = census
+        self._jobs.job_states[info.metrics_label] = job_states
 
     def controller(self, name: str, workers: int) -> ControllerMetrics:
         """Return the metrics of one controller, present with value 0 from the start."""
         self._most_workers.labels(name).set(workers)
         self._timeouts.labels(name)
         return ControllerMetrics(
-            results={outcome: self._reconciles.labels(name, outcome.value) for outcome in Outcome},
+            results={outcome: self._reconciles.labels(name, outcome.value) for outcome in ResultLabel},
             errors=self._errors.labels(name),
             terminal=self._terminal.labels(name),
             panics=self._panics.labels(name),
@@ -150,7 +150,7 @@ class ControllerMetrics:
     def __init__(
         self,
         *,
-        results: dict[Outcome, Counter],
+        results: dict[ResultLabel, Counter],
         errors: Counter,
         terminal: Counter,
         panics: Counter,
@@ -165,12 +165,12 @@ class ControllerMetrics:
         """Note a reconcile that begins."""
         self._workers.inc()
 
-    def ended(self, outcome: Outcome, seconds: float) -> None:
+    def ended(self, outcome: ResultLabel, seconds: float) -> None:
         """Note the end of a reconcile."""
         self._workers.dec()
         self._seconds.observe(seconds)
         self._results[outcome].inc()
-        if outcome is Outcome.ERROR:
+        if outcome is ResultLabel.ERROR:
             self._errors.inc()
 
     def failed_terminally(self) -> None:

@@ -6,14 +6,14 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 
-from training_controllers.records import NodeRecord
+from training_controllers.model.records import NodeRecord
 from training_operator.cache.reflector import Reflector
 from training_operator.cache.store import Change, Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import NODES
 
 
-class FollowedNodes:
+class NodeCache:
     """Which nodes are lost, and since when (the port `Nodes`); tells of each that becomes ready or unready or goes."""
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from training_controllers.frameworks.init_container import BadTemplate
+from training_controllers.frameworks.pytorch.init_container import BadTemplate
 from training_operator import __version__, logs
 from training_operator.app import App
 from training_operator.health import CannotListen

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from training_api.registry import KINDS
-from training_controllers.frameworks.master_wait import MasterWait
+from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_controllers.frameworks.registry import frameworks
 
 

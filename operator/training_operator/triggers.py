@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from training_api.kinds import KindInfo
-from training_controllers.engine.disruptions import is_disrupted
-from training_controllers.engine.expectations import Expectations
+from training_controllers.model.records import JobRecord, PodRecord, Record
+from training_controllers.observe.disruptions import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
-from training_controllers.records import JobRecord, PodRecord, Record
+from training_controllers.reconcile.expectations import Expectations
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
 from training_operator.queue import FOLLOW_UP, LOW, NORMAL, WorkQueue
@@ -24,7 +24,7 @@ BATCH_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class KindQueue:
     """The jobs of one kind, and the queue of those to be looked at."""
 
     info: KindInfo
@@ -37,11 +37,11 @@ class Triggers:
 
     def __init__(self, expectations: Expectations, metrics: Metrics) -> None:
         self._expectations, self._metrics = expectations, metrics
-        self._kinds: dict[str, Target] = {}
+        self._kinds: dict[str, KindQueue] = {}
         self.leading = False
         """Whether this process acts; a standby sees the same changes, and counts nothing."""
 
-    def watch_jobs(self, target: Target) -> None:
+    def watch_jobs(self, target: KindQueue) -> None:
         """Look at the jobs of a kind when they change."""
         self._kinds[target.info.kind] = target
         target.store.subscribe(_enqueue(target.queue))
@@ -55,13 +55,13 @@ class Triggers:
         """Look at jobs when objects of one sort that they control change."""
         dependents.subscribe(self._dependent_changed)
 
-    def look_at_all(self) -> None:
+    def enqueue_all(self) -> None:
         """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
         for kind in self._kinds.values():
             for record in kind.store:
                 kind.queue.add(record.key, priority=LOW)
 
-    def look_at_owners(self, pods: list[PodRecord]) -> None:
+    def enqueue_owners(self, pods: list[PodRecord]) -> None:
         """Look at the jobs of these pods."""
         for kind, key in {owner for pod in pods if (owner := self._job_of(pod)) is not None}:
             self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)

@@ -15,23 +15,23 @@ from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_api.registry import KINDS
-from training_controllers.engine.companions import build_companion
-from training_controllers.engine.decide import decide
-from training_controllers.engine.injected import judged_by_template
-from training_controllers.engine.model import (
-    Carried,
-    CompanionVerb,
+from training_controllers.decide.decide import decide
+from training_controllers.decide.owned_changes import build_owned_object
+from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.registry import frameworks
+from training_controllers.model.plan import (
     Counter,
     JobEvent,
+    OwnedVerb,
     Plan,
+    RestartHistory,
     Slot,
     Snapshot,
 )
-from training_controllers.engine.pods import build_pod
-from training_controllers.engine.services import build_service
-from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.registry import frameworks
-from training_controllers.records import CompanionRecord, ContainerState, Owner, PodRecord, ServiceRecord
+from training_controllers.model.records import ContainerState, OwnedRecord, Owner, PodRecord, ServiceRecord
+from training_controllers.observe.injected_sidecars import phases_by_template
+from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.services import build_service
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UID = "uid-of-job"
@@ -135,22 +135,22 @@ class World:
     status: JobStatus = field(default_factory=JobStatus)
     pods: dict[str, PodRecord] = field(default_factory=dict)
     services: dict[str, ServiceRecord] = field(default_factory=dict)
-    companions: dict[tuple[str, str], CompanionRecord] = field(default_factory=dict)
+    owned_objects: dict[tuple[str, str], OwnedRecord] = field(default_factory=dict)
     """Objects beside pods and services, by kind and name."""
-    carried: dict[Slot, Carried] = field(default_factory=dict)
+    history: dict[Slot, RestartHistory] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
     announced: set[str] = field(default_factory=set)
     deleted: bool = False
     writes: int = 0
-    again_after: float | None = None
+    requeue_after: float | None = None
 
     patches: int = 0
-    """Patches of companions."""
+    """Patches of owned objects."""
     bodies: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    """What was sent last of each companion."""
-    missing: frozenset[str] = frozenset()
-    """Kinds of companions that the API server does not have."""
+    """What was sent last of each owned object."""
+    absent_kinds: frozenset[str] = frozenset()
+    """Kinds of owned objects that the API server does not have."""
     own_framework: Framework | None = None
     """Of a kind that only the test knows."""
 
@@ -162,12 +162,12 @@ class World:
         job = replace(with_defaults(decode_job(self.framework.info, self.stored)), status=self.status)
         return Snapshot(
             job=job,
-            pods=judged_by_template(job, tuple(self.pods.values())),
+            pods=phases_by_template(job, tuple(self.pods.values())),
             services=tuple(self.services.values()),
             now=self.now,
-            companions=tuple(self.companions.values()),
-            missing=self.missing,
-            carried=dict(self.carried),
+            owned_objects=tuple(self.owned_objects.values()),
+            absent_kinds=self.absent_kinds,
+            history=dict(self.history),
         )
 
     def decide(self) -> Plan:
@@ -181,12 +181,12 @@ class World:
             self._store(plan.status)
         self._announce(plan.events)
         self.counters += plan.counters
-        self._accompany(plan)
-        for event in (each for change in plan.companions for each in change.events):
+        self._apply_owned(plan)
+        for event in (each for change in plan.owned_changes for each in change.events):
             self.events.append(event)
         for deletion in plan.delete_pods:
-            if deletion.slot is not None and deletion.carried is not None:
-                self.carried[deletion.slot] = deletion.carried
+            if deletion.slot is not None and deletion.history is not None:
+                self.history[deletion.slot] = deletion.history
             self.delete(deletion.pod.name)
         for service in plan.delete_services:
             del self.services[service.name]
@@ -199,17 +199,17 @@ class World:
             assert name not in self.pods, f"{name} is created although it is there"
             self._announce(new.events)
             self.pods[name] = self._pod(body, new.slot)
-            self.carried.pop(new.slot, None)
+            self.history.pop(new.slot, None)
         self.deleted |= plan.delete_job
-        self.again_after = plan.again_after
+        self.requeue_after = plan.requeue_after
         return plan
 
     def settle(self, *, limit: int = 10) -> None:
         """Look until nothing changes any more; fails if that does not happen."""
         for _ in range(limit):
-            before = (self.status, dict(self.pods), dict(self.services), dict(self.companions), self.deleted)
+            before = (self.status, dict(self.pods), dict(self.services), dict(self.owned_objects), self.deleted)
             self.step()
-            if before == (self.status, self.pods, self.services, dict(self.companions), self.deleted):
+            if before == (self.status, self.pods, self.services, dict(self.owned_objects), self.deleted):
                 return
         raise AssertionError("the world does not settle")
 
@@ -260,21 +260,21 @@ class World:
                     counters.pop(extension, None)
         self.status = decode_job(self.framework.info, {**self.stored, "status": wire}).status
 
-    def _accompany(self, plan: Plan) -> None:
-        for change in plan.companions:
+    def _apply_owned(self, plan: Plan) -> None:
+        for change in plan.owned_changes:
             key = (change.kind, change.name)
-            if change.verb is CompanionVerb.DELETE:
-                del self.companions[key]
+            if change.verb is OwnedVerb.DELETE:
+                del self.owned_objects[key]
                 continue
             assert change.wanted is not None
-            body, part = build_companion(self.snapshot().job, change.wanted, bytes), change.wanted.sort.content
+            body, part = build_owned_object(self.snapshot().job, change.wanted, bytes), change.wanted.kind.content
             wanted = body.get(part)
-            if change.verb is CompanionVerb.PATCH:
-                wanted = merged(msgspec.json.decode(self.companions[key].content), change.patch[part])
-            self.patches += change.verb is CompanionVerb.PATCH
+            if change.verb is OwnedVerb.PATCH:
+                wanted = merged(msgspec.json.decode(self.owned_objects[key].content), change.patch[part])
+            self.patches += change.verb is OwnedVerb.PATCH
             content = msgspec.json.encode(wanted, order="deterministic")
-            phase = self.companions[key].phase if key in self.companions else ""
-            self.companions[key] = CompanionRecord(
+            phase = self.owned_objects[key].phase if key in self.owned_objects else ""
+            self.owned_objects[key] = OwnedRecord(
                 change.kind, "ns", change.name, f"uid-{key}", "1", Owner(self.kind, "sim", UID), content, phase=phase
             )
             self.bodies[key] = body

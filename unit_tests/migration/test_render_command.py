@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from e2e.support.v1_examples.expected import examples
 
-from training_controllers.frameworks.mpi_ssh import LAUNCH
+from training_controllers.frameworks.mpi.ssh_pods import LAUNCH
 from training_migration.cli import migrate
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options

@@ -11,7 +11,7 @@ import yaml
 from e2e.support.leaves import leaves_of
 from e2e.support.paths import ROOT
 
-from training_controllers.frameworks.mpi_ssh import LAUNCH
+from training_controllers.frameworks.mpi.ssh_pods import LAUNCH
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_migration.render_v1 import DEFAULT_NAMESPACE, render_v1

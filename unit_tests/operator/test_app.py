@@ -12,7 +12,7 @@ from unit_tests.operator.cluster import PODS, world
 from unit_tests.operator.memory_api import Network
 from unit_tests.operator.scripted_api import refusal
 
-from training_controllers.frameworks.init_container import BadTemplate
+from training_controllers.frameworks.pytorch.init_container import BadTemplate
 from training_operator.kube.transport import Request, Stream
 from training_operator.leader import LeadershipLost
 

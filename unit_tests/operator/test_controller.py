@@ -5,7 +5,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from training_controllers.ports import ApiError, Conflict, Result
-from training_operator.controller import Controller, Outcome, TerminalError
+from training_operator.controller import Controller, ResultLabel, TerminalError
 from training_operator.queue import WorkQueue
 
 pytestmark = pytest.mark.virtual_time
@@ -13,12 +13,12 @@ pytestmark = pytest.mark.virtual_time
 
 class Measured:
     def __init__(self) -> None:
-        self.outcomes, self.notes = list[tuple[Outcome, float]](), list[str]()
+        self.outcomes, self.notes = list[tuple[ResultLabel, float]](), list[str]()
 
     def began(self) -> None:
         self.notes.append("began")
 
-    def ended(self, outcome: Outcome, seconds: float) -> None:
+    def ended(self, outcome: ResultLabel, seconds: float) -> None:
         self.outcomes.append((outcome, seconds))
 
     def failed_terminally(self) -> None:
@@ -70,14 +70,14 @@ async def test_many_keys_at_once_each_by_one_worker() -> None:
     metrics = await played(reconciler, *"abcdefgh", "a", "b")
     assert sorted(key for key, _ in reconciler.begun) == sorted("abcdefgh")
     assert reconciler.most == 4
-    assert metrics.outcomes == [(Outcome.SUCCESS, 1.0)] * 8
+    assert metrics.outcomes == [(ResultLabel.SUCCESS, 1.0)] * 8
 
 
 async def test_a_key_is_looked_at_again_when_its_result_says() -> None:
     reconciler = Scripted(Result(30.0))
     metrics = await played(reconciler, "a")
     assert reconciler.begun == [("a", 0), ("a", 31)]
-    assert [outcome for outcome, _ in metrics.outcomes] == [Outcome.REQUEUE_AFTER, Outcome.SUCCESS]
+    assert [outcome for outcome, _ in metrics.outcomes] == [ResultLabel.REQUEUE_AFTER, ResultLabel.SUCCESS]
 
 
 async def test_errors_are_retried_with_a_growing_delay_that_a_success_ends() -> None:
@@ -104,7 +104,7 @@ async def test_a_conflict_is_retried_without_a_word() -> None:
         metrics = await played(reconciler, "a")
     assert len(reconciler.begun) == 2
     assert [line for line in logs if line["log_level"] != "debug"] == []
-    assert metrics.outcomes[0][0] is Outcome.ERROR
+    assert metrics.outcomes[0][0] is ResultLabel.ERROR
 
 
 async def test_a_terminal_error_rests() -> None:

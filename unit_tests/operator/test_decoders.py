@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from training_api.registry import KINDS
-from training_controllers.companions import AUTOSCALER, POD_GROUP, SERVICE_ACCOUNT
-from training_controllers.records import ContainerState, JobRecord, Owner
+from training_controllers.model.owned_objects import AUTOSCALER, POD_GROUP, SERVICE_ACCOUNT
+from training_controllers.model.records import ContainerState, JobRecord, Owner
 from training_operator.kube import decoders
-from training_operator.kube.resources import PODS, PRIORITY_CLASSES, companions, jobs
+from training_operator.kube.resources import PODS, PRIORITY_CLASSES, jobs, owned_resource
 
 OWNER = {
     "apiVersion": "kubeflow.org/v1",
@@ -19,7 +19,7 @@ OWNER = {
     "controller": True,
     "blockOwnerDeletion": True,
 }
-AUTOSCALERS = companions(AUTOSCALER)
+AUTOSCALERS = owned_resource(AUTOSCALER)
 METADATA = {
     "name": "sim-worker-3",
     "namespace": "team",
@@ -177,7 +177,7 @@ def test_the_spec_of_an_autoscaler_is_kept_in_one_form() -> None:
 
 
 def test_of_an_object_that_never_changes_no_content_is_kept() -> None:
-    record = companions(SERVICE_ACCOUNT).decode(b'{"metadata": {"name": "a"}, "secrets": []}')
+    record = owned_resource(SERVICE_ACCOUNT).decode(b'{"metadata": {"name": "a"}, "secrets": []}')
     assert (record.kind, record.name, record.content) == ("ServiceAccount", "a", b"null")
 
 
@@ -234,9 +234,9 @@ def test_names_for_people() -> None:
 
 def test_the_phase_is_read_where_it_matters() -> None:
     group = b'{"metadata": {"name": "a"}, "spec": {"minMember": 1}, "status": {"phase": "Inqueue", "running": 1}}'
-    assert companions(POD_GROUP).decode(group).phase == "Inqueue"
-    assert companions(POD_GROUP).decode(b'{"metadata": {"name": "a"}}').phase == ""
-    assert companions(AUTOSCALER).decode(group).phase == ""
+    assert owned_resource(POD_GROUP).decode(group).phase == "Inqueue"
+    assert owned_resource(POD_GROUP).decode(b'{"metadata": {"name": "a"}}').phase == ""
+    assert owned_resource(AUTOSCALER).decode(group).phase == ""
 
 
 def test_a_priority_class() -> None:

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from unit_tests.operator.memory_api import MemoryApi, Network, now
 
 from training_api.registry import KINDS
-from training_controllers.engine.model import EventType, JobEvent
-from training_controllers.records import JobRecord
+from training_controllers.model.plan import EventType, JobEvent
+from training_controllers.model.records import JobRecord
 from training_operator.events import BURST, CROWDED, REFILL_SECONDS, SIMILAR, SIMILAR_SECONDS, WAITING, EventRecorder
 from training_operator.kube.transport import Request
 

@@ -3,9 +3,9 @@ import re
 import pytest
 
 from training_api.registry import KINDS
-from training_controllers.engine.model import Counter
+from training_controllers.model.plan import Counter
 from training_controllers.ports import ObjectCounter
-from training_operator.controller import Outcome
+from training_operator.controller import ResultLabel
 from training_operator.metrics import Metrics
 from training_operator.queue import WorkQueue
 
@@ -52,7 +52,7 @@ async def test_controllers_and_queues_are_measured() -> None:
     label = {"controller": "pytorchjob-controller"}
     name = {"name": "pytorchjob-controller", **label}
     assert value(metrics, "controller_runtime_max_concurrent_reconciles", **label) == 4
-    for result in Outcome:
+    for result in ResultLabel:
         assert value(metrics, "controller_runtime_reconcile_total", result=result.value, **label) == 0
     queue.add("a")
     queue.add("b")
@@ -67,7 +67,7 @@ async def test_controllers_and_queues_are_measured() -> None:
     controller.crashed()
     controller.failed_terminally()
     controller.retried()
-    controller.ended(Outcome.ERROR, 0.2)
+    controller.ended(ResultLabel.ERROR, 0.2)
     queue.done("a")
     assert value(metrics, "controller_runtime_active_workers", **label) == 0
     assert value(metrics, "controller_runtime_reconcile_total", result="error", **label) == 1

@@ -9,8 +9,8 @@ import yaml
 from e2e.support.paths import ROOT
 
 from training_api.registry import KINDS
-from training_controllers.engine.measures import Measures, RestartCause, Standing
-from training_controllers.engine.model import Counter
+from training_controllers.decide.measures import JobPhase, Measures, RestartCause
+from training_controllers.model.plan import Counter
 from training_operator.metrics import Metrics
 from training_operator.queue import WorkQueue
 
@@ -26,7 +26,7 @@ def everything() -> Metrics:
         counters.count_job(counter, "team")
     counters.measure(Measures(1, 2, restarts={RestartCause.FAILURE: 1}), "team")
     metrics.count_disruption(info, "team")
-    metrics.jobs(info, lambda: [("team", Standing("running", "Unschedulable"))])
+    metrics.jobs(info, lambda: [("team", JobPhase("running", "Unschedulable"))])
     metrics.controller("jaxjob-controller", 1)
     queue = WorkQueue[str](lambda: 0.0)
     metrics.queue("jaxjob-controller", lambda: queue)

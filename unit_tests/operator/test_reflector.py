@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 from unit_tests.operator.scripted_api import FOREVER, Script, ScriptedApi, answer, bookmark, event, pod, refusal
 
-from training_controllers.records import PodRecord
+from training_controllers.model.records import PodRecord
 from training_operator.cache.reflector import ABSENT_DELAY, Reflector
 from training_operator.cache.store import Store
 from training_operator.kube.client import KubeClient

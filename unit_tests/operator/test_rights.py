@@ -12,8 +12,8 @@ from unit_tests.operator.scripted_api import ScriptedApi, refusal
 from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import Forbidden
 from training_operator.kube.flow import FairGate
+from training_operator.kube.permissions import MissingPermissions, Permission, missing_permission
 from training_operator.kube.resources import PODS
-from training_operator.kube.rights import MissingRights, Right, missing_right
 
 DEPLOY = ROOT / "deploy"
 PODS_REFUSED = (
@@ -42,7 +42,7 @@ def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str
     for rule in rules:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
-                named = Right(rule["verbs"][0], resource, group).manifest
+                named = Permission(rule["verbs"][0], resource, group).manifest
                 path = file.relative_to(DEPLOY.parent)
                 assert any(part in (str(path), str(path.parent)) for part in named.split(" or ")), (resource, named)
 
@@ -50,25 +50,28 @@ def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str
 @pytest.mark.parametrize(
     ("refusal", "right"),
     [
-        (PODS_REFUSED, Right("create", "pods", "")),
+        (PODS_REFUSED, Permission("create", "pods", "")),
         (
             'jaxjobs.kubeflow.org "a" is forbidden: User "x" cannot patch resource "jaxjobs/status" in API group '
             '"kubeflow.org" in the namespace "team"',
-            Right("patch", "jaxjobs/status", "kubeflow.org"),
+            Permission("patch", "jaxjobs/status", "kubeflow.org"),
         ),
-        (GRANT_REFUSED, Right("create", "pods/exec", "")),
-        (GRANT_REFUSED.replace('ResourceNames:["m-worker-0" "m-worker-1"], ', ""), Right("create", "pods/exec", "")),
+        (GRANT_REFUSED, Permission("create", "pods/exec", "")),
+        (
+            GRANT_REFUSED.replace('ResourceNames:["m-worker-0" "m-worker-1"], ', ""),
+            Permission("create", "pods/exec", ""),
+        ),
         ('pods "a-worker-0" is forbidden: exceeded quota: pods, requested: count/pods=1', None),
         ('pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false', None),
     ],
 )
-def test_which_right_is_missing(refusal: str, right: Right | None) -> None:
-    assert missing_right(refusal) == right
+def test_which_right_is_missing(refusal: str, right: Permission | None) -> None:
+    assert missing_permission(refusal) == right
 
 
 def test_each_right_is_told_of_once() -> None:
     with capture_logs() as logs:
-        rights = MissingRights(structlog.get_logger())
+        rights = MissingPermissions(structlog.get_logger())
         assert [rights.refused(text) for text in (PODS_REFUSED, GRANT_REFUSED, PODS_REFUSED, "quota")] == [
             True,
             True,

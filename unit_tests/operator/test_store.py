@@ -1,6 +1,6 @@
 import pytest
 
-from training_controllers.records import Owner, ServiceRecord
+from training_controllers.model.records import Owner, ServiceRecord
 from training_operator.cache.store import Change, Store
 
 OWNER = Owner("PyTorchJob", "job", "uid-job")

@@ -7,14 +7,14 @@ from unit_tests.operator.memory_api import MemoryApi, Network
 from unit_tests.operator.scripted_api import ScriptedApi, answer
 
 from training_api.registry import KINDS
-from training_controllers.companions import KEYS
+from training_controllers.model.owned_objects import KEYS
+from training_controllers.model.records import JobRecord, ServiceRecord
 from training_controllers.ports import AlreadyExists, Conflict, NotFound
-from training_controllers.records import JobRecord, ServiceRecord
+from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
 from training_operator.cache.store import Change, Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate
-from training_operator.kube.resources import SERVICES, companions, jobs
-from training_operator.world import StoredDependents, StoredJobs, WriteOnlyDependents
+from training_operator.kube.resources import SERVICES, jobs, owned_resource
 
 pytestmark = pytest.mark.virtual_time
 OWNER = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "sim", "uid": "job", "controller": True}
@@ -36,7 +36,7 @@ class World:
         self.store = Store[ServiceRecord]()
         self.changes = list[Change[ServiceRecord]]()
         self.store.subscribe(self.changes.append)
-        self.services = StoredDependents(self.network.client(), SERVICES, self.store)
+        self.services = CachedDependents(self.network.client(), SERVICES, self.store)
 
 
 async def test_what_was_created_is_in_the_cache_at_once() -> None:
@@ -110,7 +110,7 @@ JOB = {"metadata": {"name": "sim", "namespace": "ns", "uid": "u", "resourceVersi
 async def test_a_job_s_status_is_written_for_one_version_and_cached() -> None:
     api, store = ScriptedApi([answer(200, JOB), answer(200, {"kind": "Status"})]), Store[JobRecord]()
     client = KubeClient(api, FairGate(), random.Random(1))
-    port = StoredJobs(client, jobs(KINDS["PyTorchJob"]), store)
+    port = CachedJobs(client, jobs(KINDS["PyTorchJob"]), store)
     stored = await port.patch_status(JobRecord("ns", "sim", "u", "7", b"{}"), {"startTime": None})
     assert port.get(("ns", "sim")) == stored
     assert stored.version == "8"
@@ -126,13 +126,13 @@ async def test_what_the_server_says_is_gone_leaves_the_cache_at_once() -> None:
     record = ServiceRecord("ns", "a", "u", "3", None, "worker", 0)
     store.observe(record)
     client = KubeClient(ScriptedApi([answer(200, {"kind": "Status"})]), FairGate(), random.Random(1))
-    await StoredDependents(client, SERVICES, store).delete(record, flow="job")
+    await CachedDependents(client, SERVICES, store).delete(record, flow="job")
     assert len(store) == 0
 
 
 async def test_a_job_that_is_gone_is_not_found() -> None:
     world = World()
-    port = StoredJobs(world.network.client(), jobs(KINDS["PyTorchJob"]), Store[JobRecord]())
+    port = CachedJobs(world.network.client(), jobs(KINDS["PyTorchJob"]), Store[JobRecord]())
     with pytest.raises(NotFound):
         await port.delete(JobRecord("default", "sim", "u", "7", b"{}"))
     assert asyncio.get_running_loop().time() == 0
@@ -140,7 +140,7 @@ async def test_a_job_that_is_gone_is_not_found() -> None:
 
 async def test_what_is_only_written_is_neither_kept_nor_read_back() -> None:
     world = World()
-    keys = WriteOnlyDependents(world.network.client(), companions(KEYS))
+    keys = UnwatchedDependents(world.network.client(), owned_resource(KEYS))
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "ownerReferences": [OWNER]}}
     created = await keys.create("default", body, flow="job")
     assert (created.owner and created.owner.uid, created.content) == ("job", b"null")

@@ -17,12 +17,12 @@ from e2e.support.paths import ROOT
 from training_api import constants
 from training_api.registry import KINDS
 from training_api.validation import problems
-from training_controllers.companions import MPI_NETWORK_LABEL
-from training_controllers.engine.extensions import OF_ALL_KINDS
-from training_controllers.engine.model import NewPod
-from training_controllers.engine.pods import build_pod
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.model.annotations import COMMON_ANNOTATIONS
+from training_controllers.model.owned_objects import MPI_NETWORK_LABEL
+from training_controllers.model.plan import NewPod
+from training_controllers.reconcile.pods import build_pod
 
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "controllers" / "training_controllers" / "frameworks"
@@ -115,7 +115,7 @@ def test_every_annotation_of_jobs_is_on_the_page_with_its_values() -> None:
     rows = dict(
         re.findall(r"^\| `(extension\.[^`]+)` \| (.*) \|$", NAMES.split("## What you may put on a job")[1], re.M)
     )
-    known = [*OF_ALL_KINDS, *(each for framework in frameworks().values() for each in framework.extensions)]
+    known = [*COMMON_ANNOTATIONS, *(each for framework in frameworks().values() for each in framework.annotations)]
     assert {extension.annotation for extension in known} == rows.keys()
     for extension in known:
         assert re.findall(r"`\"?([\w-]+)\"?`", re.sub(r"\([^)]*\)", "", rows[extension.annotation])) == [

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from e2e.support.paths import ROOT
 
-from training_controllers.engine.model import WaitingReason
+from training_controllers.model.plan import WaitingReason
 
 PAGE = (ROOT / "docs" / "status.md").read_text()
 SOURCES = ROOT / "controllers" / "training_controllers"

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
-from training_controllers.companions import Companion, CompanionSort
-from training_controllers.engine.extensions import Extension
-from training_controllers.engine.model import JobEvent, Slot
 from training_controllers.gang.schedulers import GangScheduler
-from training_controllers.pod_spec import PodSpec
-from training_controllers.records import PodRecord
+from training_controllers.model.annotations import JobAnnotation
+from training_controllers.model.owned_objects import OwnedKind, OwnedObject
+from training_controllers.model.plan import JobEvent, Slot
+from training_controllers.model.pod_spec import PodSpec
+from training_controllers.model.records import PodRecord
 
 ReplicaStatuses = Mapping[str, ReplicaStatus]
 """The counted replicas by type, in processing order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionUpdate:
     """One thing that the counted replicas say about their job: the condition that it now has, and why."""
 
     condition: ConditionType
@@ -30,21 +30,21 @@ class Verdict:
     """What follows the kind in the condition's reason, where that is not the condition's type."""
 
 
-Holders = Mapping[Slot, PodRecord]
+PodsBySlot = Mapping[Slot, PodRecord]
 """The pods of a job by the slots they hold."""
 
 
-def no_companions(_job: Job, _holders: Holders) -> Sequence[Companion]:
+def no_owned_objects(_job: Job, _holders: PodsBySlot) -> Sequence[OwnedObject]:
     """Of a kind whose jobs have pods and services only."""
     return ()
 
 
-def no_notices(_job: Job, _holders: Holders) -> Sequence[JobEvent]:
+def no_events(_job: Job, _holders: PodsBySlot) -> Sequence[JobEvent]:
     """Of a kind that has no events of its own."""
     return ()
 
 
-def nobody(_job: Job, _slot: Slot) -> bool:
+def never(_job: Job, _slot: Slot) -> bool:
     """Of a kind whose replicas do not wait for one another."""
     return False
 
@@ -64,36 +64,36 @@ class Framework:
     """What the engine has to know about one job kind."""
 
     info: KindInfo
-    judge: Callable[[Job, ReplicaStatuses], Sequence[Verdict]]
+    evaluate: Callable[[Job, ReplicaStatuses], Sequence[ConditionUpdate]]
     """What the counters mean for the job. Verdicts apply in their order; one that ends the job is the last."""
     configure_pod: Callable[[Job, Slot, PodSpec], PodSpec]
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
-    awaited: Callable[[Job, Slot], bool] = nobody
+    publish_when_ready: Callable[[Job, Slot], bool] = never
     """Whether other replicas wait for the name of this one until it is ready, so that it must not appear earlier."""
-    companion_sorts: Sequence[CompanionSort] = ()
+    owned_kinds: Sequence[OwnedKind] = ()
     """The sorts of objects beside pods and services that jobs of this kind may have."""
-    companions: Callable[[Job, Holders], Sequence[Companion]] = no_companions
+    owned_objects: Callable[[Job, PodsBySlot], Sequence[OwnedObject]] = no_owned_objects
     """Those that the job should have while it is active, in the order of their creation."""
-    notices: Callable[[Job, Holders], Sequence[JobEvent]] = no_notices
+    events: Callable[[Job, PodsBySlot], Sequence[JobEvent]] = no_events
     """Events on how the pods of an active job are, beside those of all kinds."""
     pod_created: Callable[[Slot, str], tuple[str, str]] = pod_created
     """Reason and message of the event that tells of the new pod in a slot, by its name."""
-    announces_exits: bool = True
+    emits_exit_events: bool = True
     """Whether an event tells the exit code of every pod that has ended."""
-    helpers: frozenset[str] = frozenset()
+    auxiliary_types: frozenset[str] = frozenset()
     """Types that only serve the others: no other pod is created while one of theirs is missing, and they are not
     counted any more once the job has succeeded."""
-    extensions: Sequence[Extension] = ()
+    annotations: Sequence[JobAnnotation] = ()
     """The annotations by which jobs of this kind ask for what v1 does not have."""
     gang: GangScheduler | None = None
     """Who places the pods of a job together, if anybody does; the same for all kinds."""
-    fewest: Callable[[Job, str], int] = all_replicas
+    min_replicas: Callable[[Job, str], int] = all_replicas
     """How many replicas of a type a job needs to begin."""
-    foreign_scheduler_reason: str = "SetPodTemplateSchedulerName"
+    scheduler_event_reason: str = "SetPodTemplateSchedulerName"
     """Reason of the warning that a pod template names another scheduler than that of gangs."""
-    overwritten_policy_reason: str = "SetPodTemplateRestartPolicy"
+    restart_policy_event_reason: str = "SetPodTemplateRestartPolicy"
     """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"
     """Reason of the event `Deleted job: NAME` when a job is deleted because its time to live is over."""

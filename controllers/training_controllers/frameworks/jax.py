@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import failed_replicas, until_the_end, workers_decide
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.rules import failed_replicas, until_the_end, workers_decide
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
 
 WORKER = "Worker"
 
@@ -19,7 +19,7 @@ def jax() -> Framework:
     """The framework of JAXJob."""
     return Framework(
         info=KINDS["JAXJob"],
-        judge=judge,
+        evaluate=evaluate,
         configure_pod=configure_pod,
         is_master=lambda _job, slot: slot.index == 0,
         job_deleted_reason="SuccessfulDeletePod",
@@ -47,12 +47,12 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     ]
 
 
-def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
     """All workers have to succeed."""
-    return until_the_end(_verdicts(job, statuses))
+    return until_the_end(_updates(job, statuses))
 
 
-def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
     for replica_type, status in statuses.items():
         yield from workers_decide(job, replica_type, status)
         yield from failed_replicas(job, replica_type, status)

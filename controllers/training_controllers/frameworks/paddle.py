@@ -7,16 +7,16 @@ from typing import Any
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import (
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.rules import (
     failed_replicas,
     master_decides,
     until_the_end,
     workers_decide,
 )
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import PodSpec, env, env_from_field, port_number, with_env
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import PodSpec, env, env_from_field, port_number, with_env
 
 MASTER = "Master"
 WORKER = "Worker"
@@ -26,7 +26,7 @@ def paddle() -> Framework:
     """The framework of PaddleJob."""
     return Framework(
         info=KINDS["PaddleJob"],
-        judge=judge,
+        evaluate=evaluate,
         configure_pod=configure_pod,
         is_master=lambda _job, slot: slot.replica_type == MASTER,
         job_deleted_reason="SuccessfulDeletePod",
@@ -62,12 +62,12 @@ def _endpoint(job: Job, meeting_point: Slot, *, own: bool) -> list[Mapping[str, 
     return [env("PADDLE_MASTER", f"{replica_name(job, meeting_point)}:{port}")]
 
 
-def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
     """All masters have to succeed; without any, all workers."""
-    return until_the_end(_verdicts(job, statuses))
+    return until_the_end(_updates(job, statuses))
 
 
-def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
     for replica_type, status in statuses.items():
         if replica_type == MASTER:
             yield from master_decides(job, replica_type, status)

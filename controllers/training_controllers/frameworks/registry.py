@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.jax import jax
-from training_controllers.frameworks.mpi import MPIOptions, mpi
+from training_controllers.frameworks.mpi.framework import MPIOptions, mpi
 from training_controllers.frameworks.paddle import paddle
-from training_controllers.frameworks.pytorch import PyTorchOptions, pytorch
+from training_controllers.frameworks.pytorch.framework import PyTorchOptions, pytorch
 from training_controllers.frameworks.tensorflow import tensorflow
 from training_controllers.frameworks.xgboost import xgboost
 from training_controllers.gang.schedulers import GangScheduler
@@ -43,5 +43,5 @@ def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framewor
 
 def with_gang(framework: Framework, scheduler: GangScheduler | None) -> Framework:
     """The framework whose jobs are placed by this scheduler."""
-    sorts = [scheduler.sort] if scheduler is not None and scheduler.sort is not None else []
-    return replace(framework, gang=scheduler, companion_sorts=(*sorts, *framework.companion_sorts))
+    pod_groups = [scheduler.pod_group] if scheduler is not None and scheduler.pod_group is not None else []
+    return replace(framework, gang=scheduler, owned_kinds=(*pod_groups, *framework.owned_kinds))

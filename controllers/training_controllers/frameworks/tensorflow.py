@@ -11,12 +11,12 @@ from training_api.kinds import Job
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
 from training_api.models.tensorflow import TFJobSpec
 from training_api.registry import KINDS
-from training_controllers.engine.index_ranges import parse_ranges
-from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import until_the_end, workers_decide
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import PodSpec, env, port_number, with_env
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.rules import until_the_end, workers_decide
+from training_controllers.model.index_ranges import parse_ranges
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import PodSpec, env, port_number, with_env
 
 WORKER = "Worker"
 PS = "PS"
@@ -31,7 +31,7 @@ def tensorflow(cluster_domain: str) -> Framework:
     """The framework of TFJob; `cluster_domain` ends the names of replicas, or is empty."""
     return Framework(
         info=KINDS["TFJob"],
-        judge=judge,
+        evaluate=evaluate,
         configure_pod=partial(configure_pod, cluster_domain),
         is_master=is_master,
     )
@@ -84,12 +84,12 @@ def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
     return f"{host}{domain}:{job.info.port if declared is None else declared}"
 
 
-def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
     """The chief decides; without one worker 0, or all workers if the success policy says so."""
-    return until_the_end(_verdicts(job, statuses))
+    return until_the_end(_updates(job, statuses))
 
 
-def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
     for replica_type in VISITED:
         status = statuses.get(replica_type)
         if status is None:
@@ -106,7 +106,7 @@ def _first_worker_is_enough(job: Job, status: ReplicaStatus) -> bool:
     return job.spec.success_policy != ALL_WORKERS and 0 in parse_ranges(status.completed_indexes)
 
 
-def _failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Iterator[Verdict]:
+def _failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Iterator[ConditionUpdate]:
     """Failed replicas restart, or with restart policy `Never` fail the job, dynamic workers excepted."""
     assert isinstance(job.spec, TFJobSpec)
     if status.failed == 0:
@@ -114,10 +114,10 @@ def _failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Iter
     name = job.metadata.name
     if job.replicas[replica_type].restart_policy != RestartPolicy.NEVER:
         text = f"job {name} is restarting because {replica_type} replica(s) failed."
-        yield Verdict(ConditionType.RESTARTING, text, replica_type)
+        yield ConditionUpdate(ConditionType.RESTARTING, text, replica_type)
     elif not (replica_type == WORKER and job.spec.enable_dynamic_worker):
         text = f"{job.info.kind} {job.metadata.namespace}/{name} has failed"
-        yield Verdict(
+        yield ConditionUpdate(
             ConditionType.FAILED, f"{text} because {status.failed} {replica_type} replica(s) failed.", replica_type
         )
 

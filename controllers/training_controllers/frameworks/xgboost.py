@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_api.registry import KINDS
-from training_controllers.engine.model import Slot
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import failed_unless_exit_code, missing, until_the_end
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.rules import failed_unless_exit_code, missing, until_the_end
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
 
 MASTER = "Master"
 WORKER = "Worker"
@@ -21,7 +21,7 @@ def xgboost() -> Framework:
     """The framework of XGBoostJob."""
     return Framework(
         info=KINDS["XGBoostJob"],
-        judge=judge,
+        evaluate=evaluate,
         configure_pod=configure_pod,
         is_master=lambda _job, slot: slot.replica_type == MASTER,
     )
@@ -49,22 +49,22 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     return variables
 
 
-def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
     """The Master decides; a failed replica of any type fails the job unless its exit code allows a restart."""
-    return until_the_end(_verdicts(job, statuses))
+    return until_the_end(_updates(job, statuses))
 
 
-def _verdicts(job: Job, statuses: ReplicaStatuses) -> Iterator[Verdict]:
+def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
     # Whatever ends the job sets Running first, so a job that was never seen running has the condition too (XGB-021).
     subject = f"{job.info.kind} {job.metadata.name}"
-    running = Verdict(ConditionType.RUNNING, f"{subject} is running.")
+    running = ConditionUpdate(ConditionType.RUNNING, f"{subject} is running.")
     for replica_type, status in statuses.items():
         if replica_type == MASTER:
             done = missing(job, replica_type, status) == 0
             if done or status.active > 0:
                 yield running
             if done:
-                yield Verdict(ConditionType.SUCCEEDED, f"{subject} is successfully completed.")
+                yield ConditionUpdate(ConditionType.SUCCEEDED, f"{subject} is successfully completed.")
         if status.failed > 0:
             yield running
             yield from failed_unless_exit_code(job, replica_type, status)

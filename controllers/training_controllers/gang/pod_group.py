@@ -8,12 +8,12 @@ from typing import Any, Final
 from training_api.kinds import Job
 from training_api.models.common import SchedulingPolicy
 from training_api.quantity import canonical
-from training_controllers.companions import Companion
-from training_controllers.engine.model import Slot
 from training_controllers.frameworks.base import Framework
 from training_controllers.gang.resources import Amounts, plus, pod_requests, times
 from training_controllers.gang.schedulers import Demand, GangScheduler
-from training_controllers.pod_spec import CannotBuild, PodSpec
+from training_controllers.model.owned_objects import OwnedObject
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import CannotBuild, PodSpec
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Speaks of the job; on another object kubectl would take it for that one's (K-47)."""
@@ -32,15 +32,15 @@ def pod_group(
     *,
     priorities: Priorities | None = None,
     stored: Mapping[str, Any] | None = None,
-) -> Companion | None:
+) -> OwnedObject | None:
     """The PodGroup as it should be; None for a scheduler without any, and for a job without pods.
 
     `stored` is the spec that the PodGroup has already.
     """
-    if scheduler.sort is None or not any(pods.values()):
+    if scheduler.pod_group is None or not any(pods.values()):
         return None
     policy = job.spec.run_policy.scheduling_policy or SchedulingPolicy()
-    members = policy.min_available if policy.min_available is not None else _fewest(job, framework, pods)
+    members = policy.min_available if policy.min_available is not None else _min_members(job, framework, pods)
     resources: Mapping[str, str]
     if policy.min_resources is not None:
         resources = {name: _canonical(quantity) for name, quantity in policy.min_resources.items()}
@@ -48,15 +48,17 @@ def pod_group(
         resources = _written(_least_resources(job, framework, pods, members, priorities or {}))
     demand = Demand(members, resources, policy, queue=(stored or {}).get("queue") or "")
     annotations = {name: text for name, text in job.metadata.annotations.items() if name != LAST_APPLIED}
-    return Companion(scheduler.sort, job.metadata.name, {"spec": scheduler.spec(demand)}, annotations=annotations)
+    return OwnedObject(
+        scheduler.pod_group, job.metadata.name, {"spec": scheduler.spec(demand)}, annotations=annotations
+    )
 
 
-def _fewest(job: Job, framework: Framework, pods: Pods) -> int:
+def _min_members(job: Job, framework: Framework, pods: Pods) -> int:
     """How many pods the job needs to begin: all, or what an elastic job makes do with; never more than there will be.
 
     A scheduler that waits for more pods than the job has waits for ever.
     """
-    return sum(min(framework.fewest(job, replica_type), count) for replica_type, count in pods.items())
+    return sum(min(framework.min_replicas(job, replica_type), count) for replica_type, count in pods.items())
 
 
 def _least_resources(job: Job, framework: Framework, pods: Pods, members: int, priorities: Priorities) -> Amounts:

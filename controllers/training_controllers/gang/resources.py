@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from training_api.quantity import Amount, amount
-from training_controllers.pod_spec import Container, PodSpec
+from training_controllers.model.pod_spec import Container, PodSpec
 
 Amounts = Mapping[str, Amount]
 """Amounts by name of the resource."""

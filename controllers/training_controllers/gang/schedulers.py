@@ -9,8 +9,8 @@ from typing import Any, Final
 from training_api.constants import GANG_SCHEDULING_ANNOTATION
 from training_api.kinds import Job
 from training_api.models.common import SchedulingPolicy
-from training_controllers.companions import COSCHEDULING_POD_GROUP, POD_GROUP, CompanionSort
-from training_controllers.engine.model import Slot
+from training_controllers.model.owned_objects import COSCHEDULING_POD_GROUP, POD_GROUP, OwnedKind
+from training_controllers.model.plan import Slot
 
 OFF: Final = ("", "none")
 """Values of the flag that ask for no gang scheduler; v1 takes the second one for a scheduler that it then ignores."""
@@ -39,7 +39,7 @@ class GangScheduler:
     """One scheduler: its name on pods, and what its PodGroups look like if it has any."""
 
     name: str
-    sort: CompanionSort | None = None
+    pod_group: OwnedKind | None = None
     spec: Callable[[Demand], Mapping[str, Any]] = lambda demand: {}
     """The fields of the PodGroup that are ours; None for one that must not be there."""
     admits: Callable[[str], bool] = lambda phase: True

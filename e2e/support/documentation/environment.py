@@ -13,9 +13,9 @@ from training_api.decode import decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.engine.model import Slot
 from training_controllers.frameworks.registry import frameworks
-from training_controllers.names import replica_name
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
 
 NAME: Final = "train"
 NAMESPACE: Final = "team"

@@ -7,7 +7,7 @@ from typing import Any
 
 from training_api.constants import ATTEMPT_ANNOTATION, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
 from training_api.registry import KINDS
-from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
+from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 
 JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")

@@ -20,7 +20,7 @@ from e2e.support.simulation.kubelet import Kubelet
 from e2e.support.simulation.process import SETTINGS, Process
 
 from training_api.registry import KINDS
-from training_controllers.engine.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
+from training_controllers.reconcile.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.server import ApiServer

@@ -13,10 +13,10 @@ from unittest.mock import patch
 from e2e.support.simulation.faults import FaultyTransport
 
 import training_operator.app
-from training_controllers.engine.expectations import Expectations
-from training_controllers.engine.reconciler import JobReconciler
 from training_controllers.frameworks.base import Framework
-from training_controllers.ports import ApiError, JobKey, Result, World
+from training_controllers.ports import ApiError, JobKey, Ports, Result
+from training_controllers.reconcile.expectations import Expectations
+from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
 from training_operator.settings import Settings
@@ -41,7 +41,7 @@ class Process:
         self.reconcilers: list[WatchedReconciler] = []
         self.complaints: list[str] = []
 
-        def make(framework: Framework, world: World, expectations: Expectations) -> WatchedReconciler:
+        def make(framework: Framework, world: Ports, expectations: Expectations) -> WatchedReconciler:
             self.reconcilers.append(WatchedReconciler(framework, world, expectations, self.complaints))
             return self.reconcilers[-1]
 
@@ -97,7 +97,7 @@ class Process:
 class WatchedReconciler(JobReconciler):
     """The reconciler, with a look at what should never happen."""
 
-    def __init__(self, framework: Framework, world: World, expectations: Expectations, complaints: list[str]) -> None:
+    def __init__(self, framework: Framework, world: Ports, expectations: Expectations, complaints: list[str]) -> None:
         super().__init__(framework, world, expectations)
         self.complaints = complaints
         self._running: Counter[JobKey] = Counter()

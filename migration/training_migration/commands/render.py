@@ -13,7 +13,7 @@ import cloup
 
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
-from training_controllers.pod_spec import CannotBuild
+from training_controllers.model.pod_spec import CannotBuild
 from training_migration.commands import flags
 from training_migration.commands.loading import checked, documents, where
 from training_migration.convert import convert

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from training_controllers.pod_spec import CannotBuild
+from training_controllers.model.pod_spec import CannotBuild
 from training_migration.convert import assemble, jax, mpi, paddle, pytorch, run_policy, tensorflow, xgboost
 from training_migration.convert.context import Context
 from training_migration.convert.conversion import Conversion, Options

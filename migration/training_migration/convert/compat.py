@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from training_api.kinds import Job
-from training_controllers.engine.model import Slot
-from training_controllers.pod_spec import env, env_from_field
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import env, env_from_field
 from training_migration.convert.containers import mentioned, sidecars_of, without_env
 from training_migration.convert.context import INDEX_FIELD, NODE, PORT, Context, Json
 from training_migration.convert.conversion import CompatEnv

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from training_api.models.common import ReplicaSpec
 from training_api.models.mpi import MPIJobSpec
-from training_controllers.engine.model import Slot
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import container_named
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import container_named
 from training_migration.convert.conversion import Options
 from training_migration.convert.notes import Notes
 from training_migration.targets import FEATURES, Features

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Final
 
 from training_api.models.common import RestartPolicy
-from training_controllers.engine.extensions import RESTART_SCOPE, restarts_together
+from training_controllers.model.annotations import RESTART_SCOPE, restarts_together
 from training_migration.convert.context import NODE, Context, Json
 
 UNLIMITED: Final = 2**31 - 1

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from training_api.models.mpi import MPIJobSpec
-from training_controllers.frameworks.mpi_objects import LAUNCHER, WORKER, has_gpu_launcher
-from training_controllers.pod_spec import CannotBuild, env
+from training_controllers.frameworks.mpi.objects import LAUNCHER, WORKER, has_gpu_launcher
+from training_controllers.model.pod_spec import CannotBuild, env
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
 from training_migration.convert.context import NODE, SSH_PORT, Context, Json
 from training_migration.convert.launchers import Launcher, launcher_of, program_words

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from training_controllers.pod_spec import env
+from training_controllers.model.pod_spec import env
 from training_migration.convert.containers import main_of
 from training_migration.convert.context import SSH_PORT, Json
 from training_migration.convert.wrapper import wrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from training_controllers.engine.model import Slot
+from training_controllers.model.plan import Slot
 from training_migration.convert.compat import drop_overridden, give_sidecars, slots_of
 from training_migration.convert.containers import for_node, with_sidecars
 from training_migration.convert.context import NODE, Context, Json

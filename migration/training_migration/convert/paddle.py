@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from training_api.models.paddle import PaddleJobSpec
-from training_controllers.engine.model import Slot
 from training_controllers.frameworks.paddle import MASTER, WORKER, environment
-from training_controllers.pod_spec import container_named
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import container_named
 from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
-from training_controllers.engine.model import Slot
-from training_controllers.frameworks.pytorch import MASTER, WORKER, environment
-from training_controllers.pod_spec import env
+from training_controllers.frameworks.pytorch.framework import MASTER, WORKER, environment
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import env
 from training_migration.convert.asymmetric import one_template
 from training_migration.convert.compat import (
     slots_of,

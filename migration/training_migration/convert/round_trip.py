@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
-from training_controllers.pod_spec import CannotBuild
+from training_controllers.model.pod_spec import CannotBuild
 from training_migration.convert.conversion import Conversion
 from training_migration.diff import diff
 from training_migration.diff.model import Difference

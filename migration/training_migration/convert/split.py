@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from training_controllers.engine.model import Slot
-from training_controllers.pod_spec import env_from_field
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import env_from_field
 from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, translated
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json

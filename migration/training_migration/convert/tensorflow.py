@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from training_api.models.tensorflow import TFJobSpec
 from training_controllers.frameworks.tensorflow import ALL_WORKERS, CHIEFS, PS, WORKER
-from training_controllers.pod_spec import env, env_from_field, port_number
+from training_controllers.model.pod_spec import env, env_from_field, port_number
 from training_migration.convert.compat import drop_overridden
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import INDEX_FIELD, NODE, Context, Json

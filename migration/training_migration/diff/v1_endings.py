@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
-from training_controllers.engine.index_ranges import format_ranges
+from training_controllers.model.index_ranges import format_ranges
 from training_migration.diff.endings import Fate, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.v1_job import V1Job
@@ -42,7 +42,7 @@ def _succeeds(job: V1Job, numbers: Mapping[Place, int], succeeded: Collection[Pl
         statuses[replica_type] = ReplicaStatus(
             active=len(members) - len(done), succeeded=len(done), completed_indexes=format_ranges(done)
         )
-    return any(verdict.condition is ConditionType.SUCCEEDED for verdict in job.framework.judge(job.job, statuses))
+    return any(verdict.condition is ConditionType.SUCCEEDED for verdict in job.framework.evaluate(job.job, statuses))
 
 
 def reaction(job: V1Job, role: str, exit_code: int) -> Reaction:
@@ -68,4 +68,4 @@ def _fails(job: V1Job, replica_type: str) -> bool:
         for name, replica in job.job.replicas.items()
     }
     statuses[replica_type] = statuses[replica_type].model_copy(update={"failed": 1})
-    return any(verdict.condition is ConditionType.FAILED for verdict in job.framework.judge(job.job, statuses))
+    return any(verdict.condition is ConditionType.FAILED for verdict in job.framework.evaluate(job.job, statuses))

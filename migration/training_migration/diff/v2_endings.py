@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from training_controllers.engine.index_ranges import parse_ranges
+from training_controllers.model.index_ranges import parse_ranges
 from training_migration.diff.endings import Fate, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.diff.side import RenderedSide

@@ -14,8 +14,8 @@ from training_controllers.ports import ApiError, NotFound
 from training_operator.cache.store import Key, Store
 from training_operator.kube.client import KubeClient, WatchEvent
 from training_operator.kube.errors import Forbidden, Gone, Invalid
+from training_operator.kube.permissions import missing_permission
 from training_operator.kube.resources import Cacheable, Resource
-from training_operator.kube.rights import missing_right
 
 R = TypeVar("R", bound=Cacheable)
 OwnerCheck = Callable[[], Awaitable[str]]
@@ -71,7 +71,7 @@ class Reflector(Generic[R]):
         undecodable: Callable[[], None] = lambda: None,
         optional: bool = False,
         turned: Callable[[], None] = lambda: None,
-        owned_elsewhere: OwnerCheck | None = None,
+        foreign_crd: OwnerCheck | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -84,7 +84,7 @@ class Reflector(Generic[R]):
         self._optional = optional
         self._absent = False
         self._turned = turned
-        self._owned_elsewhere = owned_elsewhere
+        self._owned_elsewhere = foreign_crd
         self._streaming = True
         self._resume = False
         self._cut_short = False
@@ -143,7 +143,7 @@ class Reflector(Generic[R]):
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
-                    notice, right = "this resource may not be seen: going on without it", missing_right(str(error))
+                    notice, right = "this resource may not be seen: going on without it", missing_permission(str(error))
                     await self._stand_back(notice, str(error), apply=right.manifest if right else "")
                     continue
                 self._resume = self._resume and not isinstance(error, Invalid)
@@ -288,7 +288,7 @@ class Reflector(Generic[R]):
         complaint = str(error) or type(error).__name__
         if complaint != self._complaint:
             self._complaint = complaint
-            if not self._client.rights.refused(complaint):
+            if not self._client.permissions.refused(complaint):
                 self._log.warning("cannot follow the resource: trying again", error=complaint)
 
     def _recovered(self) -> None:

@@ -24,8 +24,8 @@ from training_operator.kube.errors import (
     error_of,
 )
 from training_operator.kube.flow import FairGate
+from training_operator.kube.permissions import MissingPermissions
 from training_operator.kube.resources import Cacheable, Resource
-from training_operator.kube.rights import MissingRights
 from training_operator.kube.transport import MERGE_PATCH, Request, Response, Transport
 
 R = TypeVar("R", bound=Cacheable)
@@ -125,7 +125,7 @@ class KubeClient:
         self._rng = rng
         self._observe = observe
         self._fence = fence
-        self.rights = MissingRights(structlog.get_logger())
+        self.permissions = MissingPermissions(structlog.get_logger())
         """Tells of each right once, whoever meets its lack."""
 
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
@@ -330,7 +330,7 @@ class KubeClient:
         else:
             limit.succeeded()
         if isinstance(error, Forbidden):
-            self.rights.refused(str(error))
+            self.permissions.refused(str(error))
         raise error
 
 

@@ -17,12 +17,12 @@ from training_api.constants import (
     REPLICA_TYPE_LABEL,
     RESTARTS_ANNOTATION,
 )
-from training_controllers.companions import CompanionSort
-from training_controllers.records import (
-    CompanionRecord,
+from training_controllers.model.owned_objects import OwnedKind
+from training_controllers.model.records import (
     ContainerState,
     JobRecord,
     NodeRecord,
+    OwnedRecord,
     Owner,
     PodRecord,
     PriorityClassRecord,
@@ -249,13 +249,13 @@ def service(raw: bytes) -> ServiceRecord:
     )
 
 
-def companion(sort: CompanionSort, raw: bytes) -> CompanionRecord:
+def owned(kind: OwnedKind, raw: bytes) -> OwnedRecord:
     """Decode an object of a sort; of what it says only the part that follows the job is kept."""
     meta = _decode_metadata(raw).metadata
-    parts = _decode_parts(raw) if sort.content else {}
-    content = msgspec.json.decode(parts[sort.content]) if sort.content in parts else None
-    return CompanionRecord(
-        kind=sort.kind,
+    parts = _decode_parts(raw) if kind.content else {}
+    content = msgspec.json.decode(parts[kind.content]) if kind.content in parts else None
+    return OwnedRecord(
+        kind=kind.name,
         namespace=intern(meta.namespace),
         name=meta.name,
         uid=meta.uid,
@@ -263,7 +263,7 @@ def companion(sort: CompanionSort, raw: bytes) -> CompanionRecord:
         owner=_controller(meta),
         content=_encode_sorted(content),
         deleting=meta.deletion_timestamp is not None,
-        phase=intern(_decode_phased(raw).status.phase) if sort.phased else "",
+        phase=intern(_decode_phased(raw).status.phase) if kind.phased else "",
     )
 
 

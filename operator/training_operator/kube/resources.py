@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from training_api.constants import GROUP, VERSION
 from training_api.kinds import KindInfo
-from training_controllers.companions import CompanionSort
-from training_controllers.records import CompanionRecord, JobRecord, Owner
+from training_controllers.model.owned_objects import OwnedKind
+from training_controllers.model.records import JobRecord, OwnedRecord, Owner
 from training_operator.kube import decoders
 
 
@@ -81,10 +81,10 @@ PRIORITY_CLASSES: Final = Resource(
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", decoders.lease)
 
 
-def companions(sort: CompanionSort) -> Resource[CompanionRecord]:
+def owned_resource(kind: OwnedKind) -> Resource[OwnedRecord]:
     """Return the resource of a sort of objects beside pods and services."""
-    group, _, version = sort.api_version.rpartition("/")
-    return Resource(group, version, f"{sort.kind.lower()}s", sort.kind, partial(decoders.companion, sort))
+    group, _, version = kind.api_version.rpartition("/")
+    return Resource(group, version, f"{kind.name.lower()}s", kind.name, partial(decoders.owned, kind))
 
 
 def jobs(info: KindInfo) -> Resource[JobRecord]:

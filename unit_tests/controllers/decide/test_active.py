@@ -24,9 +24,9 @@ from unit_tests.controllers.builders import (
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, ReplicaStatus
 from training_api.registry import KINDS
-from training_controllers.engine.decide import decide, managed_here
-from training_controllers.engine.model import Counter, Plan, Slot, Snapshot
-from training_controllers.records import PodRecord, ServiceRecord
+from training_controllers.decide.decide import decide, managed_here
+from training_controllers.model.plan import Counter, Plan, Slot, Snapshot
+from training_controllers.model.records import PodRecord, ServiceRecord
 
 
 def plan_for(job: Job, pods: Sequence[PodRecord] = ()) -> Plan:

@@ -7,8 +7,8 @@ import pytest
 from unit_tests.controllers.builders import World, conditions, texts, world
 
 from training_api.constants import ATTEMPT_ANNOTATION
-from training_controllers.engine.model import Counter, NewPod, Plan, Slot
-from training_controllers.engine.pods import build_pod
+from training_controllers.model.plan import Counter, NewPod, Plan, Slot
+from training_controllers.reconcile.pods import build_pod
 
 SCOPE = "extension.training.kubeflow.org/restart-scope"
 NAMES = ["sim-master-0", "sim-worker-0", "sim-worker-1"]
@@ -99,12 +99,12 @@ def test_a_crash_after_any_step_neither_counts_twice_nor_mixes_attempts() -> Non
     assert sorted(deleted(w.step())) == NAMES
     assert restarts(w) == 1
     del w.pods["sim-worker-0"]  # and again when the pod that failed has gone
-    w.carried.clear()
+    w.history.clear()
     w.pods["sim-master-0"] = msgspec.structs.replace(w.pods["sim-master-0"], deleting=False)
     plan = w.step()
     assert (deleted(plan), plan.create_pods) == (["sim-master-0"], ())
     w.finish_deletions()
-    w.carried.clear()
+    w.history.clear()
     w.settle()
     assert (restarts(w), attempts(w), w.status.attempt) == (1, {1}, 1)
     assert sum(pod.restarts_before for pod in w.pods.values()) == 1
@@ -128,8 +128,8 @@ def test_attempts_are_delayed_longer_each_time_whoever_fails() -> None:
         w.set_pods("Failed", f"sim-worker-{attempt % 3}", exit_code=1)
         w.step()
         assert restarts(w) == attempt + 1
-        waited.append(w.again_after)
-        w.advance(w.again_after or 0)
+        waited.append(w.requeue_after)
+        w.advance(w.requeue_after or 0)
         for _ in range(2):
             w.step()
         w.finish_deletions()

@@ -9,9 +9,9 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, pod, texts, world
 
 from training_api.registry import KINDS
-from training_controllers.engine.disruptions import is_disrupted
-from training_controllers.engine.model import Counter, Plan
-from training_controllers.records import ContainerState
+from training_controllers.model.plan import Counter, Plan
+from training_controllers.model.records import ContainerState
+from training_controllers.observe.disruptions import is_disrupted
 
 ANNOTATION = "extension.training.kubeflow.org/disruptions"
 SCOPE = "extension.training.kubeflow.org/restart-scope"
@@ -118,7 +118,7 @@ def test_counted_disruptions_reach_the_backoff_limit_and_wait_like_failures() ->
     w.settle()
     w.set_pods("Failed", "sim-worker-1", exit_code=1)
     disrupt(w)
-    assert w.step().again_after == 10
+    assert w.step().requeue_after == 10
     w.advance(10)
     w.settle()
     assert w.pods["sim-worker-1"].backoff_level == 2
@@ -177,7 +177,7 @@ def test_a_pod_that_its_node_refuses_again_and_again_is_replaced_ever_more_slowl
     for _ in range(4):
         disrupt(w, exit_code=None, phase="Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")
         plan = w.step()
-        waited.append(0 if plan.delete_pods else plan.again_after)
+        waited.append(0 if plan.delete_pods else plan.requeue_after)
         w.advance(waited[-1] or 0)
         w.settle()
         assert w.pods["sim-worker-1"].phase == "Pending"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from unit_tests.controllers.builders import START, pod
 
-from training_controllers.engine.failure_message import first_failure
-from training_controllers.records import ContainerState, PodRecord
+from training_controllers.decide.failure_message import first_failure
+from training_controllers.model.records import ContainerState, PodRecord
 
 
 def failed(*containers: ContainerState, index: int = 1, **fields: Any) -> PodRecord:

@@ -10,7 +10,7 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, world
 
 from training_api.models.common import ConditionStatus, JobCondition, JobStatus, ReplicaStatus
-from training_controllers.engine.model import Counter, Plan
+from training_controllers.model.plan import Counter, Plan
 
 
 def succeeded(run_policy: dict[str, Any] | None = None) -> World:
@@ -29,7 +29,7 @@ def test_success_is_stored_before_anything_is_deleted() -> None:
     w = succeeded({"cleanPodPolicy": "All"})
     plan = w.step()
     assert not (plan.delete_pods or plan.delete_services or plan.create_pods)
-    assert plan.again_after == 0
+    assert plan.requeue_after == 0
     assert plan.counters == (Counter.SUCCESSFUL,)
     w.settle()
     assert w.pods == {} == w.services
@@ -148,7 +148,7 @@ def test_a_finished_job_says_nothing_about_its_pods() -> None:
 def test_without_time_to_live_the_job_stays() -> None:
     w = succeeded()
     w.settle()
-    assert w.again_after is None
+    assert w.requeue_after is None
     w.advance(10**9)
     w.settle()
     assert not w.deleted
@@ -162,10 +162,10 @@ def test_the_job_is_deleted_when_its_time_is_over(suspend: bool) -> None:
     w.patch(runPolicy={"ttlSecondsAfterFinished": 100, "suspend": suspend})
     w.advance(40)
     w.step()
-    assert (w.deleted, w.again_after) == (False, 60)
+    assert (w.deleted, w.requeue_after) == (False, 60)
     w.advance(60)
     w.step()
-    assert (w.deleted, w.again_after) == (True, None)
+    assert (w.deleted, w.requeue_after) == (True, None)
 
 
 @pytest.mark.shows("E-105")
@@ -181,7 +181,7 @@ def test_a_permanent_exit_code_starts_the_time_to_live() -> None:
     w.settle()
     w.set_pods("Failed", exit_code=2)
     w.settle()
-    assert w.again_after == 10
+    assert w.requeue_after == 10
     w.advance(10)
     w.step()
     assert w.deleted
@@ -200,7 +200,7 @@ def test_a_job_that_v1_left_without_completion_time_gets_one(kind: str, known: b
     plan = w.step()
     assert plan.status is not None
     assert plan.status.completion_time == (failed if known else START)
-    assert plan.again_after == (3 if known else 10)
+    assert plan.requeue_after == (3 if known else 10)
     assert plan.counters == () == plan.events
 
 

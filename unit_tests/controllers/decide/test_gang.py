@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, stored_job, texts
 
-from training_controllers.engine.model import CompanionVerb
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.gang.schedulers import gang_scheduler
+from training_controllers.model.plan import OwnedVerb
 
 KINDS = {
     "PyTorchJob": {"Master": 1, "Worker": 2},
@@ -33,18 +33,18 @@ def gang(kind: str = "JAXJob", *, scheduler: str = "volcano", **options: Any) ->
 
 def set_phase(w: World, phase: str) -> None:
     """What the scheduler does."""
-    w.companions[KEY] = msgspec.structs.replace(w.companions[KEY], phase=phase)
+    w.owned_objects[KEY] = msgspec.structs.replace(w.owned_objects[KEY], phase=phase)
 
 
 def set_spec(w: World, **fields: Any) -> None:
     """What somebody else does."""
-    w.companions[KEY] = msgspec.structs.replace(
-        w.companions[KEY], content=msgspec.json.encode(spec_of(w) | fields, order="deterministic")
+    w.owned_objects[KEY] = msgspec.structs.replace(
+        w.owned_objects[KEY], content=msgspec.json.encode(spec_of(w) | fields, order="deterministic")
     )
 
 
 def spec_of(w: World) -> dict[str, Any]:
-    return msgspec.json.decode(w.companions[KEY].content, type=dict[str, Any])
+    return msgspec.json.decode(w.owned_objects[KEY].content, type=dict[str, Any])
 
 
 def waits(w: World) -> tuple[str, str] | None:
@@ -59,7 +59,7 @@ def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: 
     w.settle()
     set_phase(w, phase)
     w.settle()
-    assert (w.pods, w.services, set(w.companions)) == ({}, {}, {KEY})
+    assert (w.pods, w.services, set(w.owned_objects)) == ({}, {}, {KEY})
     assert conditions(w.status) == ["Created=True"]
     assert (w.status.start_time, w.status.replica_statuses) == (None, {})
     assert w.status.last_reconcile_time == START
@@ -85,7 +85,7 @@ def test_all_start_once_it_has(kind: str, phase: str) -> None:
 def test_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) -> None:
     w = gang(kind, scheduler=COSCHEDULER)
     w.step()
-    assert (w.pods, set(w.companions)) == ({}, {KEY})
+    assert (w.pods, set(w.owned_objects)) == ({}, {KEY})
     assert waits(w) == ("GangPending", "PodGroup sim does not exist yet")
     w.settle()
     assert (len(w.pods), waits(w)) == (3, None)
@@ -137,7 +137,7 @@ def test_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase
     w.set_pods("Succeeded", exit_code=0)
     w.settle()
     assert conditions(w.status)[-1] == "Succeeded=True"
-    assert (KEY in w.companions, waits(w)) == (False, None)
+    assert (KEY in w.owned_objects, waits(w)) == (False, None)
 
 
 @pytest.mark.shows("K-45")
@@ -159,13 +159,13 @@ def test_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> 
     w.settle()
     set_phase(w, "Running")
     w.settle()
-    del w.companions[KEY]
+    del w.owned_objects[KEY]
     w.settle()
     assert (len(w.pods), spec_of(w)["minMember"]) == (3, 3)
-    del w.companions[KEY]
+    del w.owned_objects[KEY]
     w.delete("sim-worker-0")
     plan = w.step()
-    assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE], "before the pod, in the same plan"
+    assert [change.verb for change in plan.owned_changes] == [OwnedVerb.CREATE], "before the pod, in the same plan"
     assert len(w.pods) == 3
 
 
@@ -181,8 +181,8 @@ def test_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: s
     assert w.patches == 0
     w.patch(runPolicy={"schedulingPolicy": {"minAvailable": 2}})
     plan = w.step()
-    [change] = plan.companions
-    assert (change.verb, change.patch) == (CompanionVerb.PATCH, {"spec": {"minMember": 2}})
+    [change] = plan.owned_changes
+    assert (change.verb, change.patch) == (OwnedVerb.PATCH, {"spec": {"minMember": 2}})
     assert spec_of(w)["networkTopology"] == {"mode": "hard"}
 
 
@@ -226,7 +226,7 @@ def test_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, p
     for _ in range(5):
         w.settle()
     assert conditions(w.status)[-1] == "Succeeded=True"
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
     told = [text for text in texts(w.events) if "PodGroup" in text]
     assert told == [
         "Normal JobTerminated Job has been terminated. Deleting PodGroup",
@@ -245,7 +245,7 @@ def test_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> No
     w.settle()
     w.patch(runPolicy={"suspend": True})
     w.settle()
-    assert (w.pods, KEY in w.companions) == ({}, False)
+    assert (w.pods, KEY in w.owned_objects) == ({}, False)
     w.advance(60)
     resumed = w.now
     w.patch(runPolicy={"suspend": False})
@@ -275,11 +275,11 @@ def test_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
     assert "Failed=True" not in conditions(w.status)
     set_phase(w, "Inqueue")
     w.settle()
-    assert w.again_after == 100
+    assert w.requeue_after == 100
     w.advance(100)
     w.settle()
     assert "longer than specified deadline" in message(w.status, "Failed")
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
 
 
 def test_a_job_whose_status_v1_wrote_has_started() -> None:
@@ -319,7 +319,7 @@ def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None
     w.settle()
     set_phase(w, "Inqueue")
     w.settle()
-    w.carried.clear()
+    w.history.clear()
     set_phase(w, "Pending")
     del w.pods["sim-worker-2"]
     w.settle()
@@ -329,14 +329,14 @@ def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None
 @pytest.mark.shows("K-49", "E-133")
 def test_an_api_that_the_server_lacks_is_a_cause() -> None:
     w = gang()
-    w.missing = frozenset({"PodGroup"})
+    w.absent_kinds = frozenset({"PodGroup"})
     w.settle()
-    assert (w.pods, w.companions) == ({}, {})
+    assert (w.pods, w.owned_objects) == ({}, {})
     text = "PodGroup sim cannot be created: the API server does not have scheduling.volcano.sh/v1beta1"
     assert waits(w) == ("ApiMissing", text)
-    w.missing = frozenset()
+    w.absent_kinds = frozenset()
     w.settle()
-    assert set(w.companions) == {KEY}
+    assert set(w.owned_objects) == {KEY}
     set_phase(w, "Inqueue")
     w.settle()
     assert len(w.pods) == 3
@@ -351,16 +351,16 @@ def test_a_job_opts_out_from_the_start_or_later() -> None:
     w = gang()
     annotated(w, "false")
     w.settle()
-    assert (len(w.pods), w.companions) == (3, {})
+    assert (len(w.pods), w.owned_objects) == (3, {})
     w = gang()
     w.settle()
     annotated(w, "false")
     w.settle()
-    assert (len(w.pods), w.companions, waits(w)) == (3, {}, None)
+    assert (len(w.pods), w.owned_objects, waits(w)) == (3, {}, None)
     assert "JobTerminated" not in {event.reason for event in w.events}
     annotated(w, "true")
     w.settle()
-    assert (len(w.pods), set(w.companions)) == (3, {KEY}), "it has started, so it does not wait"
+    assert (len(w.pods), set(w.owned_objects)) == (3, {KEY}), "it has started, so it does not wait"
 
 
 def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
@@ -368,7 +368,7 @@ def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
     annotated(w, "no")
     w.settle()
     w.settle()
-    assert (w.pods, set(w.companions)) == ({}, {KEY})
+    assert (w.pods, set(w.owned_objects)) == ({}, {KEY})
     [text] = [text for text in texts(w.events) if "annotation" in text]
     assert text == (
         "Warning BadAnnotation annotation extension.training.kubeflow.org/gang-scheduling: 'no' must be "
@@ -396,20 +396,20 @@ def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
 def test_no_pod_group_while_suspended_or_managed_elsewhere() -> None:
     w = gang(run_policy={"suspend": True})
     w.settle()
-    assert (w.companions, w.status.start_time) == ({}, None)
+    assert (w.owned_objects, w.status.start_time) == ({}, None)
     w = gang(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
     w.settle()
-    assert (w.companions, w.status.conditions) == ({}, ())
+    assert (w.owned_objects, w.status.conditions) == ({}, ())
 
 
 def test_a_job_without_replicas_waits_for_nobody() -> None:
     w = World(stored_job("JAXJob", {"Worker": 0}), "JAXJob")
     w.own_framework = gang().own_framework
     w.settle()
-    assert (w.companions, waits(w)) == ({}, None)
+    assert (w.owned_objects, waits(w)) == ({}, None)
 
 
 def test_schedulers_without_pod_groups_start_at_once() -> None:
     w = gang(scheduler="kai-scheduler")
     w.settle()
-    assert (len(w.pods), w.companions) == (3, {})
+    assert (len(w.pods), w.owned_objects) == (3, {})

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
-from training_controllers.engine.model import Counter
-from training_controllers.records import ContainerState
+from training_controllers.model.plan import Counter
+from training_controllers.model.records import ContainerState
 
 BACKOFF = "Job sim has failed because it has reached the specified backoff limit"
 DEADLINE = "Job sim has failed because it was active longer than specified deadline"
@@ -106,7 +106,7 @@ def test_recreations_count_towards_the_limit() -> None:
     plan = w.step()
     assert has_failed(w)
     assert plan.delete_pods == ()
-    assert plan.again_after == 0
+    assert plan.requeue_after == 0
 
 
 @pytest.mark.shows("E-097", "E-098", "E-099")
@@ -126,9 +126,9 @@ def test_the_deadline_counts_from_the_start_time(deadline: int, elapsed: int, pa
 @pytest.mark.shows("K-02")
 def test_the_deadline_has_a_timer() -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 60})
-    assert w.step().again_after == 60
+    assert w.step().requeue_after == 60
     w.advance(20)
-    assert w.step().again_after == 40
+    assert w.step().requeue_after == 40
 
 
 @pytest.mark.shows("K-02")
@@ -136,14 +136,14 @@ def test_the_nearest_deadline_wins() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=15)
     w.set_pods("Failed", exit_code=1)
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], backoff_level=2)
-    assert w.step().again_after == 15
+    assert w.step().requeue_after == 15
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], backoff_level=1)
-    assert w.step().again_after == 10
+    assert w.step().requeue_after == 10
 
 
 def test_a_deadline_beyond_the_calendar_never_comes() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=2**63 - 1)
-    assert w.step().again_after is None
+    assert w.step().requeue_after is None
 
 
 def test_the_backoff_limit_is_named_before_the_deadline() -> None:
@@ -160,7 +160,7 @@ def test_the_failure_is_stored_before_anything_is_deleted() -> None:
     w.set_pods("Running", restarts=1)
     plan = w.step()
     assert plan.delete_pods == () == plan.delete_services
-    assert plan.again_after == 0
+    assert plan.requeue_after == 0
     assert w.status.replica_statuses["Worker"].active == 2
     w.settle()
     assert w.pods == {} == w.services
@@ -223,9 +223,9 @@ def test_a_resume_starts_the_deadline_anew() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=60)
     w.patch(runPolicy={"activeDeadlineSeconds": 60, "suspend": True})
     w.settle()
-    assert w.again_after is None
+    assert w.requeue_after is None
     w.advance(1000)
     w.patch(runPolicy={"activeDeadlineSeconds": 60, "suspend": False})
-    assert w.step().again_after == 60
+    assert w.step().requeue_after == 60
     w.settle()
     assert not has_failed(w)

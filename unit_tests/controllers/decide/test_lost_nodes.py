@@ -11,9 +11,9 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
 from training_api.registry import KINDS
-from training_controllers.engine.decide import decide
-from training_controllers.engine.lost_nodes import lost_since
-from training_controllers.engine.model import Plan
+from training_controllers.decide.decide import decide
+from training_controllers.model.plan import Plan
+from training_controllers.observe.lost_nodes import lost_since
 
 FIRST = {"MPIJob": "Launcher", "TFJob": "Chief"}
 GIVEN_UP = START + timedelta(minutes=5)
@@ -54,7 +54,7 @@ def test_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, 
     w = running(kind)
     change(w, phase=phase)
     early = look(w, GIVEN_UP - timedelta(seconds=20))
-    assert (early.delete_pods, early.again_after) == ((), 20)
+    assert (early.delete_pods, early.requeue_after) == ((), 20)
     plan = look(w, GIVEN_UP)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert texts(plan.events) == [
@@ -72,7 +72,7 @@ def test_without_lost_nodes_nothing_is_forced() -> None:
     change(w, deleting=True, stops_by=START)
     w.advance(10**6)
     plan = w.decide()
-    assert (plan.delete_pods, plan.again_after) == ((), None)
+    assert (plan.delete_pods, plan.requeue_after) == ((), None)
 
 
 @pytest.mark.parametrize("grace", [0, 60])
@@ -81,19 +81,19 @@ def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
     stops_by = GIVEN_UP + timedelta(seconds=grace)
     change(w, deleting=True, stops_by=stops_by)
     before = look(w, stops_by - timedelta(seconds=1))
-    assert (before.delete_pods, before.again_after) == ((), 1)
+    assert (before.delete_pods, before.requeue_after) == ((), 1)
     plan = look(w, stops_by)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert [text for text in texts(plan.events) if "Disrupted" in text] == []
     # If the request fails, it is tried again with its own delays.
-    assert plan.again_after != 0
+    assert plan.requeue_after != 0
 
 
 def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again() -> None:
     w = running()
     change(w, deleting=True, stops_by=None)
     plan = look(w, GIVEN_UP + timedelta(hours=1))
-    assert (plan.delete_pods, plan.again_after) == ((), None)
+    assert (plan.delete_pods, plan.requeue_after) == ((), None)
 
 
 @pytest.mark.shows("K-13")
@@ -117,7 +117,7 @@ def test_disruptions_that_fail_a_job_do_so_for_lost_nodes() -> None:
 def test_disruptions_that_count_do_so_for_lost_nodes() -> None:
     w = running(annotations={"disruptions": "count"})
     plan = look(w, GIVEN_UP)
-    assert [(each.force, each.carried and each.carried.restarts) for each in plan.delete_pods] == [(True, 1)]
+    assert [(each.force, each.history and each.history.restarts) for each in plan.delete_pods] == [(True, 1)]
     assert w.status.replica_statuses["Worker"].restarts == 1
 
 

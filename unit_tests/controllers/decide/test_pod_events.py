@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import pod, texts, world
 
-from training_controllers.engine.pod_events import abnormal_states, exits
-from training_controllers.records import ContainerState
+from training_controllers.decide.pod_events import abnormal_states, exits
+from training_controllers.model.records import ContainerState
 
 
 @pytest.mark.shows("E-048")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from unit_tests.controllers.builders import World, world
 
 from training_api.conditions import is_finished
-from training_controllers.engine.index_ranges import parse_ranges
-from training_controllers.engine.model import Plan
+from training_controllers.model.index_ranges import parse_ranges
+from training_controllers.model.plan import Plan
 
 Action = Callable[[World], None]
 
@@ -50,7 +50,7 @@ def _suspend(on: bool) -> Action:
 
 
 def _restart_operator(w: World) -> None:
-    w.carried.clear()
+    w.history.clear()
     w.announced.clear()
 
 
@@ -124,7 +124,7 @@ def check_plan(w: World, plan: Plan) -> None:
         if new.attempt is not None:
             assert {pod.attempt for pod in w.pods.values()} <= {new.attempt}
     assert not any(deletion.pod.deleting for deletion in plan.delete_pods)
-    assert plan.again_after is None or plan.again_after >= 0
+    assert plan.requeue_after is None or plan.requeue_after >= 0
     if plan.status is not None:
         check_status(w, plan)
     if is_finished(w.status):
@@ -186,7 +186,7 @@ def test_every_history_settles_and_then_nothing_is_done(w: World, actions: list[
         plan = w.decide()
         assert plan.status is None
         assert not (plan.delete_pods or plan.create_pods or plan.delete_services or plan.create_services)
-        assert plan.companions == ()
+        assert plan.owned_changes == ()
         assert plan.counters == ()
         assert all(event.once in w.announced for event in plan.events)
 

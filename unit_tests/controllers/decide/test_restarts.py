@@ -10,10 +10,10 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, pod, texts, world
 
 from training_api.models.common import RestartPolicy
-from training_controllers.engine import restarts
-from training_controllers.engine.failures import exit_code, may_restart
-from training_controllers.engine.model import Carried, Counter, Slot
-from training_controllers.records import ContainerState
+from training_controllers.model.plan import Counter, RestartHistory, Slot
+from training_controllers.model.records import ContainerState
+from training_controllers.observe import restarts
+from training_controllers.observe.pod_failures import exit_code, may_restart
 
 RESTARTING = "Warning PyTorchJobRestarting"
 PLAIN = f"{RESTARTING} job sim is restarting because Worker replica(s) failed."
@@ -191,7 +191,7 @@ def test_a_restart_is_stored_before_the_pod_is_deleted_and_counted_once() -> Non
     w._store(plan.status)
     again = w.decide()
     assert again.status is None
-    assert [deletion.carried for deletion in again.delete_pods] == [Carried(restarts=3, backoff_level=1)]
+    assert [deletion.history for deletion in again.delete_pods] == [RestartHistory(restarts=3, backoff_level=1)]
     w.settle()
     assert w.status.replica_statuses["Worker"].restarts == 3
     assert w.pods["sim-worker-0"].restarts_before == 3
@@ -204,7 +204,7 @@ def test_a_restart_of_the_operator_between_deletion_and_creation_loses_nothing(l
     w.lingering = lingering
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     w.step()
-    w.carried.clear()
+    w.history.clear()
     w.step()
     w.finish_deletions()
     w.settle()
@@ -222,7 +222,7 @@ def test_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None:
     w.delete("sim-worker-1")
     w.delete("sim-worker-3")
     plan = w.step()
-    assert [(new.slot.index, new.carried.restarts) for new in plan.create_pods] == [(1, 4), (3, 0)]
+    assert [(new.slot.index, new.history.restarts) for new in plan.create_pods] == [(1, 4), (3, 0)]
     w.settle()
     assert w.status.replica_statuses["Worker"].restarts == 8
 
@@ -282,10 +282,10 @@ def test_recreation_is_delayed_longer_each_time() -> None:
     for _ in range(8):
         w.settle()
         if w.pods["sim-worker-0"].phase == "Failed":
-            assert w.again_after is not None
-            waited.append(w.again_after)
+            assert w.requeue_after is not None
+            waited.append(w.requeue_after)
             assert conditions(w.status)[-1] == "Restarting=True"
-            w.advance(w.again_after)
+            w.advance(w.requeue_after)
             w.settle()
         else:
             waited.append(0)
@@ -324,7 +324,7 @@ def test_delays_of_replicas_are_independent_and_the_nearest_is_waited_for() -> N
         w.pods[name] = msgspec.structs.replace(w.pods[name], backoff_level=level)
     plan = w.step()
     assert [deletion.slot for deletion in plan.delete_pods] == [Slot("Worker", 0)]
-    assert plan.again_after == 20
+    assert plan.requeue_after == 20
 
 
 def test_a_pod_deleted_by_somebody_is_no_restart() -> None:

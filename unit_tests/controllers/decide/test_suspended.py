@@ -9,7 +9,7 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
 from training_api.models.common import ConditionStatus, JobCondition
-from training_controllers.engine.model import Plan
+from training_controllers.model.plan import Plan
 
 
 def suspend(w: World, on: bool = True) -> None:

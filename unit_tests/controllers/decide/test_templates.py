@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from unit_tests.controllers.builders import World, texts, world
 
-from training_controllers.engine.decide import decide
-from training_controllers.engine.templates import changed_types, see
+from training_controllers.decide.decide import decide
+from training_controllers.decide.template_changes import changed_types, see
 
 
 def running() -> World:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import UID, World, conditions, world
 
-from training_controllers.engine.model import CompanionVerb
-from training_controllers.records import CompanionRecord, Owner
+from training_controllers.model.plan import OwnedVerb
+from training_controllers.model.records import OwnedRecord, Owner
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
 
@@ -24,17 +24,17 @@ KEY = ("HorizontalPodAutoscaler", "sim")
 
 
 def spec_of(w: World) -> dict[str, Any]:
-    return msgspec.json.decode(w.companions[KEY].content, type=dict[str, Any])
+    return msgspec.json.decode(w.owned_objects[KEY].content, type=dict[str, Any])
 
 
 def set_spec(w: World, spec: dict[str, Any]) -> None:
-    w.companions[KEY] = msgspec.structs.replace(w.companions[KEY], content=msgspec.json.encode(spec))
+    w.owned_objects[KEY] = msgspec.structs.replace(w.owned_objects[KEY], content=msgspec.json.encode(spec))
 
 
 @pytest.mark.shows("PT-032")
 def test_an_elastic_job_with_metrics_has_an_autoscaler() -> None:
     w = elastic()
-    assert [change.verb for change in w.decide().companions] == [CompanionVerb.CREATE]
+    assert [change.verb for change in w.decide().owned_changes] == [OwnedVerb.CREATE]
     w.settle()
     assert spec_of(w) == {
         "scaleTargetRef": {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "sim"},
@@ -48,14 +48,14 @@ def test_an_elastic_job_with_metrics_has_an_autoscaler() -> None:
 def test_a_job_without_metrics_has_no_autoscaler() -> None:
     w = elastic(None)
     w.settle()
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
 
 
 def test_an_empty_list_of_metrics_counts_and_whatever_the_server_makes_of_it_stays() -> None:
     w = elastic(())
     w.settle()
     set_spec(w, spec_of(w) | {"metrics": [CPU], "behavior": {}})
-    assert w.step().companions == ()
+    assert w.step().owned_changes == ()
 
 
 @pytest.mark.shows("PT-034")
@@ -66,13 +66,13 @@ def test_an_empty_list_of_metrics_counts_and_whatever_the_server_makes_of_it_sta
 def test_a_different_spec_is_replaced(change: dict[str, object]) -> None:
     w = elastic()
     w.settle()
-    before = w.companions[KEY]
+    before = w.owned_objects[KEY]
     set_spec(w, spec_of(w) | change)
-    (replacement,) = w.step().companions
-    assert replacement.verb is CompanionVerb.REPLACE
+    (replacement,) = w.step().owned_changes
+    assert replacement.verb is OwnedVerb.REPLACE
     assert replacement.record is not None
     assert replacement.record.uid == before.uid
-    assert w.step().companions == ()
+    assert w.step().owned_changes == ()
 
 
 @pytest.mark.shows("PT-034")
@@ -88,11 +88,11 @@ def test_the_jobs_policy_is_followed() -> None:
 def test_suspending_deletes_it_and_resuming_brings_it_back() -> None:
     w = elastic(run_policy={"suspend": True})
     w.settle()
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
     for suspend in (False, True, False):
         w.patch(runPolicy={"suspend": suspend})
         w.settle()
-        assert (KEY not in w.companions) is suspend
+        assert (KEY not in w.owned_objects) is suspend
 
 
 def test_it_goes_when_the_metrics_go() -> None:
@@ -100,7 +100,7 @@ def test_it_goes_when_the_metrics_go() -> None:
     w.settle()
     w.patch(elasticPolicy={"minReplicas": 1, "maxReplicas": 3})
     w.settle()
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
 
 
 def test_it_goes_when_the_job_has_finished() -> None:
@@ -109,13 +109,13 @@ def test_it_goes_when_the_job_has_finished() -> None:
     w.set_pods("Succeeded", exit_code=0)
     w.step()
     assert conditions(w.status)[-1] == "Succeeded=True"
-    assert KEY in w.companions
+    assert KEY in w.owned_objects
     w.settle()
-    assert KEY not in w.companions
+    assert KEY not in w.owned_objects
 
 
 def test_one_that_is_being_deleted_is_waited_for() -> None:
     w = elastic()
     owner = Owner("PyTorchJob", "sim", UID)
-    w.companions[KEY] = CompanionRecord(KEY[0], "ns", "sim", "uid-x", "1", owner, b"{}", deleting=True)
-    assert w.decide().companions == ()
+    w.owned_objects[KEY] = OwnedRecord(KEY[0], "ns", "sim", "uid-x", "1", owner, b"{}", deleting=True)
+    assert w.decide().owned_changes == ()

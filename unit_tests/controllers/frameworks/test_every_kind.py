@@ -12,10 +12,10 @@ from unit_tests.controllers.builders import World, conditions, load, message, st
 
 from training_api.constants import MANAGED_BY_US
 from training_api.registry import KINDS
-from training_controllers.engine.model import NewPod, Plan, Slot
-from training_controllers.engine.pods import build_pod
-from training_controllers.engine.services import build_service
-from training_controllers.records import ContainerState
+from training_controllers.model.plan import NewPod, Plan, Slot
+from training_controllers.model.records import ContainerState
+from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.services import build_service
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 REPLICAS = {
@@ -65,7 +65,7 @@ def test_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> Non
 def test_every_kind_can_be_created_suspended(kind: str) -> None:
     w = job_of(kind, run_policy={"suspend": True})
     w.settle()
-    assert (w.pods, w.services, w.companions, w.status.start_time) == ({}, {}, {}, None)
+    assert (w.pods, w.services, w.owned_objects, w.status.start_time) == ({}, {}, {}, None)
     assert conditions(w.status) == ["Created=True", "Suspended=True"]
     assert w.status.conditions[-1].reason == f"{kind}Suspended"
 
@@ -103,7 +103,7 @@ def test_the_deadline_fails_the_job(kind: str) -> None:
     w.settle()
     w.set_pods("Running")
     w.step()
-    assert w.again_after == 10
+    assert w.requeue_after == 10
     w.advance(10)
     w.step()
     text = "Job sim has failed because it was active longer than specified deadline"

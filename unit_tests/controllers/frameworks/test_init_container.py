@@ -8,11 +8,11 @@ import pytest
 from unit_tests.controllers.builders import load, make_job, stored_job
 
 from training_api.kinds import Job
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
-from training_controllers.frameworks.init_container import BadTemplate, render_init_containers
-from training_controllers.frameworks.pytorch import PyTorchOptions
+from training_controllers.frameworks.pytorch.framework import PyTorchOptions
+from training_controllers.frameworks.pytorch.init_container import BadTemplate, render_init_containers
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.reconcile.pods import build_pod
 
 
 def init_containers(job: Job, replica_type: str = "Worker", options: PyTorchOptions | None = None) -> Any:

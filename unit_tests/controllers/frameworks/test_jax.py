@@ -16,10 +16,10 @@ from unit_tests.controllers.builders import (
     world,
 )
 
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
 from training_controllers.frameworks.jax import environment
-from training_controllers.pod_spec import CannotBuild
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.model.pod_spec import CannotBuild
+from training_controllers.reconcile.pods import build_pod
 
 
 @pytest.mark.shows("JAX-009", "JAX-010", "JAX-012")

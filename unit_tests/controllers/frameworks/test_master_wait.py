@@ -13,12 +13,12 @@ import pytest
 from unit_tests.controllers.builders import load, make_job, stored_job
 
 from training_api.kinds import Job
-from training_controllers.engine.extensions import extension_warnings
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.master_wait import MasterWait, wait_in_own_image
-from training_controllers.frameworks.pytorch import PyTorchOptions, prepares_for_workers, pytorch
+from training_controllers.frameworks.pytorch.framework import PyTorchOptions, prepares_for_workers, pytorch
+from training_controllers.frameworks.pytorch.master_wait import MasterWait, wait_in_own_image
+from training_controllers.model.annotations import annotation_warnings
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.reconcile.pods import build_pod
 
 ANNOTATION = "extension.training.kubeflow.org/init-container"
 BOTH = {"Master": 1, "Worker": 1}
@@ -73,14 +73,14 @@ def test_the_flag_holds_where_the_job_says_nothing_or_nonsense(default: MasterWa
         assert [each["image"] for each in init_containers(job(said), default)] == image[default]
     for mode in MasterWait:
         assert [each["image"] for each in init_containers(job(mode), default)] == image[mode]
-    (warning,) = extension_warnings(job("nonsense"), framework(default).extensions)
+    (warning,) = annotation_warnings(job("nonsense"), framework(default).annotations)
     assert warning.message.endswith(f'"{default}" applies')
 
 
 def test_other_kinds_do_not_know_the_annotation() -> None:
     stored = stored_job("JAXJob", {"Worker": 1})
     stored["metadata"]["annotations"] = {ANNOTATION: "none"}
-    (warning,) = extension_warnings(load("JAXJob", stored), ())
+    (warning,) = annotation_warnings(load("JAXJob", stored), ())
     assert warning.message.startswith(f"annotation {ANNOTATION} has no effect")
 
 

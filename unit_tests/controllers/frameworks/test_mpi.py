@@ -19,13 +19,13 @@ from unit_tests.controllers.builders import (
 )
 
 from training_api.kinds import Job
-from training_controllers.engine.companions import build_companion
-from training_controllers.engine.model import CompanionVerb, NewPod, Slot
-from training_controllers.engine.pods import build_pod
-from training_controllers.frameworks.mpi import MPIOptions
-from training_controllers.frameworks.mpi_objects import companions, discover_hosts, files, hostfile
+from training_controllers.decide.owned_changes import build_owned_object
+from training_controllers.frameworks.mpi.framework import MPIOptions
+from training_controllers.frameworks.mpi.objects import discover_hosts, files, hostfile, owned_objects
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
-from training_controllers.pod_spec import CannotBuild
+from training_controllers.model.plan import NewPod, OwnedVerb, Slot
+from training_controllers.model.pod_spec import CannotBuild
+from training_controllers.reconcile.pods import build_pod
 
 BOTH = {"Launcher": 1, "Worker": 2}
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)
@@ -117,7 +117,7 @@ def test_without_workers_the_role_allows_no_exec() -> None:
     job = job_with({"Launcher": 1})
     assert files(job, {})["hostfile"] == ""
     assert files(job, {})["discover_hosts.sh"] == "#!/bin/sh"
-    role = next(each for each in companions(job, {}) if each.sort.kind == "Role")
+    role = next(each for each in owned_objects(job, {}) if each.kind.name == "Role")
     assert [rule["resources"] for rule in role.fields["rules"]] == [["pods"]]
 
 
@@ -150,7 +150,7 @@ def test_only_running_workers_are_discovered_in_textual_order() -> None:
 @pytest.mark.shows("MPI-011", "MPI-012", "MPI-015")
 def test_service_account_config_map_role_and_binding() -> None:
     job = make_job("MPIJob", BOTH)
-    built = [build_companion(job, each, bytes) for each in companions(job, {})]
+    built = [build_owned_object(job, each, bytes) for each in owned_objects(job, {})]
     assert [(each["kind"], each["metadata"]["name"]) for each in built] == [
         ("ServiceAccount", "sim-launcher"),
         ("ConfigMap", "sim-config"),
@@ -194,7 +194,7 @@ def test_the_user_s_service_account() -> None:
     template = stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
     stored["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = {"spec": {**template, "serviceAccountName": "mine"}}
     job = load("MPIJob", stored)
-    account, _, _, binding = companions(job, {})
+    account, _, _, binding = owned_objects(job, {})
     assert (account.name, binding.name) == ("mine", "sim-launcher")
     assert binding.fields["subjects"][0]["name"] == "mine"
     assert pod_of(job, LAUNCHER)["spec"]["serviceAccountName"] == "mine"
@@ -204,12 +204,12 @@ def test_the_user_s_service_account() -> None:
 def test_objects_and_workers_come_before_the_launcher() -> None:
     w = world("MPIJob", BOTH)
     plan = w.decide()
-    assert [change.verb for change in plan.companions] == [CompanionVerb.CREATE] * 4
+    assert [change.verb for change in plan.owned_changes] == [OwnedVerb.CREATE] * 4
     assert [new.slot for new in plan.create_pods] == [Slot("Worker", 0), Slot("Worker", 1)]
     assert plan.create_services == ()
     w.settle()
     assert list(w.pods) == ["sim-worker-0", "sim-worker-1", "sim-launcher"]
-    assert w.decide().companions == ()
+    assert w.decide().owned_changes == ()
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def test_a_launcher_no_longer_waits_for_workers_that_are_scaled_away() -> None:
 def test_scaling_changes_host_list_rights_and_pods() -> None:
     w = running_world({"Launcher": 1, "Worker": 3}, "sim-launcher")
     w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
-    changes = {change.kind: change for change in w.decide().companions}
+    changes = {change.kind: change for change in w.decide().owned_changes}
     assert {kind: change.verb for kind, change in changes.items()} == {
-        "ConfigMap": CompanionVerb.REPLACE,
-        "Role": CompanionVerb.REPLACE,
+        "ConfigMap": OwnedVerb.REPLACE,
+        "Role": OwnedVerb.REPLACE,
     }
     w.settle()
     assert list(w.pods) == ["sim-worker-0", "sim-launcher"]
-    stored = msgspec.json.decode(w.companions["ConfigMap", "sim-config"].content)
+    stored = msgspec.json.decode(w.owned_objects["ConfigMap", "sim-config"].content)
     assert stored["hostfile"] == "sim-worker-0 slots=1\n"
 
 

@@ -16,13 +16,13 @@ from e2e.support.paths import ROOT
 from unit_tests.controllers.builders import UID, World, load, stored_job, texts
 
 from training_api.kinds import Job
-from training_controllers.engine.companions import build_companion
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
-from training_controllers.frameworks.mpi import companions
-from training_controllers.frameworks.mpi_keys import key_pair, secret_fields
-from training_controllers.frameworks.mpi_ssh import files
+from training_controllers.decide.owned_changes import build_owned_object
+from training_controllers.frameworks.mpi.framework import owned_objects
+from training_controllers.frameworks.mpi.ssh_keys import key_pair, secret_fields
+from training_controllers.frameworks.mpi.ssh_pods import files
 from training_controllers.frameworks.registry import frameworks
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.reconcile.pods import build_pod
 
 ANNOTATION = "extension.training.kubeflow.org/mpi-launch"
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 1)
@@ -44,7 +44,9 @@ def pod_of(job: Job, slot: Slot) -> dict[str, Any]:
 
 def test_beside_the_pods_there_is_nothing_that_enters_pods() -> None:
     job = ssh_job()
-    config, network, keys = (build_companion(job, each, random.Random(1).randbytes) for each in companions(job, {}))
+    config, network, keys = (
+        build_owned_object(job, each, random.Random(1).randbytes) for each in owned_objects(job, {})
+    )
     assert [each["kind"] for each in (config, network, keys)] == ["ConfigMap", "Service", "Secret"]
     assert sorted(config["data"]) == [
         "discover_hosts.sh",
@@ -110,7 +112,7 @@ def test_keys_are_those_of_their_seed_and_never_shown() -> None:
     first, again, other = (secret_fields(random.Random(seed).randbytes)["stringData"] for seed in (1, 1, 2))
     assert first["ssh-publickey"] == again["ssh-publickey"] != other["ssh-publickey"]
     assert first["known_hosts"].removeprefix("worker ") != first["ssh-publickey"]
-    assert "KEY" not in repr(companions(ssh_job(), {}))
+    assert "KEY" not in repr(owned_objects(ssh_job(), {}))
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
@@ -165,7 +167,7 @@ def test_what_the_annotation_may_say(annotations: dict[str, str], complaints: li
     w = World(stored, "MPIJob")
     told = [each for each in texts(w.decide().events) if "BadAnnotation" in each]
     assert told == complaints
-    kinds = {change.kind for change in w.decide().companions}
+    kinds = {change.kind for change in w.decide().owned_changes}
     assert ("Secret" in kinds, "Role" in kinds) == (
         (True, False) if annotations == {ANNOTATION: "ssh"} else (False, True)
     )
@@ -188,5 +190,5 @@ def test_the_right_that_is_deployed_can_only_create() -> None:
     assert rules == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]
     named = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]
     assert sorted(named) == sorted(file.name for file in DEPLOY.glob("*.yaml") if file.name != "kustomization.yaml")
-    (advice,) = {each.sort.advice for each in companions(ssh_job(), {})} - {""}
+    (advice,) = {each.kind.advice for each in owned_objects(ssh_job(), {})} - {""}
     assert re.search(r"deploy/components/mpi-ssh\b", advice)

@@ -17,7 +17,7 @@ from unit_tests.controllers.builders import (
     world,
 )
 
-from training_controllers.engine.model import Slot
+from training_controllers.model.plan import Slot
 
 BOTH = {"Launcher": 1, "Worker": 2}
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)
@@ -155,13 +155,13 @@ def test_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
 def test_suspending_keeps_what_is_not_a_pod() -> None:
     w = world("MPIJob", BOTH, run_policy={"suspend": True})
     w.settle()
-    assert (w.pods, w.companions, w.status.start_time) == ({}, {}, None)
+    assert (w.pods, w.owned_objects, w.status.start_time) == ({}, {}, None)
     w.patch(runPolicy={"suspend": False})
     w.settle()
-    assert len(w.companions) == 4
+    assert len(w.owned_objects) == 4
     w.patch(runPolicy={"suspend": True})
     w.settle()
-    assert (w.pods, len(w.companions)) == ({}, 4)
+    assert (w.pods, len(w.owned_objects)) == ({}, 4)
 
 
 @pytest.mark.shows("MPI-009", "MPI-047")
@@ -179,7 +179,7 @@ def test_the_clean_up_policy_says_which_pods_stay(spec: dict[str, Any], left: li
     w = play({"launcher": "Succeeded"}, **spec)
     w.settle()
     assert list(w.pods) == left
-    assert len(w.companions) == 4
+    assert len(w.owned_objects) == 4
 
 
 def test_events_of_new_pods_are_v1_s() -> None:

@@ -18,9 +18,9 @@ from unit_tests.controllers.builders import (
 )
 
 from training_api.kinds import Job
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
 from training_controllers.frameworks.paddle import environment
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.reconcile.pods import build_pod
 
 OWN_ADDRESS = {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
@@ -89,7 +89,7 @@ def test_only_masters_have_the_role(replicas: dict[str, int], roles: list[str | 
 @pytest.mark.parametrize("elastic", [{"minReplicas": 2}, {"minReplicas": 1, "maxReplicas": 4, "metrics": []}])
 def test_an_elastic_policy_has_no_effect(elastic: dict[str, Any]) -> None:
     job = make_job("PaddleJob", {"Worker": 2}, elasticPolicy=elastic)
-    assert framework_of("PaddleJob").companions(job, {}) == ()
+    assert framework_of("PaddleJob").owned_objects(job, {}) == ()
     assert environment(job, Slot("Worker", 0)) == environment(make_job("PaddleJob", {"Worker": 2}), Slot("Worker", 0))
 
 

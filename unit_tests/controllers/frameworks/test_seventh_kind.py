@@ -8,12 +8,12 @@ from unit_tests.controllers.builders import World, conditions
 from training_api.crd.build import build
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import JobSpec, ReplicaSpecs, RestartPolicy
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pods import build_pod
-from training_controllers.frameworks.base import Framework, ReplicaStatuses, Verdict
-from training_controllers.frameworks.status_rules import failed_replicas, master_decides, until_the_end
-from training_controllers.names import replica_name
-from training_controllers.pod_spec import PodSpec, env, with_env
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.rules import failed_replicas, master_decides, until_the_end
+from training_controllers.model.names import replica_name
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.model.pod_spec import PodSpec, env, with_env
+from training_controllers.reconcile.pods import build_pod
 from training_local.apiserver.crd import crd_types
 
 
@@ -51,7 +51,7 @@ def configure_pod(job: Job, _slot: Slot, spec: PodSpec) -> PodSpec:
     return with_env(spec, [env("RAY_ADDRESS", f"{replica_name(job, Slot('Head', 0))}:{RAY.port}")])
 
 
-def judge(job: Job, statuses: ReplicaStatuses) -> tuple[Verdict, ...]:
+def judge(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
     verdicts = [master_decides(job, "Head", statuses["Head"])]
     verdicts += [failed_replicas(job, name, status) for name, status in statuses.items()]
     return until_the_end(verdict for each in verdicts for verdict in each)

@@ -12,15 +12,15 @@ from training_api.decode import decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.engine.companions import build_companion
-from training_controllers.engine.model import NewPod, Slot
-from training_controllers.engine.pod_events import foreign_schedulers
-from training_controllers.engine.pods import build_pod
+from training_controllers.decide.owned_changes import build_owned_object
+from training_controllers.decide.pod_events import foreign_schedulers
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.gang.pod_group import pod_group
 from training_controllers.gang.resources import pod_requests
 from training_controllers.gang.schedulers import VOLCANO, gang_scheduler
+from training_controllers.model.plan import NewPod, Slot
+from training_controllers.reconcile.pods import build_pod
 
 COSCHEDULER = "scheduler-plugins-scheduler"
 
@@ -64,7 +64,7 @@ def group_of(job: dict[str, Any], scheduler: str = "volcano", **options: Any) ->
     pods = {name: spec.replicas or 0 for name, spec in made.replicas.items()}
     wanted = pod_group(made, framework(job["kind"], scheduler), chosen, pods, **options)
     assert wanted is not None
-    return build_companion(made, wanted, bytes)
+    return build_owned_object(made, wanted, bytes)
 
 
 def spec_of(job: dict[str, Any], scheduler: str = "volcano", **options: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def pod_of(job: dict[str, Any], scheduler: str, slot: Slot) -> dict[str, Any]:
 def test_the_flag_chooses_the_scheduler_and_the_api(flag: str, name: str, api: str | None) -> None:
     chosen = gang_scheduler(flag)
     assert chosen is not None
-    assert (chosen.name, chosen.sort and chosen.sort.api_version) == (name, api)
+    assert (chosen.name, chosen.pod_group and chosen.pod_group.api_version) == (name, api)
 
 
 @pytest.mark.shows("K-49")
@@ -373,8 +373,8 @@ def test_what_other_schedulers_read_reaches_the_pods_as_it_is(kind: str, slot: S
     assert labels.items() <= pod["metadata"]["labels"].items()
     assert pod["metadata"]["annotations"] == annotations
     assert pod["spec"].get("schedulerName", "") == flag
-    assert not framework(kind, flag).companion_sorts or kind in ("PyTorchJob", "MPIJob")
-    assert "PodGroup" not in {sort.kind for sort in framework(kind, flag).companion_sorts}
+    assert not framework(kind, flag).owned_kinds or kind in ("PyTorchJob", "MPIJob")
+    assert "PodGroup" not in {sort.kind for sort in framework(kind, flag).owned_kinds}
 
 
 @pytest.mark.shows("INT-060")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training_controllers.engine.index_ranges import format_ranges, parse_ranges
+from training_controllers.model.index_ranges import format_ranges, parse_ranges
 
 
 @pytest.mark.shows("K-13")

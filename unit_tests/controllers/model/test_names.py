@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from unit_tests.controllers.builders import UID, make_job
 
-from training_controllers.engine.model import Slot
-from training_controllers.names import job_labels, owner_reference, replica_labels, replica_name
+from training_controllers.model.names import job_labels, owner_reference, replica_labels, replica_name
+from training_controllers.model.plan import Slot
 
 
 def test_slashes_become_dashes() -> None:

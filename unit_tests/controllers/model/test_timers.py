@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from unit_tests.controllers.builders import START
 
-from training_controllers.engine.timers import is_past, seconds_until
+from training_controllers.model.deadlines import is_past, seconds_until
 
 
 @pytest.mark.shows("K-02")

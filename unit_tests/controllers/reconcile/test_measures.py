@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from unit_tests.controllers.builders import START, World, world
 
-from training_controllers.engine.extensions import DISRUPTIONS
-from training_controllers.engine.measures import Measures, RestartCause, Standing, measure, standing
+from training_controllers.decide.measures import JobPhase, Measures, RestartCause, measure, phase
+from training_controllers.model.annotations import DISRUPTIONS
 
 SCOPE = "extension.training.kubeflow.org/restart-scope"
 
@@ -114,7 +114,7 @@ def test_a_process_that_comes_later_counts_nothing_again() -> None:
     assert plan.status is not None
     assert measure(snapshot, plan.status).restarts == {RestartCause.FAILURE: 1}
     w._store(plan.status)  # and the process ends
-    w.carried.clear()
+    w.history.clear()
     assert settle(w) == {}
 
 
@@ -158,7 +158,7 @@ def test_what_ends_the_job_is_no_restart() -> None:
     w = running(job("ExitCode", backoffLimit=1))
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
     assert settle(w) == {}
-    assert standing(w.status) == Standing("failed")
+    assert phase(w.status) == JobPhase("failed")
 
 
 def test_under_the_crds_of_v1_a_new_process_has_nothing_to_compare_with() -> None:
@@ -180,11 +180,11 @@ def test_clocks_that_jump_back_give_no_negative_times() -> None:
 
 def test_a_job_stands_where_its_newest_true_condition_says() -> None:
     w = job()
-    assert standing(w.status) == Standing()
+    assert phase(w.status) == JobPhase()
     w.settle()
-    assert standing(w.status).state == "created"
+    assert phase(w.status).state == "created"
     running(w)
-    assert standing(w.status) == Standing("running")
+    assert phase(w.status) == JobPhase("running")
     w.patch(runPolicy={"suspend": True})
     w.settle()
-    assert standing(w.status) == Standing("suspended")
+    assert phase(w.status) == JobPhase("suspended")

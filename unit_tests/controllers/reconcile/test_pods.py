@@ -9,12 +9,12 @@ import pytest
 from unit_tests.controllers.builders import framework_of, load, make_job, stored_job
 
 from training_api.kinds import Job
-from training_controllers.engine.model import Carried, NewPod, Slot
-from training_controllers.engine.pods import build_pod
+from training_controllers.model.plan import NewPod, RestartHistory, Slot
+from training_controllers.reconcile.pods import build_pod
 
 
 def build(job: Job, replica_type: str = "Worker", index: int = 0, **carried: int) -> dict[str, Any]:
-    return build_pod(job, framework_of(job.info.kind), NewPod(Slot(replica_type, index), Carried(**carried)))
+    return build_pod(job, framework_of(job.info.kind), NewPod(Slot(replica_type, index), RestartHistory(**carried)))
 
 
 def with_template(template: dict[str, Any]) -> Job:

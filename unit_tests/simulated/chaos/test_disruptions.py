@@ -21,7 +21,7 @@ from unit_tests.simulated.chaos.play import DISTURBED, FEW, Played, disturbed, u
 from unit_tests.simulated.chaos.scenario import Scenario, draw
 
 from training_api.constants import ATTEMPT_ANNOTATION
-from training_controllers.engine.extensions import DISRUPTIONS, RESTART_SCOPE
+from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 

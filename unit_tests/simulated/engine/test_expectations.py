@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from training_controllers.engine.expectations import PATIENCE, UNANSWERED_PATIENCE, Expectations
-from training_controllers.records import Owner, PodRecord, ServiceRecord
+from training_controllers.model.records import Owner, PodRecord, ServiceRecord
+from training_controllers.reconcile.expectations import PATIENCE, UNANSWERED_PATIENCE, Expectations
 
 JOB = "uid-of-job"
 

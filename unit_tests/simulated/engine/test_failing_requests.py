@@ -11,8 +11,8 @@ from e2e.support.simulation.cluster import Cluster, cluster, until
 from e2e.support.simulation.faults import Faults, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
-from training_controllers.engine.expectations import UNANSWERED_PATIENCE
-from training_controllers.engine.fresh import FEW
+from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
+from training_controllers.reconcile.expectations import UNANSWERED_PATIENCE
 from training_operator.kube.client import ATTEMPTS
 from training_operator.kube.transport import Request, Response
 
@@ -200,7 +200,7 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
     async with cluster() as world:
         process = world.operator()
         process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
-        job = await world.api.create(jax(workers=FEW + 1))
+        job = await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await asyncio.sleep(2)
         uid = job["metadata"]["uid"]
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "uid": uid, "controller": True}
@@ -213,7 +213,7 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
         }
         spec = {"clusterIP": "None", "ports": [{"port": 6666}]}
         await world.api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
-        await until(lambda: _count(world, FEW + 1), within=20)
+        await until(lambda: _count(world, MAX_PODS_BEFORE_STATUS + 1), within=20)
         process.transport.delay = lambda request: 0.0
         for name in await world.pods():
             await world.kubelet.running(name)

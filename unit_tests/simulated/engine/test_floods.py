@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from e2e.support.simulation.flood import flood
 
-from training_controllers.engine.pace import BURST, SECONDS
+from training_controllers.reconcile.status_throttle import BURST, SECONDS
 
 pytestmark = pytest.mark.virtual_time
 

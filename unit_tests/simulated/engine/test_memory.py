@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from training_controllers.engine.memory import MOST_KEYS, JobMemory, Outcome
 from training_controllers.ports import ApiError
+from training_controllers.reconcile.memory import MOST_KEYS, Failures, JobMemory
 
 
-def failed(retry_after: float | None = None) -> Outcome:
-    outcome = Outcome()
+def failed(retry_after: float | None = None) -> Failures:
+    outcome = Failures()
     outcome.fail(ApiError("no", retry_after=retry_after))
     return outcome
 
@@ -34,7 +34,7 @@ def test_the_server_may_ask_for_more_time() -> None:
 
 def test_success_ends_the_series() -> None:
     memory = JobMemory("uid")
-    for outcome in (failed(), failed(), Outcome()):
+    for outcome in (failed(), failed(), Failures()):
         memory.tried("create", 0.0, outcome)
     assert memory.wait(0.0) is None
     memory.tried("create", 0.0, failed())

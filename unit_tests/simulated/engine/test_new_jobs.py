@@ -11,7 +11,7 @@ from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, jax
 from e2e.support.simulation.process import SETTINGS
 
-from training_controllers.engine.fresh import FEW
+from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
 from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
@@ -50,12 +50,12 @@ async def test_the_pods_of_a_small_job_come_first_and_its_first_status_after_the
 async def test_a_big_job_says_that_it_exists_before_its_pods_do() -> None:
     async with cluster() as world:
         world.operator()
-        await world.api.create(jax(workers=FEW + 1))
+        await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await asyncio.sleep(5)
         assert written(world)[:2] == ["status", "service"]
 
 
-@pytest.mark.parametrize("workers", [1, FEW, FEW + 1])
+@pytest.mark.parametrize("workers", [1, MAX_PODS_BEFORE_STATUS, MAX_PODS_BEFORE_STATUS + 1])
 async def test_what_has_no_effect_in_a_template_is_told_once_however_many_pods_are_made(workers: int) -> None:
     async with cluster() as world:
         world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))

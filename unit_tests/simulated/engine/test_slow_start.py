@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from training_controllers.engine.slow_start import slow_start
+from training_controllers.reconcile.slow_start import slow_start
 
 
 class Work:

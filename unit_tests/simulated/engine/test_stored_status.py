@@ -10,7 +10,7 @@ from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 from structlog.testing import capture_logs
 
-from training_controllers.engine.fresh import FEW
+from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
 from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
@@ -112,7 +112,7 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
             return None
 
         process.transport.refuse = refuse
-        await world.api.create(jax(workers=FEW + 1))
+        await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await run_pods(world)
         order = [
             "status" if r.path.endswith("/status") else "pod"

@@ -12,7 +12,7 @@ from typing import Any
 Path = tuple[str, ...]
 
 FIELD, KEY, VALUE = "f:", "k:", "v:"
-SORTS = (FIELD, KEY, VALUE)
+OWNED_KINDS = (FIELD, KEY, VALUE)
 
 
 def field(name: str) -> str:
@@ -47,7 +47,7 @@ def order(element: str) -> tuple[int, Any]:
         return 0, content
     value = json.loads(content)
     comparable = [(name, _rank(each)) for name, each in value.items()] if isinstance(value, dict) else _rank(value)
-    return SORTS.index(element[:2]), comparable
+    return OWNED_KINDS.index(element[:2]), comparable
 
 
 def text(path: Sequence[str]) -> str:

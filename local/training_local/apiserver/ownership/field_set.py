@@ -43,7 +43,7 @@ class FieldSet:
             raise ValueError(f"fields are an object, not {fields!r}")
         found = cls()
         for name, below in fields.items():
-            if not name.startswith(elements.SORTS):
+            if not name.startswith(elements.OWNED_KINDS):
                 continue
             element, (child, member) = elements.read(name), cls._read(below)
             if member:

@@ -1,0 +1,1 @@
+"""Pure decisions: `decide(snapshot, framework) -> Plan`, one module per policy."""

@@ -1,0 +1,79 @@
+"""Events on a job that tell what happens to its pods, each of them once (K-39)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from training_api.kinds import Job
+from training_controllers.frameworks.base import Framework
+from training_controllers.gang.schedulers import gang_of
+from training_controllers.model.plan import EventType, JobEvent
+from training_controllers.model.records import ContainerState, PodRecord
+from training_controllers.observe.pod_failures import exit_code, is_active
+
+
+def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
+    """One event for each pod whose main container has ended, whatever its exit code."""
+    for pod in pods:
+        code = exit_code(pod, container)
+        if code is not None:
+            restarts = next(c.restarts for c in pod.containers if c.name == container and not c.init)
+            yield JobEvent(
+                EventType.NORMAL,
+                "ExitedWithCode",
+                f"Pod: {pod.namespace}.{pod.name} exited with code {code}",
+                once=f"exit/{pod.uid}/{restarts}",
+            )
+
+
+def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
+    """One event for each container of an active pod that failed or cannot start, or for the pod that cannot."""
+    for pod in pods:
+        if not is_active(pod):
+            continue
+        # Like v1: init containers only matter while nothing is known of the regular ones.
+        regular = [c for c in pod.containers if not c.init]
+        for container in regular or pod.containers:
+            message = _abnormality(container)
+            if message:
+                yield _warning(
+                    pod,
+                    container.reason,
+                    f"container {container.name} {message}",
+                    key=f"{container.name}/{container.restarts}",
+                )
+        if not pod.containers and pod.condition_reason:
+            yield _warning(pod, pod.condition_reason, f"condition message: {pod.condition_message}", key="condition")
+
+
+def template_warnings(job: Job, framework: Framework, replica_type: str) -> Iterator[JobEvent]:
+    """What of the pod template has no effect on new pods of a type."""
+    if (job.replicas[replica_type].template.get("spec") or {}).get("restartPolicy"):
+        yield JobEvent(
+            EventType.WARNING,
+            framework.restart_policy_event_reason,
+            "Restart policy in pod template will be overwritten by restart policy in replica spec",
+            once=f"template-restart-policy/{replica_type}",
+        )
+    yield from foreign_schedulers(job, framework)
+
+
+def foreign_schedulers(job: Job, framework: Framework) -> Iterator[JobEvent]:
+    """The warning that a template names another scheduler than that of gangs, if one does (E-130)."""
+    gang = gang_of(job, framework.gang)
+    named = {(spec.template.get("spec") or {}).get("schedulerName") for spec in job.replicas.values()}
+    if gang is not None and named - {None, "", gang.name}:
+        text = "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten"
+        yield JobEvent(EventType.WARNING, framework.scheduler_event_reason, text, once="template-scheduler")
+
+
+def _abnormality(container: ContainerState) -> str:
+    if container.exit_code:
+        return f"exitCode: {container.exit_code} terminated message: {container.message}"
+    if container.waiting and container.message:
+        return f"waiting message: {container.message}"
+    return ""
+
+
+def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
+    return JobEvent(EventType.WARNING, reason, f"Error pod {pod.name} {what}", once=f"state/{pod.uid}/{key}/{reason}")

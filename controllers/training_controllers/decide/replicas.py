@@ -1,0 +1,155 @@
+"""Policy: an active job has the pods and services it wants, and a status that says how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from training_api.conditions import holds
+from training_api.models.common import ConditionType
+from training_controllers.decide.attempts import outdated_pods, wait_for_attempt
+from training_controllers.decide.gang import pod_groups
+from training_controllers.decide.job_conditions import apply_conditions
+from training_controllers.decide.job_state import JobState
+from training_controllers.decide.owned_changes import owned_changes
+from training_controllers.decide.pod_events import template_warnings
+from training_controllers.decide.status_builder import StatusBuilder
+from training_controllers.decide.waiting import deletion_overdue_at, pod_causes
+from training_controllers.model import deadlines
+from training_controllers.model.owned_objects import OWNED_KINDS
+from training_controllers.model.plan import NewPod, Plan, PodDeletion, Slot
+from training_controllers.model.records import ServiceRecord
+from training_controllers.observe import restarts
+from training_controllers.observe.lost_nodes import force_delete_at, forced_deletions, must_be_forced, tell_of_force
+from training_controllers.observe.replica_status import completed_indexes
+from training_controllers.observe.slots import of_removed_type, slot_of, wanted_slots
+
+
+def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
+    """Write down how the replicas are; if that does not end the job, bring pods and services to what it wants."""
+    snapshot, job = state.snapshot, state.job
+    if builder.status.start_time is None:
+        builder.update(start_time=builder.now)
+    builder.set_replicas(state.statuses)
+    own = state.framework.owned_objects(job, state.assignment.pods_by_slot)
+    changes = owned_changes(snapshot, (*pod_groups(state), *own))
+    if apply_conditions(state, builder):
+        if holds(builder.status, ConditionType.SUCCEEDED):
+            builder.set_replicas(state.statuses_after_success)
+        return builder.plan(owned_changes=changes, requeue_after=0.0)
+
+    new_pods = _new_pods(state)
+    waiting, due = _recreations(state)
+    deletions = (*_superfluous_pods(state), *forced_deletions(snapshot), *due)
+    builder.add_events(tell_of_force(deletions))
+    missing_services, superfluous_services = _services(state)
+    _say_why_it_waits(state, builder, lacks_objects=bool(new_pods or missing_services))
+    return builder.plan(
+        owned_changes=changes,
+        delete_pods=deletions,
+        delete_services=tuple(superfluous_services),
+        create_services=tuple(missing_services),
+        create_pods=new_pods,
+        requeue_after=deadlines.seconds_until(
+            snapshot.now,
+            [
+                deadlines.active_deadline(job, builder.status),
+                *waiting,
+                *_moments_of_news(state),
+                *force_delete_at(snapshot),
+            ],
+        ),
+    )
+
+
+def _say_why_it_waits(state: JobState, builder: StatusBuilder, *, lacks_objects: bool) -> None:
+    """Everything that keeps the job from getting on; the status gives the most urgent."""
+    snapshot = state.snapshot
+    for kind, cause in snapshot.owned_errors.items():
+        if not OWNED_KINDS[kind].gates:
+            builder.set_waiting(*cause)
+    for cause in snapshot.create_errors.values() if lacks_objects else ():
+        builder.set_waiting(*cause)
+    for cause in pod_causes(state):
+        builder.set_waiting(*cause)
+    wait_for_attempt(state, builder)
+
+
+def _moments_of_news(state: JobState) -> Iterator[datetime]:
+    """When it is to be told that pods are still there that should have gone."""
+    for pod in state.assignment.pods_by_slot.values():
+        moment = deletion_overdue_at(pod) if pod.deleting else None
+        if moment is not None and moment > state.snapshot.now:
+            yield moment
+
+
+def _new_pods(state: JobState) -> tuple[NewPod, ...]:
+    """Pods for the empty slots: those of helpers, and those of the others once no helper lacks its pod.
+
+    Helpers need not run by then. No pod of one attempt comes before the last one of those before it has gone.
+    """
+    if state.assignment.outdated:
+        return ()
+    types, auxiliary_types = state.job.replicas, state.framework.auxiliary_types
+    first, then = (
+        [name for name in types if name in auxiliary_types],
+        [name for name in types if name not in auxiliary_types],
+    )
+    return tuple(_missing_pods(state, first)) or tuple(_missing_pods(state, then))
+
+
+def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[NewPod]:
+    """Pods for the empty slots of these types whose work is not done (K-13)."""
+    job, assignment = state.job, state.assignment
+    for replica_type in replica_types:
+        done = completed_indexes(job, state.statuses[replica_type], replica_type)
+        empty = [s for s in wanted_slots(job, replica_type) if s not in assignment.pods_by_slot and s.index not in done]
+        inherited = restarts.inherited_history(state.snapshot, assignment, replica_type, empty)
+        events = tuple(template_warnings(job, state.framework, replica_type))
+        yield from (NewPod(slot, inherited[slot], assignment.attempt, events) for slot in empty)
+
+
+def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
+    """When the failed pods that have to wait may go, and those that go now; replacements follow when they are gone."""
+    snapshot = state.snapshot
+    waiting, due = [], []
+    for slot, pod in state.assignment.pods_by_slot.items():
+        if not restarts.will_be_replaced(snapshot, slot, pod):
+            continue
+        moment = restarts.replaced_at(snapshot, slot, pod)
+        if moment is not None and moment > snapshot.now:
+            waiting.append(moment)
+        elif not pod.deleting:
+            history = restarts.history_for_replacement(snapshot, slot, pod)
+            due.append(PodDeletion(pod, slot, history, force=must_be_forced(snapshot, pod)))
+    return waiting, due
+
+
+def _superfluous_pods(state: JobState) -> Iterator[PodDeletion]:
+    """Pods beyond the desired number, of removed types, of slots that an older one holds, and of earlier attempts.
+
+    Each of them is deleted once (K-12, K-14).
+    """
+    snapshot, assignment = state.snapshot, state.assignment
+    for slot, pod in assignment.out_of_range:
+        if not pod.deleting:
+            yield PodDeletion(pod, slot, restarts.history_for_replacement(snapshot, slot, pod))
+    yield from (PodDeletion(pod) for pod in (*assignment.duplicates, *assignment.removed) if not pod.deleting)
+    yield from outdated_pods(state)
+
+
+def _services(state: JobState) -> tuple[list[Slot], list[ServiceRecord]]:
+    """The slots that lack a service, and the services of indexes that the job does not want any more (E-032)."""
+    job = state.job
+    if not job.info.services:
+        return [], []
+    wanted = dict.fromkeys(slot for replica_type in job.replicas for slot in wanted_slots(job, replica_type))
+    present = [(slot_of(job, each.replica_type, each.index), each) for each in state.snapshot.services]
+    filled = {slot for slot, _ in present}
+    missing = [slot for slot in wanted if slot not in filled]
+    superfluous = (
+        each
+        for slot, each in present
+        if (slot not in wanted if slot else of_removed_type(job, each.replica_type, each.index))
+    )
+    return missing, [each for each in superfluous if not each.deleting]

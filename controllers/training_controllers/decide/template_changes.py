@@ -1,0 +1,60 @@
+"""What is told of pod templates that change while pods run: nothing happens to these (K-38)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from training_api.kinds import Job
+from training_controllers.decide.job_state import JobState
+from training_controllers.model.plan import EventType, JobEvent
+from training_controllers.observe.pod_failures import is_active
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTemplates:
+    """The pod templates of a job as the process saw them last."""
+
+    generation: int
+    fingerprints: Mapping[str, bytes]
+    """By replica type: what tells its template from others."""
+
+
+def see(job: Job, before: SeenTemplates | None) -> SeenTemplates:
+    """Take note of the templates; only a new generation of the job can have others."""
+    generation = job.metadata.generation
+    if before is not None and before.generation == generation:
+        return before
+    return SeenTemplates(generation, {name: _fingerprint(spec.template) for name, spec in job.replicas.items()})
+
+
+def changed_types(job: Job, before: SeenTemplates | None) -> frozenset[str] | None:
+    """The types that had another template before; None if nobody knows what was changed of the spec.
+
+    An operator that starts anew sees from `observedGeneration` that a spec has changed, but not what of it.
+    """
+    if before is None:
+        told = job.status.observed_generation
+        return None if told is not None and told < job.metadata.generation else frozenset()
+    known, present = before.fingerprints, see(job, before).fingerprints
+    return frozenset(name for name, each in present.items() if known.get(name, each) != each)
+
+
+def template_changes(state: JobState) -> Iterator[JobEvent]:
+    """One event for each change of templates of which pods run."""
+    running = {slot.replica_type for slot, pod in state.assignment.pods_by_slot.items() if is_active(pod)}
+    types = state.snapshot.changed_templates
+    if types is None and running:
+        text = "The spec has changed while no operator ran; pods that run keep the template they were created from"
+        yield JobEvent(EventType.NORMAL, "TemplateChanged", text)
+    elif types and (concerned := [name for name in state.job.replicas if name in running & set(types)]):
+        text = f"The pod template of {', '.join(concerned)} has changed; pods that run keep the old one"
+        yield JobEvent(EventType.NORMAL, "TemplateChanged", text)
+
+
+def _fingerprint(template: Mapping[str, Any]) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(template, order="sorted"), digest_size=8).digest()

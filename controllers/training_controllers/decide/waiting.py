@@ -1,0 +1,98 @@
+"""What the pods of an active job wait for, in words: for each cause the first replica, and how many others share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from training_controllers.decide.failure_message import first_failure
+from training_controllers.decide.job_state import JobState
+from training_controllers.model.plan import Cause, Slot, Snapshot, WaitingReason
+from training_controllers.model.records import ContainerState, PodRecord
+from training_controllers.observe import restarts
+
+NOT_SCHEDULED: Final = frozenset({"Unschedulable", "SchedulingGated", "SchedulerError"})
+NO_IMAGE: Final = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
+NOT_STARTED: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+"""Reasons of the kubelet for containers that their template keeps from starting: a missing Secret, for example."""
+CRASHED: Final = frozenset({"CrashLoopBackOff"})
+OVERDUE_AFTER: Final = timedelta(seconds=10)
+"""So long after its grace period a pod that is being deleted is expected to go without further ado."""
+
+Words = Callable[[Slot, PodRecord], str]
+"""Why a pod waits; empty if it does not, for this reason."""
+
+
+def pod_causes(state: JobState) -> Iterator[Cause]:
+    """Every reason for which the pods of the job wait."""
+    snapshot = state.snapshot
+    reasons: tuple[tuple[WaitingReason, Words], ...] = (
+        (WaitingReason.TERMINATING, partial(_lingers, snapshot)),
+        (WaitingReason.UNSCHEDULABLE, _unscheduled),
+        (WaitingReason.IMAGE_PULL, partial(_waits, NO_IMAGE, "its image cannot be pulled")),
+        (WaitingReason.INVALID_TEMPLATE, partial(_waits, NOT_STARTED, "it cannot be started")),
+        (WaitingReason.CRASH_LOOP, partial(_backs_off, snapshot)),
+    )
+    pods_by_slot = state.assignment.pods_by_slot.items()
+    for reason, words in reasons:
+        found = {slot: text for slot, pod in pods_by_slot if (text := words(slot, pod))}
+        if found:
+            others = f"; {len(found) - 1} more pod(s) wait like this" if len(found) > 1 else ""
+            yield reason, found[min(found)] + others
+
+
+def deletion_overdue_at(pod: PodRecord) -> datetime | None:
+    """From when on it is worth telling that the pod, which is being deleted, is still there; None for at once."""
+    return pod.stops_by + OVERDUE_AFTER if pod.stops_by is not None else None
+
+
+def _lingers(snapshot: Snapshot, _slot: Slot, pod: PodRecord) -> str:
+    moment = deletion_overdue_at(pod)
+    if not pod.deleting or (moment is not None and moment > snapshot.now):
+        return ""
+    return f"pod {pod.name} has been deleted but is still there: a finalizer or a lost node may hold it"
+
+
+def _unscheduled(_slot: Slot, pod: PodRecord) -> str:
+    if pod.deleting or pod.phase != "Pending" or pod.condition_reason not in NOT_SCHEDULED:
+        return ""
+    return f"pod {pod.name} cannot be placed: {pod.condition_message or pod.condition_reason}"
+
+
+def _waits(kubelet_reasons: frozenset[str], what: str, _slot: Slot, pod: PodRecord) -> str:
+    container = _waiting_container(pod, kubelet_reasons)
+    if container is None:
+        return ""
+    said = ": ".join(part for part in (container.reason, container.message) if part)
+    return f"pod {pod.name}, container {container.name}: {what}: {said}"
+
+
+def _backs_off(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> str:
+    """Its container or its replacement waits for the end of a back-off (K-57)."""
+    container = _waiting_container(pod, CRASHED)
+    if container is not None:
+        return f"pod {pod.name}, container {container.name} fails again and again: {container.message}"
+    if not restarts.will_be_replaced(snapshot, slot, pod):
+        return ""
+    moment = restarts.replaced_at(snapshot, slot, pod)
+    if moment is None or moment <= snapshot.now:
+        return ""
+    return f"{first_failure([pod])}; it is replaced at {moment:%H:%M:%S} UTC"
+
+
+def _waiting_container(pod: PodRecord, kubelet_reasons: frozenset[str]) -> ContainerState | None:
+    if pod.deleting:
+        return None
+    return next((each for each in pod.containers if each.waiting and each.reason in kubelet_reasons), None)

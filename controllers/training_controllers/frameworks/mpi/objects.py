@@ -1,0 +1,154 @@
+"""What an MPIJob has beside its pods: scripts and host list, and the right to enter its workers or the keys to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from training_api.kinds import Job
+from training_api.models.mpi import MPIJobSpec
+from training_controllers.frameworks.base import PodsBySlot
+from training_controllers.model.names import replica_name
+from training_controllers.model.owned_objects import CONFIG_MAP, ROLE, ROLE_BINDING, SERVICE_ACCOUNT, OwnedObject
+from training_controllers.model.plan import Slot
+from training_controllers.model.pod_spec import Container, env
+from training_controllers.observe.pod_failures import is_running
+
+LAUNCHER: Final = "Launcher"
+WORKER: Final = "Worker"
+HOSTFILE: Final = "hostfile"
+KUBEXEC: Final = "kubexec.sh"
+DISCOVERY: Final = "discover_hosts.sh"
+INTERPRETER: Final = "#!/bin/sh"
+CONFIG_FOLDER: Final = "/etc/mpi"
+CONFIG_VOLUME: Final = {"name": "mpi-job-config", "mountPath": CONFIG_FOLDER}
+EXECUTABLE, READABLE = 0o555, 0o444
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+
+
+def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> tuple[OwnedObject, ...]:
+    """The four objects that v1 makes, in v1's order."""
+    name, account, labels = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job), {"app": job.metadata.name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": job.metadata.namespace}
+    role = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name}
+    return (
+        OwnedObject(SERVICE_ACCOUNT, account, labels=labels),
+        OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}, labels),
+        OwnedObject(ROLE, name, {"rules": rules(job)}, labels),
+        OwnedObject(ROLE_BINDING, name, {"subjects": [subject], "roleRef": role}, labels),
+    )
+
+
+def config_name(job: Job) -> str:
+    """Name of the config map."""
+    return f"{job.metadata.name}-config"
+
+
+def launcher_account(job: Job) -> str:
+    """Name of the launcher's service account: the user's choice, else that of the launcher."""
+    spec = job.replicas[LAUNCHER].template.get("spec") or {}
+    return spec.get("serviceAccountName") or replica_name(job, Slot(LAUNCHER, 0))
+
+
+def files(job: Job, pods_by_slot: PodsBySlot) -> dict[str, str]:
+    """The content of the config map."""
+    return {HOSTFILE: hostfile(job), KUBEXEC: kubexec(job), DISCOVERY: discover_hosts(job, pods_by_slot)}
+
+
+def hostfile(job: Job) -> str:
+    """One line per host, whether it runs or not; a launcher with GPUs is the first."""
+    slots = _slots(job)
+    return "".join(f"{host} slots={slots}\n" for host in (*_own_host(job), *_workers(job)))
+
+
+def kubexec(job: Job) -> str:
+    """The agent that mpirun calls with a host and a command: enter the pod of that name and run it there."""
+    container = _spec(job).main_container
+    option = f" --container {container}" if container else ""
+    enter = f'/opt/kube/kubectl exec ${{POD_NAME}}{option} -- /bin/sh -c "$*"'
+    return "\n".join([INTERPRETER, "set -x", "POD_NAME=$1", "shift", enter])
+
+
+def discover_hosts(job: Job, pods_by_slot: PodsBySlot) -> str:
+    """A script that prints the hosts which run now, for elastic Horovod; workers in textual order, as in v1."""
+    slots = _slots(job)
+    running = sorted(pod.name for slot, pod in pods_by_slot.items() if slot.replica_type == WORKER and is_running(pod))
+    own = "".join(f"\necho {host}:{slots}\n" for host in _own_host(job))
+    return INTERPRETER + own + "".join(f"\necho {name}:{slots}" for name in running)
+
+
+def rules(job: Job) -> list[dict[str, Any]]:
+    """What the launcher may do: see pods, and enter the job's own workers.
+
+    Without workers there is no second rule: one without names would allow entering every pod of the namespace.
+    """
+    see = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
+    enter = {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": list(_workers(job)), "verbs": ["create"]}
+    return [see, enter] if enter["resourceNames"] else [see]
+
+
+def has_gpu_launcher(job: Job) -> bool:
+    """Whether a container of the launcher has a limit on GPUs: then ranks run in the launcher, too."""
+    spec: Mapping[str, Any] = job.replicas[LAUNCHER].template.get("spec") or {}
+    limits = (((container.get("resources") or {}).get("limits") or {}) for container in spec.get("containers") or ())
+    return any("gpu" in resource for names in limits for resource in names)
+
+
+def config_path(file: str) -> str:
+    """Where containers find a file of the config map."""
+    return f"{CONFIG_FOLDER}/{file}"
+
+
+def config_volume(job: Job, files: Mapping[str, int]) -> dict[str, Any]:
+    """The volume with some files of the config map, each with its mode."""
+    items = [{"key": name, "path": name, "mode": mode} for name, mode in files.items()]
+    return {"name": CONFIG_VOLUME["name"], "configMap": {"name": config_name(job), "items": items}}
+
+
+def mounted(container: Container, *mounts: Mapping[str, Any]) -> dict[str, Any]:
+    """The container's mounts and further ones."""
+    return {"volumeMounts": [*(container.get("volumeMounts") or ()), *mounts]}
+
+
+def launcher_environment(job: Job, container: Container, agent: str) -> list[dict[str, str]]:
+    """The environment that v1 sets, in v1's order, and the variables that Open MPI 5 reads in place of the first two.
+
+    `agent` is the program that mpirun calls with a host and a command.
+    """
+    hosts = config_path(HOSTFILE)
+    variables = [env("OMPI_MCA_plm_rsh_agent", agent), env("OMPI_MCA_orte_default_hostfile", hosts)]
+    if not has_gpu_launcher(job):
+        # The API server stores an empty value as none.
+        variables += [{"name": "NVIDIA_VISIBLE_DEVICES"}, {"name": "NVIDIA_DRIVER_CAPABILITIES"}]
+    further = [
+        env("I_MPI_HYDRA_BOOTSTRAP", "rsh"),
+        env("I_MPI_HYDRA_BOOTSTRAP_EXEC", agent),
+        env("PRTE_MCA_plm_ssh_agent", agent),
+        env("PRTE_MCA_prte_default_hostfile", hosts),
+    ]
+    return variables + unless_given(container, further)
+
+
+def unless_given(container: Container, variables: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    """Those of the variables that the user has not set."""
+    given = {variable["name"] for variable in container.get("env") or ()}
+    return [variable for variable in variables if variable["name"] not in given]
+
+
+def _own_host(job: Job) -> tuple[str, ...]:
+    return (replica_name(job, Slot(LAUNCHER, 0)),) if has_gpu_launcher(job) else ()
+
+
+def _workers(job: Job) -> Iterator[str]:
+    count = (job.replicas[WORKER].replicas or 0) if WORKER in job.replicas else 0
+    return (replica_name(job, Slot(WORKER, index)) for index in range(count))
+
+
+def _slots(job: Job) -> int:
+    slots = _spec(job).slots_per_worker
+    return 1 if slots is None else slots
+
+
+def _spec(job: Job) -> MPIJobSpec:
+    assert isinstance(job.spec, MPIJobSpec)
+    return job.spec

@@ -1,0 +1,101 @@
+"""Objects beside pods and services that a job controls: which sorts there are, and what one looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from training_api.constants import EXTENSION_PREFIX
+
+RandomBytes = Callable[[int], bytes]
+"""Gives as many unpredictable bytes as asked for."""
+AUTOSCALING = "autoscaling/v2"
+RBAC = "rbac.authorization.k8s.io/v1"
+MPI_NETWORK_LABEL: Final = EXTENSION_PREFIX + "mpi-network"
+"""On the service by which the pods of an MPIJob find each other, so that no other service is watched for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedKind:
+    """A kind of such objects, and what the engine does with them."""
+
+    name: str
+    api_version: str
+    content: str = ""
+    """The field that follows the job; empty for objects that stay as they were created."""
+    label: str = ""
+    """A label that all of them have, so that only those are watched; empty if there is none."""
+    temporary: bool = False
+    """Whether they exist only while the job is active; the others go with the job."""
+    shared: bool = False
+    """Whether one that somebody else controls does as well."""
+    optional: bool = False
+    """Whether pods do without."""
+    watched: bool = True
+    """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
+    advice: str = ""
+    """What to do where they cannot be created; only of sorts that pods wait for. Follows the server's words."""
+    gates: bool = False
+    """Whether the job does not start before they are there."""
+    merged: bool = False
+    """Whether others write there, too: then only fields of ours that differ are sent, as a patch."""
+    phased: bool = False
+    """Whether decisions depend on the phase in the status."""
+    announced: bool = False
+    """Whether events tell of the deletion."""
+
+
+AUTOSCALER: Final = OwnedKind("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True, optional=True)
+CONFIG_MAP: Final = OwnedKind("ConfigMap", "v1", "data", label="app")
+SERVICE_ACCOUNT: Final = OwnedKind("ServiceAccount", "v1", label="app", shared=True)
+ROLE: Final = OwnedKind("Role", RBAC, "rules", label="app")
+ROLE_BINDING: Final = OwnedKind("RoleBinding", RBAC, label="app")
+POD_GROUP: Final = OwnedKind(
+    "PodGroup",
+    "scheduling.volcano.sh/v1beta1",
+    "spec",
+    temporary=True,
+    gates=True,
+    merged=True,
+    phased=True,
+    announced=True,
+)
+COSCHEDULING_POD_GROUP: Final = replace(POD_GROUP, api_version="scheduling.x-k8s.io/v1alpha1")
+
+NETWORK: Final = OwnedKind("Service", "v1", label=MPI_NETWORK_LABEL, temporary=True)
+KEYS: Final = OwnedKind(
+    "Secret",
+    "v1",
+    watched=False,
+    advice="an operator that shall start MPI over SSH needs the rights of deploy/components/mpi-ssh",
+)
+
+OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING, POD_GROUP, NETWORK, KEYS)
+    }
+)
+"""Every sort by its kind; the two sorts of PodGroups differ in nothing but their API."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedObject:
+    """An object that a job should have."""
+
+    kind: OwnedKind
+    name: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Everything of the object beside version, kind and metadata."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    generate: Callable[[RandomBytes], Mapping[str, Any]] | None = None
+    """Makes further fields when the object is created, which nobody else shall ever see: keys."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Given to the object when it is created, and left to others from then on."""
+
+    @property
+    def content(self) -> Any:
+        """The part that follows the job; None for objects that stay as they were created."""
+        return self.fields[self.kind.content] if self.kind.content else None

@@ -1,0 +1,182 @@
+"""The input and the output of a decision. Both are plain immutable data; time and memory are part of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from training_api.kinds import Job
+from training_api.models.common import JobStatus
+from training_controllers.model.owned_objects import OwnedObject
+from training_controllers.model.records import OwnedRecord, PodRecord, ServiceRecord
+
+
+class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
+    """The place of one replica in its job: canonical replica type and index from 0."""
+
+    replica_type: str
+    index: int
+
+
+class WaitingReason(StrEnum):
+    """Why a job makes no progress. Of several reasons the status gives the first: what nobody but people can mend
+    comes before what passes, and what keeps pods from existing before what keeps them from running."""
+
+    API_MISSING = "ApiMissing"
+    INVALID_TEMPLATE = "InvalidTemplate"
+    NAME_TAKEN = "NameTaken"
+    SECRET_MISSING = "SecretMissing"
+    QUOTA = "Quota"
+    CREATE_FAILED = "CreateFailed"
+    TERMINATING = "Terminating"
+    GANG_PENDING = "GangPending"
+    UNSCHEDULABLE = "Unschedulable"
+    IMAGE_PULL = "ImagePull"
+    CRASH_LOOP = "CrashLoop"
+
+
+Cause = tuple[str, str]
+"""Why a job makes no progress: one of the reasons, and one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartHistory:
+    """What a replacement inherits from the pods that held its slot before (K-03)."""
+
+    restarts: int = 0
+    backoff_level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a decision may depend on."""
+
+    job: Job
+    """The job with defaults applied."""
+    pods: Sequence[PodRecord]
+    """Pods controlled by the job's uid, terminating ones included."""
+    services: Sequence[ServiceRecord]
+    """Services controlled by the job's uid."""
+    now: datetime
+    owned_objects: Sequence[OwnedRecord] = ()
+    """Other objects controlled by the job's uid: its autoscaler, for example."""
+    owned_errors: Mapping[str, Cause] = field(default_factory=dict)
+    """Kinds of objects that pods wait for and that could not be created, and why."""
+    create_errors: Mapping[tuple[str, str], Cause] = field(default_factory=dict)
+    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
+    absent_kinds: frozenset[str] = frozenset()
+    """Kinds of such objects that the API server does not have."""
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    """Values of the priority classes by name; that of pods without a class under the empty name."""
+    history: Mapping[Slot, RestartHistory] = field(default_factory=dict)
+    """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
+    lost_nodes: Mapping[str, datetime] = field(default_factory=dict)
+    """Nodes that are gone or not ready, and when pods on them are given up; empty where nobody looks at nodes."""
+    changed_templates: Collection[str] | None = ()
+    """Types whose pod templates differ from what they were at the last look; None if there was a change of the spec
+    that the process did not see, so that nobody knows."""
+
+
+class EventType(StrEnum):
+    """The two types of events that Kubernetes has."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """An event to be attached to the job."""
+
+    type: EventType
+    reason: str
+    message: str
+    once: str | None = None
+    """Announced only if no event of the same job with the same key was announced before (K-39)."""
+
+
+class Counter(StrEnum):
+    """The job counters of v1's metrics; each counts one stored transition (K-27)."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    SUCCESSFUL = "successful"
+    FAILED = "failed"
+    RESTARTED = "restarted"
+
+
+@dataclass(frozen=True, slots=True)
+class NewPod:
+    """A pod to be created in an empty slot."""
+
+    slot: Slot
+    history: RestartHistory = RestartHistory()
+    attempt: int | None = None
+    """The attempt that it belongs to; None for a job whose replicas restart one by one."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced when it is created, whether the status has been stored by then or follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodDeletion:
+    """A pod to be deleted, and what the next pod of its slot inherits, now or after scaling up or resuming again."""
+
+    pod: PodRecord
+    slot: Slot | None = None
+    history: RestartHistory | None = None
+    force: bool = False
+    """Whether not to wait for its node, which is lost."""
+
+
+class OwnedVerb(StrEnum):
+    """What to do with an object beside pods and services."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedChange:
+    """A change of such an object: how it shall be (if it shall be at all), and what is there (if anything is)."""
+
+    verb: OwnedVerb
+    kind: str
+    name: str
+    wanted: OwnedObject | None = None
+    record: OwnedRecord | None = None
+    patch: Mapping[str, Any] = field(default_factory=dict)
+    """What differs, as a merge patch, where that is all that may be sent."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced once it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a decision may cause, carried out in the order of the fields.
+
+    The status comes first: a crash after any of the later effects finds a status that already accounts for them,
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For `fresh` jobs the status, its events
+    and its counters follow at the next look, which decides on them anew.
+    """
+
+    status: JobStatus | None = None
+    """The complete new status, or None to leave it as it is."""
+    events: tuple[JobEvent, ...] = ()
+    """Announced once the status is stored."""
+    counters: tuple[Counter, ...] = ()
+    """Counted once the status is stored."""
+    owned_changes: tuple[OwnedChange, ...] = ()
+    delete_pods: tuple[PodDeletion, ...] = ()
+    delete_services: tuple[ServiceRecord, ...] = ()
+    create_services: tuple[Slot, ...] = ()
+    create_pods: tuple[NewPod, ...] = ()
+    delete_job: bool = False
+    requeue_after: float | None = None
+    """Seconds until the job has to be looked at again even if nothing happens: its nearest deadline (K-02)."""

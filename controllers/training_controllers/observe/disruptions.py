@@ -1,0 +1,120 @@
+"""Pods that the cluster ends, and not their program: evicted, preempted, shut down with their node, lost with it.
+
+What comes of them is the job's choice (annotation `disruptions`): they are replaced as if nothing had happened, they
+are replaced and counted as restarts, or their replicas have failed for good.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final
+
+from training_api.kinds import Job
+from training_controllers.model.annotations import DISRUPTIONS
+from training_controllers.model.plan import EventType, JobEvent, Slot
+from training_controllers.model.records import PodRecord
+from training_controllers.observe.pod_failures import has_failed, may_restart
+from training_controllers.observe.slots import SlotAssignment
+
+NODE_LOST: Final = "NodeLost"
+REASONS: Final = frozenset(
+    {
+        "Evicted",  # the node was short of memory, disk or process ids
+        "Preempting",  # a critical pod needed the room
+        "Preempted",
+        "Terminated",  # graceful node shutdown
+        "Shutdown",  # the same before Kubernetes 1.22
+        "NodeShutdown",  # refused by a node that is shutting down
+        NODE_LOST,
+        "NodeAffinity",  # refused by a node that has other labels than when the pod was placed
+        "UnexpectedAdmissionError",  # refused by a node whose device plugin is not there (yet)
+        "TopologyAffinityError",
+        "OutOfcpu",  # refused by a node that is fuller than the scheduler believed
+        "OutOfmemory",
+        "OutOfpods",
+    }
+)
+"""Reasons that the kubelet gives failed pods which it ended or refused (Kubernetes, "Pod Lifecycle", "Disruptions",
+"Node-pressure Eviction", "Node Shutdowns"; the kubelet's admission handlers)."""
+
+_OWN_LIMIT: Final = re.compile(r"exceed\w* .*\blimit\b")
+"""The kubelet also evicts pods that fill more disk than they may; nobody else has anything to do with that."""
+
+
+class FailureAction(Enum):
+    """What becomes of the replica whose pod this is."""
+
+    KEEP = auto()
+    """Nothing has happened to it, or its pod is being replaced already (K-09)."""
+    REPLACE = auto()
+    """It gets a new pod, which nobody counts."""
+    RESTART = auto()
+    """It gets a new pod, which counts as a restart."""
+    FAIL = auto()
+    """It has failed for good."""
+
+
+def failure_action(job: Job, slot: Slot, pod: PodRecord) -> FailureAction:
+    """What becomes of the replica in `slot`, provided that the job goes on and wants it."""
+    if is_disrupted(pod):
+        return _DISRUPTION_ACTIONS[disruption_policy(job, slot.replica_type)]
+    if not has_failed(pod):
+        return FailureAction.KEEP
+    policy, container = job.replicas[slot.replica_type].restart_policy, job.main_container(slot.replica_type)
+    return FailureAction.RESTART if may_restart(pod, policy, container) else FailureAction.FAIL
+
+
+_DISRUPTION_ACTIONS: Final = {
+    "restart": FailureAction.REPLACE,
+    "count": FailureAction.RESTART,
+    "fail": FailureAction.FAIL,
+}
+
+
+def disruption_policy(job: Job, replica_type: str) -> str:
+    """What disruptions of replicas of this type lead to: `restart`, `count` or `fail`."""
+    return DISRUPTIONS.of(job, job.replicas[replica_type].restart_policy)
+
+
+def is_disrupted(pod: PodRecord) -> bool:
+    """Whether the cluster has ended the pod, or is ending it.
+
+    Condition DisruptionTarget alone is only a plan: it is withdrawn where nothing follows.
+    """
+    if pod.disrupted:
+        return pod.phase == "Failed" or (pod.deleting and pod.phase != "Succeeded")
+    return pod.phase == "Failed" and pod.reason in REASONS and not _OWN_LIMIT.search(pod.message)
+
+
+def is_refused(pod: PodRecord) -> bool:
+    """Whether the pod's node did not even start it; the next pod may end up on the same node, and at once."""
+    started = pod.disrupted or any(container.started_at for container in pod.containers)
+    return is_disrupted(pod) and not started and pod.reason != NODE_LOST
+
+
+def has_failed_itself(job: Job, slot: Slot, pod: PodRecord) -> bool:
+    """Whether the counter `failed` counts the pod: not where it was disrupted and will be replaced."""
+    return failure_action(job, slot, pod) is FailureAction.FAIL or (has_failed(pod) and not is_disrupted(pod))
+
+
+def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:
+    """One warning for each pod that was disrupted, with what becomes of its replica."""
+    for slot, pod in assignment.pods_by_slot.items():
+        if is_disrupted(pod):
+            text = f"pod {pod.name} was disrupted ({how(pod)}): {_CONSEQUENCES[failure_action(job, slot, pod)]}"
+            yield JobEvent(EventType.WARNING, "PodDisrupted", text, once=f"disrupted/{pod.uid}")
+
+
+_CONSEQUENCES: Final = {
+    FailureAction.REPLACE: "it is replaced, which does not count as a restart",
+    FailureAction.RESTART: "it is replaced, which counts as a restart",
+    FailureAction.FAIL: "its replica has failed for good",
+}
+
+
+def how(pod: PodRecord) -> str:
+    """What disrupted the pod, in the cluster's own words."""
+    reason = pod.disruption or pod.reason or "DisruptionTarget"
+    return f"{reason}: {pod.message}" if pod.message else reason

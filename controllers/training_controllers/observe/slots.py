@@ -1,0 +1,95 @@
+"""Which pod holds which slot (K-07, K-08, K-09, K-12, K-14, K-41)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from training_api.kinds import Job
+from training_controllers.model.annotations import restarts_together
+from training_controllers.model.plan import Slot
+from training_controllers.model.records import PodRecord
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotAssignment:
+    """The pods of a job by slot, and those that have no slot of their own and must go."""
+
+    pods_by_slot: Mapping[Slot, PodRecord]
+    """One pod for each occupied slot that the job wants; it may be on its way out."""
+    out_of_range: tuple[tuple[Slot, PodRecord], ...]
+    """Pods of indexes that the job does not want any more."""
+    duplicates: tuple[PodRecord, ...]
+    """Pods of slots that an older pod holds."""
+    removed: tuple[PodRecord, ...] = ()
+    """Pods of types that the job does not have any more."""
+    attempt: int | None = None
+    """The present attempt of a job that restarts as a whole, from 0."""
+    outdated: tuple[tuple[Slot, PodRecord], ...] = ()
+    """What is left of earlier attempts; these pods hold no slot, and all of them have to go before others come."""
+
+
+def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
+    """The slots of a type: one for each desired replica, none for 0 or a negative number (K-07)."""
+    return (Slot(replica_type, index) for index in range(job.replicas[replica_type].replicas or 0))
+
+
+def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
+    """The slot that the labels of an object speak of; None if they name no type of the job or no index (E-034)."""
+    canonical = _spellings(tuple(job.replicas)).get(replica_type)
+    if canonical in job.info.unnumbered_types:
+        index = max(index, 0)
+    return Slot(canonical, index) if canonical is not None and index >= 0 else None
+
+
+def assign_slots(job: Job, pods: Sequence[PodRecord]) -> SlotAssignment:
+    """Give each pod its slot. Pods whose labels name no slot and no type of the kind are left alone."""
+    desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
+    attempt = _present_attempt(job, pods)
+    outdated: list[tuple[Slot, PodRecord]] = []
+    pods_by_slot: dict[Slot, PodRecord] = {}
+    out_of_range: list[tuple[Slot, PodRecord]] = []
+    duplicates: list[PodRecord] = []
+    removed: list[PodRecord] = []
+    for pod in sorted(pods, key=_precedence):
+        slot = slot_of(job, pod.replica_type, pod.index)
+        if slot is None:
+            if of_removed_type(job, pod.replica_type, pod.index):
+                removed.append(pod)
+        elif attempt is not None and pod.attempt < attempt:
+            outdated.append((slot, pod))
+        elif slot.index >= desired[slot.replica_type]:
+            out_of_range.append((slot, pod))
+        elif slot in pods_by_slot:
+            duplicates.append(pod)
+        else:
+            pods_by_slot[slot] = pod
+    return SlotAssignment(
+        pods_by_slot, tuple(out_of_range), tuple(duplicates), tuple(removed), attempt, tuple(outdated)
+    )
+
+
+def _present_attempt(job: Job, pods: Sequence[PodRecord]) -> int | None:
+    """The number in the status; where the CRD prunes that and the process has forgotten it, the pods know it."""
+    return max((job.status.attempt, *(pod.attempt for pod in pods))) if restarts_together(job) else None
+
+
+def of_removed_type(job: Job, replica_type: str, index: int) -> bool:
+    """Whether the labels of an object name a replica of a type of the kind that the job does not have (any more)."""
+    known = replica_type in _spellings(job.info.replica_types)
+    return known and index >= 0 and replica_type not in _spellings(tuple(job.replicas))
+
+
+@lru_cache(maxsize=64)
+def _spellings(replica_types: tuple[str, ...]) -> Mapping[str, str]:
+    """Canonical types by the spelling that labels use."""
+    return {name.lower(): name for name in replica_types}
+
+
+def _precedence(pod: PodRecord) -> tuple[bool, datetime, str]:
+    """Pods that stay before those on their way out, older ones first (K-12)."""
+    return pod.deleting, pod.created or _LONG_AGO, pod.name

@@ -1,0 +1,71 @@
+"""From a cached job to one that can be decided on, or to the reason why not (K-40, K-41)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from training_api.conditions import is_finished
+from training_api.decode import DecodeError, decode_job, decode_status
+from training_api.defaults import with_defaults
+from training_api.kinds import Job, KindInfo
+from training_api.validation import problems_of
+from training_controllers.model.records import JobRecord
+
+DECODED_BYTES: Final = 1 << 20
+"""JSON of so many bytes is kept decoded, of the jobs looked at last; decoded it takes some ten times the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A job with defaults if it could be read, and the sentence that says what is wrong with it if anything is."""
+
+    job: Job | None
+    problem: str = ""
+
+
+class Loader:
+    """Reads the jobs of one kind; what stays while only the status changes is read and judged once."""
+
+    def __init__(self, info: KindInfo) -> None:
+        self._info = info
+        self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
+        self._bytes = 0
+
+    def load(self, record: JobRecord) -> Loaded:
+        """Read a job as cached. The spec of a finished job is not judged any more: it only has to be cleaned up."""
+        loaded = self._without_status(record.raw)
+        if loaded.job is None:
+            return loaded
+        try:
+            status = decode_status(self._info, msgspec.json.decode(record.status))
+        except DecodeError as error:
+            return Loaded(None, str(error))
+        return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
+
+    def forget(self, raw: bytes) -> None:
+        """The job with this JSON is gone."""
+        if self._recent.pop(raw, None) is not None:
+            self._bytes -= len(raw)
+
+    def _without_status(self, raw: bytes) -> Loaded:
+        if (loaded := self._recent.get(raw)) is not None:
+            self._recent.move_to_end(raw)
+            return loaded
+        loaded = self._recent[raw] = _load(self._info, raw)
+        self._bytes += len(raw)
+        while self._bytes > DECODED_BYTES:
+            oldest, _ = self._recent.popitem(last=False)
+            self._bytes -= len(oldest)
+        return loaded
+
+
+def _load(info: KindInfo, raw: bytes) -> Loaded:
+    try:
+        job = decode_job(info, msgspec.json.decode(raw))
+    except DecodeError as error:
+        return Loaded(None, str(error))
+    return Loaded(with_defaults(job), "; ".join(str(problem) for problem in problems_of(job)))

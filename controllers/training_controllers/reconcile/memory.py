@@ -1,0 +1,158 @@
+"""What the process remembers of a job beyond what is stored; losing it costs precision, never correctness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from training_api.kinds import Job
+from training_api.models.common import JobStatus, Waiting
+from training_controllers.decide.measures import JobPhase
+from training_controllers.decide.template_changes import SeenTemplates
+from training_controllers.model.plan import Cause, RestartHistory, Slot, WaitingReason
+from training_controllers.model.records import JobRecord
+from training_controllers.reconcile.status_throttle import StatusThrottle
+
+FIRST_RETRY: Final = 1.0
+LONGEST_RETRY: Final = 300.0
+TAKEN_RETRY: Final = 60.0
+"""Seconds until a name that somebody else has is tried again."""
+MOST_KEYS: Final = 5000
+"""Event keys kept per job; beyond, the oldest may be announced again."""
+
+
+OF_CREATION: Final = frozenset(
+    {WaitingReason.INVALID_TEMPLATE, WaitingReason.NAME_TAKEN, WaitingReason.QUOTA, WaitingReason.CREATE_FAILED}
+)
+"""Reasons to wait that only trying to create something shows."""
+
+
+@dataclass(slots=True)
+class Retry:
+    """When requests that failed are sent again: 1 s, 2 s, 4 s ... 5 min after, or when the server asked for it."""
+
+    due: float
+    failures: int = 0
+
+    def failed(self, now: float, retry_after: float) -> None:
+        """Note one more failure at `now`; times are those of the event loop, in seconds."""
+        delay = min(FIRST_RETRY * 2 ** min(self.failures, 20), LONGEST_RETRY)
+        self.due = now + max(delay, retry_after)
+        self.failures += 1
+
+
+@dataclass(slots=True)
+class JobMemory:
+    """The memory of one job, from its first reconcile until it is gone."""
+
+    uid: str
+    raw: bytes = b""
+    """The job as it was looked at last."""
+    history: dict[Slot, RestartHistory] = field(default_factory=dict)
+    """What the next pods of slots whose pods were deleted inherit (K-03)."""
+    announced: dict[str, None] = field(default_factory=dict)
+    """Keys of events that have been announced, the oldest first."""
+    reported_errors: dict[str, str] = field(default_factory=dict)
+    """What fails at present, each with the sort of its error: announced when it begins, not on every retry."""
+    retries: dict[str, Retry] = field(default_factory=dict)
+    """What waits to be tried again, by sort of request."""
+    names_taken: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Sort and name of objects whose names others have, and when to look again."""
+    owned_errors: dict[str, Cause] = field(default_factory=dict)
+    """Kinds of objects that pods wait for and that could not be created, and why."""
+    create_errors: dict[tuple[str, str], Cause] = field(default_factory=dict)
+    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
+    throttle: StatusThrottle = field(default_factory=StatusThrottle)
+    made: set[tuple[str, str]] = field(default_factory=set)
+    """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
+    _due: set[str] = field(default_factory=set)
+    """What could have been tried again since the present look began, and has not been yet."""
+    lost_nodes: dict[str, datetime] = field(default_factory=dict)
+    """Nodes of the job's pods that are gone or not ready, and since when."""
+    templates: SeenTemplates | None = None
+    generation: int = 0
+    status: JobStatus | None = None
+    """The last status written, if the CRD cannot store all of it."""
+    phase: JobPhase = field(default_factory=JobPhase)
+    """How the job stood at the last look."""
+
+    def first_time(self, key: str) -> bool:
+        """Whether the event with this key has not been announced yet; afterwards it has."""
+        if key in self.announced:
+            return False
+        self.announced[key] = None
+        if len(self.announced) > MOST_KEYS:
+            del self.announced[next(iter(self.announced))]
+        return True
+
+    def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:
+        """Begin a look at the job, whose status says what it waits for.
+
+        A changed spec may mend what failed, so it is tried at once.
+        """
+        if self.generation == 0 and waiting is not None and waiting.reason in OF_CREATION:
+            # What an earlier process has found holds until this one has tried.
+            self.create_errors[("", "")] = (waiting.reason, waiting.message)
+        if generation != self.generation:
+            self.generation = generation
+            self.retries.clear()
+            self.names_taken.clear()
+        self.names_taken = {key: moment for key, moment in self.names_taken.items() if moment > now}
+        self._due = {what for what, retry in self.retries.items() if retry.due <= now}
+
+    def may_try(self, what: str, now: float) -> bool:
+        """Whether requests of this sort may be sent, because the last ones went well or are long enough ago."""
+        retry = self.retries.get(what)
+        return retry is None or retry.due <= now
+
+    def tried(self, what: str, now: float, failures: Failures) -> None:
+        """Note how requests of this sort went."""
+        self._due.discard(what)
+        if failures.failed:
+            self.retries.setdefault(what, Retry(now)).failed(now, failures.retry_after)
+        else:
+            self.retries.pop(what, None)
+
+    def wait(self, now: float) -> float | None:
+        """End a look: seconds until something is to be tried again; None if nothing is.
+
+        What was due and has not been tried is not wanted any more, and must not bring about one look after the other.
+        """
+        for what in self._due:
+            self.retries.pop(what, None)
+        self._due.clear()
+        moments = [*(retry.due for retry in self.retries.values()), *self.names_taken.values()]
+        return max(min(moments) - now, 0.0) if moments else None
+
+
+@dataclass(slots=True)
+class Failures:
+    """Whether any of several requests failed, and for how long the server asked to be left alone."""
+
+    failed: bool = False
+    retry_after: float = 0.0
+
+    def fail(self, error: Exception | None = None) -> None:
+        """Note a failure."""
+        self.failed = True
+        self.retry_after = max(self.retry_after, getattr(error, "retry_after", None) or 0.0)
+
+    def add(self, other: Failures) -> None:
+        """Take over what others noted."""
+        self.failed |= other.failed
+        self.retry_after = max(self.retry_after, other.retry_after)
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """The job that is being worked on: as cached, as decoded with defaults, and what is remembered of it."""
+
+    record: JobRecord
+    job: Job
+    memory: JobMemory
+
+    @property
+    def uid(self) -> str:
+        """The job's uid; requests made for the job are one flow under it."""
+        return self.record.uid

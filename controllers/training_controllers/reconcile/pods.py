@@ -1,0 +1,76 @@
+"""Building the pod of a replica, sharing with the template whatever does not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from training_api.constants import (
+    ATTEMPT_ANNOTATION,
+    BACKOFF_LEVEL_ANNOTATION,
+    JOB_ROLE_LABEL,
+    MASTER_ROLE,
+    RESTARTS_ANNOTATION,
+)
+from training_api.kinds import Job
+from training_api.models.common import RestartPolicy
+from training_controllers.frameworks.base import Framework
+from training_controllers.gang.schedulers import gang_of
+from training_controllers.model.annotations import restarts_together
+from training_controllers.model.names import owner_reference, replica_labels, replica_name
+from training_controllers.model.plan import NewPod
+
+
+def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]:
+    """The pod for a slot, ready to be sent; raises `CannotBuild`. Its parts are shared: nothing may change them."""
+    slot = new_pod.slot
+    replica = job.replicas[slot.replica_type]
+    template = replica.template.get("metadata") or {}
+    labels = {**(template.get("labels") or {}), **replica_labels(job, slot)}
+    if framework.is_master(job, slot):
+        labels[JOB_ROLE_LABEL] = MASTER_ROLE
+    gang = gang_of(job, framework.gang)
+    if gang is not None:
+        labels |= gang.labels(job, slot)
+    metadata = {
+        "name": replica_name(job, slot),
+        "namespace": job.metadata.namespace,
+        "labels": labels,
+        "ownerReferences": [owner_reference(job)],
+    }
+    annotations = _annotations(template.get("annotations") or {}, new_pod)
+    if gang is not None:
+        annotations |= gang.annotations(job, slot)
+    if annotations:
+        metadata["annotations"] = annotations
+    if template.get("finalizers"):
+        metadata["finalizers"] = template["finalizers"]
+    spec = framework.configure_pod(job, slot, replica.template.get("spec") or {})
+    if gang is not None:
+        spec = {**spec, "schedulerName": spec.get("schedulerName") or gang.name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {**spec, "restartPolicy": _restart_policy(job, replica.restart_policy)},
+    }
+
+
+def _annotations(template: Mapping[str, str], new_pod: NewPod) -> dict[str, str]:
+    """Those of the template, on a pod with predecessors what they have seen (K-03), and its attempt if it has one."""
+    history, attempt = new_pod.history, new_pod.attempt
+    ours = {RESTARTS_ANNOTATION: history.restarts or None, BACKOFF_LEVEL_ANNOTATION: history.backoff_level or None}
+    ours[ATTEMPT_ANNOTATION] = attempt
+    kept = {key: value for key, value in template.items() if key not in ours}
+    return {**kept, **{key: str(value) for key, value in ours.items() if value is not None}}
+
+
+def _restart_policy(job: Job, policy: RestartPolicy | None) -> str:
+    """What the kubelet is told: replicas with `ExitCode` are restarted by the engine, never in place (E-029).
+
+    Nor are those with `OnFailure` that restart together: the kubelet would start one container among the others'
+    survivors. `Always` stays: such a replica starts again after success, too, and that is the kubelet's to do.
+    """
+    if policy in (None, RestartPolicy.EXIT_CODE) or (policy == RestartPolicy.ON_FAILURE and restarts_together(job)):
+        return RestartPolicy.NEVER.value
+    return policy.value

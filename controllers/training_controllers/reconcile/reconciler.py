@@ -1,0 +1,165 @@
+"""The shell around the decision: look, decide, write the status, have the effects (new jobs: the other way round)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from training_controllers.decide.decide import decide, managed_here
+from training_controllers.decide.measures import JobPhase, measure, phase
+from training_controllers.decide.new_job import is_fresh
+from training_controllers.decide.template_changes import changed_types, see
+from training_controllers.frameworks.base import Framework
+from training_controllers.model.plan import EventType, JobEvent, Plan, Snapshot
+from training_controllers.model.records import JobRecord, PodRecord
+from training_controllers.observe.injected_sidecars import phases_by_template
+from training_controllers.observe.lost_nodes import lost_since
+from training_controllers.ports import JobKey, Ports, Result
+from training_controllers.reconcile.creator import CREATE
+from training_controllers.reconcile.events import EventDedup
+from training_controllers.reconcile.executor import Executor
+from training_controllers.reconcile.expectations import Expectations
+from training_controllers.reconcile.loader import Loader
+from training_controllers.reconcile.memory import JobContext, JobMemory
+from training_controllers.reconcile.status_throttle import is_rewording
+from training_controllers.reconcile.status_writer import StatusWriter
+
+
+class JobReconciler:
+    """Brings the jobs of one kind closer to what they ask for, one look at a time."""
+
+    def __init__(self, framework: Framework, ports: Ports, expectations: Expectations) -> None:
+        self._framework = framework
+        self._ports = ports
+        self._expectations = expectations
+        self._loader = Loader(framework.info)
+        self._events = EventDedup(ports.events)
+        self._statuses = StatusWriter(ports.jobs, ports.pruned)
+        self._executor = Executor(ports, framework, expectations, self._events)
+        self._memory: dict[JobKey, JobMemory] = {}
+
+    async def reconcile(self, key: JobKey) -> Result:
+        """Look at the job once. No two calls for one key may run at the same time.
+
+        Raises `ApiError` (often `Conflict`) or `OSError` if the status cannot be stored; then nothing else is done.
+        """
+        context = self._look(key)
+        if context is None:
+            return Result()
+        if (wait := self._expectations.wait(context.uid)) > 0:
+            return Result(wait)
+        snapshot = self._snapshot(context)
+        plan = decide(snapshot, self._framework)
+        if is_fresh(snapshot, plan) and context.memory.may_try(CREATE, self._ports.monotonic()):
+            await self._execute(context, plan)
+            return Result(0.0)  # for the status
+        pause = self._pause(context, snapshot, plan)
+        if pause > 0 and not _is_rewording(snapshot, plan):
+            return Result(pause)  # nothing is done that the stored status does not account for
+        if plan.status is not None and pause == 0:
+            await self._statuses.write(context, plan.status)
+            context.memory.throttle.wrote(snapshot.job.status, plan.status, self._ports.monotonic())
+            self._ports.counters.measure(measure(snapshot, plan.status), context.record.namespace)
+        context.memory.phase = phase(plan.status or snapshot.job.status)
+        self._announce(context, plan)
+        await self._execute(context, plan)
+        if (context.memory.owned_errors, context.memory.create_errors) != (
+            snapshot.owned_errors,
+            snapshot.create_errors,
+        ):
+            return Result(0.0)  # to say so in the status
+        return Result(self._next_look(context, plan, pause or None))
+
+    def _pause(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float:
+        """Seconds until the status may be written."""
+        if plan.status is None:
+            return 0.0
+        return context.memory.throttle.wait(snapshot.job.status, plan.status, self._ports.monotonic())
+
+    def job_states(self) -> Iterator[tuple[str, JobPhase]]:
+        """Return the namespace of each job that is looked after here, and how it stands."""
+        return ((namespace, memory.phase) for (namespace, _), memory in self._memory.items())
+
+    def _look(self, key: JobKey) -> JobContext | None:
+        """Find the job; None if there is nothing to be done for it."""
+        record = self._ports.jobs.get(key)
+        self._forget_predecessor(key, record)
+        if record is None:
+            return None
+        memory = self._memory.setdefault(key, JobMemory(record.uid))
+        if memory.raw != record.raw:
+            self._loader.forget(memory.raw)
+            memory.raw = record.raw
+        loaded = self._loader.load(record)
+        job = loaded.job
+        if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
+            return None
+        if loaded.problem:
+            self._refuse(record, memory, loaded.problem)
+        if job is None or loaded.problem:
+            return None
+        memory.begin(job.metadata.generation, self._ports.monotonic(), job.status.waiting)
+        return JobContext(record, job, memory)
+
+    def _forget_predecessor(self, key: JobKey, record: JobRecord | None) -> None:
+        """Drop what is remembered of a job that is gone, whether another one has its name or not."""
+        known = self._memory.get(key)
+        if known is not None and (record is None or record.uid != known.uid):
+            self._expectations.forget(known.uid)
+            self._loader.forget(known.raw)
+            del self._memory[key]
+
+    def _refuse(self, record: JobRecord, memory: JobMemory, problem: str) -> None:
+        kind = self._framework.info.kind
+        if memory.first_time(f"invalid/{problem}"):
+            message = f"{kind} failed validation because {problem}"
+            self._ports.events.record(record, JobEvent(EventType.WARNING, f"{kind}FailedValidation", message))
+
+    def _snapshot(self, context: JobContext) -> Snapshot:
+        """Everything the decision may depend on, read without waiting in between, so that it fits together."""
+        ports, record = self._ports, context.record
+        job = self._statuses.completed(context)
+        pods = phases_by_template(job, ports.pods.of_job(record.uid))
+        return Snapshot(
+            job=job,
+            pods=pods,
+            services=ports.services.of_job(record.uid),
+            now=ports.now(),
+            owned_objects=[each for objects in ports.owned.values() for each in objects.of_job(record.uid)],
+            absent_kinds=frozenset(kind for kind, objects in ports.owned.items() if objects.absent),
+            priorities=ports.priorities(),
+            history=dict(context.memory.history),
+            owned_errors=dict(context.memory.owned_errors),
+            lost_nodes=self._lost_nodes(context, pods),
+            changed_templates=changed_types(job, context.memory.templates),
+            create_errors=dict(context.memory.create_errors),
+        )
+
+    def _lost_nodes(self, context: JobContext, pods: Sequence[PodRecord]) -> dict[str, datetime]:
+        """The lost nodes of the pods, and when these are given up."""
+        nodes, memory = self._ports.nodes, context.memory
+        if nodes is None:
+            return {}
+        seen = nodes.lost({pod.node for pod in pods if pod.node})
+        memory.lost_nodes = lost_since(seen, memory.lost_nodes, self._ports.now())
+        return {node: since + nodes.patience for node, since in memory.lost_nodes.items()}
+
+    def _announce(self, context: JobContext, plan: Plan) -> None:
+        for event in plan.events:
+            self._events.emit(context, event)
+        for counter in plan.counters:
+            self._ports.counters.count_job(counter, context.record.namespace)
+
+    async def _execute(self, context: JobContext, plan: Plan) -> None:
+        """Have the effects, of pods made from the templates as they are now."""
+        context.memory.templates = see(context.job, context.memory.templates)
+        await self._executor.execute(context, plan)
+
+    def _next_look(self, context: JobContext, plan: Plan, pause: float | None) -> float | None:
+        unseen = self._expectations.wait(context.uid) or None
+        waits = (plan.requeue_after, context.memory.wait(self._ports.monotonic()), unseen, pause)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+
+def _is_rewording(snapshot: Snapshot, plan: Plan) -> bool:
+    return plan.status is not None and is_rewording(snapshot.job.status, plan.status)

@@ -1,0 +1,114 @@
+"""The engine's ports, made of caches and the API client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from training_controllers.model.records import JobRecord
+from training_controllers.ports import JobKey, NotFound
+from training_operator.cache.store import Store
+from training_operator.kube.client import KubeClient, Propagation
+from training_operator.kube.resources import Cacheable, Resource
+
+R = TypeVar("R", bound=Cacheable)
+
+
+class CachedJobs:
+    """The jobs of one kind (the port `Jobs`)."""
+
+    def __init__(self, client: KubeClient, resource: Resource[JobRecord], store: Store[JobRecord]) -> None:
+        self._client, self._resource, self._store = client, resource, store
+
+    def get(self, key: JobKey) -> JobRecord | None:
+        """Return the cached job."""
+        return self._store.get(*key)
+
+    async def patch_status(self, job: JobRecord, status: Mapping[str, Any]) -> JobRecord:
+        """Send the status on condition that `job.version` is still stored; return what is stored now."""
+        patch = {"metadata": {"resourceVersion": job.version}, "status": status}
+        stored = await self._client.patch(
+            self._resource, job.namespace, job.name, patch, subresource="status", urgent=True
+        )
+        self._store.put(stored)
+        return stored
+
+    async def delete(self, job: JobRecord) -> None:
+        """Delete the job, and in the background what it owns, if it still is this one."""
+        await self._client.delete(
+            self._resource, job.namespace, job.name, uid=job.uid, propagation=Propagation.BACKGROUND, flow=job.uid
+        )
+
+
+class CachedDependents(Generic[R]):
+    """The objects of one sort that jobs control (the port `Dependents`)."""
+
+    def __init__(
+        self, client: KubeClient, resource: Resource[R], store: Store[R], absent: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._client, self._resource, self._store, self._absent = client, resource, store, absent
+
+    @property
+    def absent(self) -> bool:
+        """Tell whether the API server does not have this resource at all."""
+        return self._absent()
+
+    def of_job(self, uid: str) -> Sequence[R]:
+        """Return the cached objects that the job with this uid controls."""
+        return self._store.of_owner(uid)
+
+    def get(self, namespace: str, name: str) -> R | None:
+        """Return the cached object of this name."""
+        return self._store.get(namespace, name)
+
+    async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
+        """Return the object as the API server has it now."""
+        try:
+            return await self._client.get(self._resource, namespace, name, flow=flow)
+        except NotFound:
+            return None
+
+    async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
+        """Create the object."""
+        created = await self._client.create(self._resource, namespace, body, flow=flow)
+        self._store.put(created)
+        return created
+
+    async def replace(self, record: R, body: Mapping[str, Any], *, flow: str) -> R:
+        """Replace the object if it still is `record`."""
+        metadata = {**body["metadata"], "uid": record.uid, "resourceVersion": record.version}
+        replaced = await self._client.replace(
+            self._resource, record.namespace, record.name, {**body, "metadata": metadata}, flow=flow
+        )
+        self._store.put(replaced)
+        return replaced
+
+    async def patch(self, record: R, patch: Mapping[str, Any], *, flow: str) -> R:
+        """Send a merge patch if the object still is `record`."""
+        metadata = {"uid": record.uid, "resourceVersion": record.version}
+        patched = await self._client.patch(
+            self._resource, record.namespace, record.name, {**patch, "metadata": metadata}, flow=flow
+        )
+        self._store.put(patched)
+        return patched
+
+    async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
+        """Delete the object if it still is `record`."""
+        lingering = await self._client.delete(
+            self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
+        )
+        if lingering is None:
+            self._store.remove(record)
+        else:
+            self._store.put(lingering)
+
+
+class UnwatchedDependents(CachedDependents[R]):
+    """Objects of a sort that is not watched: they are created, and nothing of them is read or kept."""
+
+    def __init__(self, client: KubeClient, resource: Resource[R]) -> None:
+        super().__init__(client, resource, Store())
+
+    async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
+        """Create the object; the answer is forgotten."""
+        return await self._client.create(self._resource, namespace, body, flow=flow, readable=False)

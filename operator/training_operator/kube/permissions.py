@@ -1,0 +1,81 @@
+"""Rights that the operator lacks: which one a refusal tells of, and which of our manifests grants it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_PATTERNS: Final = (
+    re.compile(r' cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'),
+    # Nobody may grant what he does not have: launchers of MPIJobs are granted something.
+    re.compile(
+        r'not currently held:\s*\{APIGroups:\["(?P<group>[^"]*)"\], Resources:\["(?P<resource>[^"]+)"\], '
+        r'(?:ResourceNames:\[[^\]]*\], )?Verbs:\["(?P<verb>\w+)"'
+    ),
+)
+"""How the API server's RBAC words a refusal; quotas, policies and namespaces that end word theirs otherwise."""
+
+_BASE: Final = "deploy/base/rights.yaml"
+_MPI: Final = "deploy/base/rights-mpi.yaml"
+_MANIFESTS: Final[Mapping[tuple[str, str], str]] = {
+    ("coordination.k8s.io", "leases"): "deploy/base/rights-lease.yaml",
+    ("", "configmaps"): _MPI,
+    ("", "serviceaccounts"): _MPI,
+    ("", "pods/exec"): _MPI,
+    ("rbac.authorization.k8s.io", "roles"): _MPI,
+    ("rbac.authorization.k8s.io", "rolebindings"): _MPI,
+    ("", "secrets"): "deploy/components/mpi-ssh",
+    ("", "nodes"): "deploy/components/lost-nodes",
+    ("scheduling.volcano.sh", "podgroups"): "deploy/components/volcano",
+    ("scheduling.x-k8s.io", "podgroups"): "deploy/components/scheduler-plugins",
+    ("scheduling.k8s.io", "priorityclasses"): "deploy/components/volcano or deploy/components/scheduler-plugins",
+}
+"""Where a right is granted, by group and resource; all others are in the first of our manifests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """A verb on a resource, as a role grants it."""
+
+    verb: str
+    resource: str
+    """With its subresource, if it is about one."""
+    group: str
+
+    @property
+    def manifest(self) -> str:
+        """The file or component of ours that grants it."""
+        return _MANIFESTS.get((self.group, self.resource), _BASE)
+
+
+def missing_permission(refusal: str) -> Permission | None:
+    """Return the right for whose lack the API server has refused a request; None if that is not the reason."""
+    for pattern in _PATTERNS:
+        if found := pattern.search(refusal):
+            return Permission(found["verb"], found["resource"], found["group"])
+    return None
+
+
+class MissingPermissions:
+    """Says of each missing right once that it is missing, and what to apply."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self._told: set[Permission] = set()
+
+    def refused(self, refusal: str) -> bool:
+        """Take note of a refusal; return whether it is for want of a right."""
+        right = missing_permission(refusal)
+        if right is not None and right not in self._told:
+            self._told.add(right)
+            self._log.error(
+                "a right is missing: trying again until it is granted",
+                verb=right.verb,
+                resource=right.resource,
+                group=right.group,
+                apply=right.manifest,
+                error=refusal,
+            )
+        return right is not None
