@@ -34,6 +34,8 @@ FILE: Final = re.compile(r"(?![/~.$]|[A-Z]+$|https?:)[\w./-]+(?:/[\w./-]*|\.(?:y
 """What can only be a file: it must be in the repository, or made on the page."""
 INLINE: Final = (".venv/bin/", "kubectl ", "make ", "python -m e2e", "training-operator ")
 """How code of a sentence begins that is a command; it may lack arguments."""
+ENVIRONMENT: Final = re.compile(r"\.cache/demo/(.*)")
+"""Where `make demo FRAMEWORK=...` puts the Python of a framework."""
 RECIPE: Final = re.compile(r"^\.venv/bin/(?:pytest|training-operator|python -m e2e\S*) .*$", re.MULTILINE)
 """What a target of the Makefile runs of ours."""
 
@@ -81,6 +83,8 @@ class Reader:
     def _files(self, words: Sequence[str]) -> None:
         words = words[: words.index("--")] if "--" in words else words
         for before, word in zip(("", *words), words, strict=False):
+            if (found := ENVIRONMENT.fullmatch(word)) and not (ROOT / "examples" / found[1]).is_dir():
+                raise Wrong(f"{word} is the environment of no example")
             if before in OUTPUTS:
                 self.made.add(word.rstrip("/"))
             elif FILE.fullmatch(word) and not (ROOT / word).exists() and not self._is_made(word):

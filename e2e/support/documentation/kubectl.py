@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
@@ -37,6 +38,16 @@ VERBS: Final = {
 """Options of each verb; those with `=` take a value."""
 TYPED: Final = ("delete", "describe", "explain", "get", "label", "patch", "scale", "wait")
 """Verbs whose first argument is a type, or several, or TYPE/NAME."""
+LABEL: Final = r"training\.kubeflow\.org/(job-name|job-role|operator-name|replica-index|replica-type)=[\w-]+"
+VALUES: Final = {
+    "--cascade": "background|foreground|orphan",
+    "--field-selector": r"reason=\w+",
+    "--for": r"condition=[A-Z]\w+|delete|jsonpath=.+",
+    "--type": "json|merge|strategic",
+    "-l": f"{LABEL}(,{LABEL})*",
+    "-o": "json|name|wide|yaml|(custom-columns|jsonpath)=.+",
+}
+"""What values of options may be."""
 WITHOUT_ARGUMENTS: Final = ("auth whoami", "top node", "top pod")
 OTHER_TYPES: Final = frozenset(["deployment", "validatingwebhookconfiguration", "workload", "workloads"])
 """Types that pages name and that neither we nor the embedded API server have."""
@@ -63,6 +74,10 @@ def parse(words: Sequence[str], *, whole: bool) -> list[str]:
     if verb is None:
         raise Wrong(f"no verb {' '.join(rest[:2])}; pages may use {', '.join(VERBS)}")
     left, values = positionals(rest[len(verb.split()) :], options(verb), whole=whole)
+    for name, pattern in VALUES.items():
+        for value in values.get(name, ()):
+            if not re.fullmatch(pattern, value):
+                raise Wrong(f"{name} is not {value} but {pattern}")
     if verb in TYPED and left:
         named = [each.partition("/")[0] for each in (left if "/" in left[0] else left[0].split(","))]
         if unknown := [name for name in named if name.lower() not in types()]:
