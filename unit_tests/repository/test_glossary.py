@@ -1,0 +1,33 @@
+"""The names that docs/glossary.md explains are those of the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PRODUCT = [path for folder in ("api", "controllers", "operator") for path in (ROOT / folder).rglob("*.py")]
+
+
+def explained() -> list[str]:
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+def named(path: Path) -> Iterator[str]:
+    """What a module names: itself, its folder, and what it defines."""
+    yield from (path.stem, path.parent.name)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def test_every_name_is_in_the_code() -> None:
+    names = explained()
+    assert len(names) > 25
+    assert set(names) - {name for path in PRODUCT for name in named(path)} == set()
