@@ -90,7 +90,7 @@ bench: $(INSTALLED) ## one job of 1,000 replicas on a real API server, against t
 crds: $(INSTALLED) ## generate crds/ from the types
 	@$(BIN)/python -m training_api.crd
 
-pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, flags, variables, rights
+pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, flags, variables, permissions
 	@$(BIN)/python -m e2e.support.documentation
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site

@@ -199,7 +199,7 @@ def _module(name: str, arguments: tuple[str, ...], whole: bool) -> None:
             patch.object(sys, "argv", [name, *arguments]),
             contextlib.redirect_stderr(told),
         ):
-            runpy.run_module(name, run_name="__main__")
+            runpy.run_path(spec.origin, run_name="__main__")
     except _Parsed:
         return
     except SystemExit:

@@ -11,7 +11,7 @@ from e2e.support.documentation.api_reference import kind_reference, type_referen
 from e2e.support.documentation.environment import environment_table
 from e2e.support.documentation.flags import flags
 from e2e.support.documentation.lease import lease
-from e2e.support.documentation.rights import rights
+from e2e.support.documentation.permissions import permissions
 from e2e.support.documentation.rules import rules
 
 from training_api.registry import KINDS
@@ -24,7 +24,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     "reference of types": type_reference,
     "flags": flags,
     "lease": lease,
-    "rights": rights,
+    "permissions": permissions,
     "rules": rules,
 }
 """What can be generated, by the name that stands in the comment."""

@@ -13,7 +13,7 @@ from e2e.support.paths import ROOT
 ROLES: Final = ("Role", "ClusterRole")
 
 
-def rights() -> str:
+def permissions() -> str:
     """One table for each role, in the order of files: those of all installations, of components, of users."""
     deploy = ROOT / "deploy"
     files = [
