@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from e2e.support.paths import ROOT
+
 PRODUCT = [path for folder in ("api", "controllers", "operator") for path in (ROOT / folder).rglob("*.py")]
 
 
