@@ -219,7 +219,7 @@ class LocalCluster:
                 path = f"{DEFINITIONS}/{definition['metadata']['name']}"
                 answer = await self.transport.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
             if answer.status >= 300:
-                raise RuntimeError(f"the definition of {info.kind} was refused: {answer.body.decode()}")
+                raise RuntimeError(f"the CRD of {info.kind} was refused: {answer.body.decode()}")
 
 
 @asynccontextmanager

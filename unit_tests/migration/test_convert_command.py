@@ -44,7 +44,7 @@ def test_a_folder_gets_a_file_per_job_in_its_namespace(tmp_path: Path) -> None:
     assert result.exit_code == 0
     files = sorted(str(each.relative_to(tmp_path / "v2")) for each in (tmp_path / "v2").rglob("*") if each.is_file())
     assert files == ["job.yaml", "team/job.yaml"]
-    assert "1 other objects left alone" in result.stderr
+    assert "1 other objects ignored" in result.stderr
 
 
 def test_the_same_once_more_changes_nothing(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def _all(fields: str, check: Check) -> Mapping[str, Check]:
 
 
 _NO_IMAGE = "images are not pulled"
-_NO_ROOT_POWERS = "processes have the rights of the user who runs the cluster"
+_NO_ROOT_POWERS = "processes have the privileges of the user who runs the cluster"
 _ONE_MACHINE = "there is one machine only"
 _NO_PROFILES = "security profiles are not loaded"
 
@@ -217,7 +217,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
     "ResourceRequirements": {"requests": _works, "limits": _limits, "claims": _refused},
     "SecurityContext": {
         **_CONTEXTS,
-        "allowPrivilegeEscalation": _none("no program raises its rights", mode="netns"),
+        "allowPrivilegeEscalation": _none("no program raises its privileges", mode="netns"),
         "capabilities": _none(_NO_ROOT_POWERS),
         "privileged": _none(_NO_ROOT_POWERS),
         "procMount": _none(_NO_ROOT_POWERS, ["Default"]),

@@ -148,7 +148,7 @@ def convert(
     for result in results:
         click.echo(_verdict(result), err=True)
     if given.others:
-        click.echo(f"{given.others} other objects left alone.", err=True)
+        click.echo(f"{given.others} other objects ignored.", err=True)
     if not given.jobs and not given.problems:
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
     context.exit(
