@@ -77,7 +77,7 @@ def test_an_unknown_section_is_refused() -> None:
 def test_the_samples_show_every_variable_that_a_framework_can_set() -> None:
     in_sources = {
         name
-        for source in SOURCES.glob("*.py")
+        for source in SOURCES.rglob("*.py")
         for name in re.findall(r'(?:env|env_from_field)\(\s*"(\w+)"|\{"name": "([A-Z]\w+)"\}', source.read_text())
     }
     shown = {
