@@ -259,6 +259,22 @@ def test_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> No
     assert (len(w.pods), w.status.start_time, w.status.last_reconcile_time) == (3, w.now, None)
 
 
+def test_a_gang_that_was_suspended_while_it_waited_waits_when_it_is_resumed() -> None:
+    w = gang()
+    w.settle()
+    w.advance(60)
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    w.advance(60)
+    w.patch(runPolicy={"suspend": False})
+    w.settle()
+    w.settle()
+    assert (w.pods, w.status.last_reconcile_time) == ({}, w.now)
+    set_phase(w, "Inqueue")
+    w.settle()
+    assert len(w.pods) == 3
+
+
 def set_of(w: World) -> set[str]:
     return set(conditions(w.status))
 

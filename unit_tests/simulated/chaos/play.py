@@ -237,8 +237,8 @@ def _twin(pod: Json) -> Json:
     copied = {key: meta[key] for key in ("namespace", "labels", "ownerReferences")}
     annotations = {**meta.get("annotations", {}), TWIN: "true"}
     metadata = {**copied, "generateName": f"{meta['name']}-", "annotations": annotations}
-    spec = {"containers": [{"name": "twin", "image": "trainer:1"}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    containers = [{key: each[key] for key in ("name", "image")} for each in pod["spec"]["containers"]]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
 
 
 async def _use(world: Cluster, scenario: Scenario) -> None:

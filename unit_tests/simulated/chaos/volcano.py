@@ -93,14 +93,19 @@ class GangAudit:
     def __init__(self, world: Cluster) -> None:
         self._complaints = world.audit.complaints
         self._let_in: set[str] = set()
+        """Jobs whose gang has been let in since they were suspended last."""
+        self._inside: set[str] = set()
+        """Those that have a PodGroup which is in now; it may have outlived the suspension."""
         self._live: dict[str, set[str]] = {}
         world.server.state.storage.observers.append(self._observe)
 
     def _observe(self, key: StoreKey, change: Change) -> None:
         obj: Any = change.new_object
-        if key[1] == "podgroups" and change.type != "DELETED":
-            if phase_of(obj) not in OUTSIDE:
+        if key[1] == "podgroups":
+            self._inside.discard(owner_of(obj))
+            if change.type != "DELETED" and phase_of(obj) not in OUTSIDE:
                 self._let_in.add(owner_of(obj))
+                self._inside.add(owner_of(obj))
         elif key[1] in JOBS:
             conditions = obj.get("status", {}).get("conditions", [])
             if any((c["type"], c["status"]) == ("Suspended", "True") for c in conditions):
@@ -111,7 +116,7 @@ class GangAudit:
     def _saw_pod(self, event: str, pod: Json) -> None:
         job, uid = owner_of(pod), pod["metadata"]["uid"]
         living = self._live.setdefault(job, set())
-        if event == "ADDED" and not living and not is_twin(pod) and job not in self._let_in:
+        if event == "ADDED" and not living and not is_twin(pod) and job not in self._let_in | self._inside:
             self._complaints.append(f"{pod['metadata']['name']} was created before its gang was let in")
         living.discard(uid)
         if event != "DELETED" and is_live(pod):
