@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from training_controllers.model.records import JobRecord
+from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
 from training_controllers.ports import JobKey, NotFound
 from training_operator.cache.store import Store
 from training_operator.kube.client import KubeClient, Propagation
-from training_operator.kube.resources import Cacheable, Resource
+from training_operator.kube.resources import Resource
 
-R = TypeVar("R", bound=Cacheable)
+R = TypeVar("R", bound=PodRecord | ServiceRecord | OwnedRecord)
 
 
 class CachedJobs:
@@ -94,13 +94,13 @@ class CachedDependents(Generic[R]):
 
     async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
         """Delete the object if it still is `record`."""
-        lingering = await self._client.delete(
+        left = await self._client.delete(
             self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
         )
-        if lingering is None:
-            self._store.remove(record)
-        else:
-            self._store.put(lingering)
+        if left is not None and left.deleting:
+            self._store.put(left)
+        else:  # some resources are answered with as they were
+            self._store.gone(record)
 
 
 class UnwatchedDependents(CachedDependents[R]):

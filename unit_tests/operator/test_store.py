@@ -89,6 +89,37 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_has_seen_deleted(store
     assert len(store) == 1
 
 
+def test_what_was_deleted_for_us_does_not_come_back_with_what_is_told_of_it_late(store: Store[ServiceRecord]) -> None:
+    deleted, other = service("a", 5), service("b", 6)
+    store.observe(deleted)
+    store.observe(other)
+    store.gone(deleted)
+    assert list(store) == [other]
+    store.observe(service("a", 7))  # a change that came before the deletion
+    store.replace([service("a", 7), other], "7")  # a list that is as old
+    store.observe(service("a", 8))
+    assert list(store) == [other]
+    assert store.version == "8"
+    store.remove(service("a", 9))
+    store.observe(service("a", 10))  # uids do not return, but nothing more is held against this one
+    assert store.get("ns", "a") == service("a", 10)
+
+
+def test_what_was_deleted_for_us_is_not_remembered_beyond_a_list_without_it(store: Store[ServiceRecord]) -> None:
+    store.observe(service("a", 5))
+    store.gone(service("a", 5))
+    store.replace([], "9")
+    store.observe(service("a", 10))
+    assert len(store) == 1
+
+
+def test_what_has_the_name_of_what_was_deleted_for_us_stays(store: Store[ServiceRecord]) -> None:
+    successor = service("a", 9, uid="next")
+    store.observe(successor)
+    store.gone(service("a", 5))
+    assert list(store) == [successor]
+
+
 def test_a_list_replaces_everything_in_one_step(
     store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]
 ) -> None:

@@ -35,6 +35,8 @@ class Store(Generic[R]):
         self._owned: dict[str, dict[Key, R]] = {}
         self._handlers: list[Callable[[Change[R]], None]] = []
         self._version = ""
+        self._gone: set[str] = set()
+        """Uids of what was deleted for us and is still to be shown as deleted."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -67,15 +69,23 @@ class Store(Generic[R]):
             return
         self._set(record, old)
 
+    def gone(self, record: R) -> None:
+        """Drop what the server has deleted for us; what the watch delivers of it from now on is late."""
+        self._gone.add(record.uid)
+        old = self._records.get(_key(record))
+        if old is not None and old.uid == record.uid:
+            self._drop(old)
+
     def observe(self, record: R) -> None:
         """Store what a watch delivered, unless something newer is known already."""
         old = self._records.get(_key(record))
-        if not _is_stale(record, old):
+        if not _is_stale(record, old) and record.uid not in self._gone:
             self._set(record, old)
         self.advance(record.version)
 
     def remove(self, record: R) -> None:
         """Drop a record of which a watch delivered the deletion, unless a newer one has its name already."""
+        self._gone.discard(record.uid)
         old = self._records.get(_key(record))
         if old is not None and not _older(record.version, old.version):
             self._drop(old)
@@ -95,12 +105,13 @@ class Store(Generic[R]):
         listed = {_key(record) for record in records}
         listed.update(keep)
         self._version = version
+        self._gone &= {record.uid for record in records}  # a list that is older than the deletion
         for key in [key for key in self._records if key not in listed]:
             if not _older(version, self._records[key].version):
                 self._drop(self._records[key])
         for record in records:
             known = self._records.get(_key(record))
-            if not _is_stale(record, known):
+            if not _is_stale(record, known) and record.uid not in self._gone:
                 self._set(record, known, initial=True)
 
     def _set(self, record: R, old: R | None, *, initial: bool = False) -> None:
