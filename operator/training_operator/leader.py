@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -53,7 +53,7 @@ class LeaseName:
 class LeaderElector:
     """Takes the lease when it is free, renews it while leading, gives it back at the end; the fence of all writes.
 
-    Its requests take the urgent lane: a renewal never waits behind the requests of jobs (K-21).
+    Its client has a gate of its own: a renewal never waits behind the requests of jobs (K-21).
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LeaderElector:
         self._client, self._lease, self._identity = client, lease, identity
         self._clock, self._now, self._rng, self._observe = clock, now, rng, observe
         self._seen: LeaseRecord | None = None
-        self._seen_at = 0.0
+        self._seen_at = NEVER
         self._renewed_at = NEVER
         self._complaint = ""
         self._log = structlog.get_logger().bind(lease=f"{lease.namespace}/{lease.name}", identity=identity)
@@ -192,7 +192,7 @@ class LeaderElector:
 
     async def _read(self) -> LeaseRecord | None:
         try:
-            lease = await self._client.get(LEASES, self._lease.namespace, self._lease.name, urgent=True)
+            lease = await self._client.get(LEASES, self._lease.namespace, self._lease.name)
         except NotFound:
             self._seen = None
             return None
@@ -211,15 +211,13 @@ class LeaderElector:
             await self._write(spec)
             return
         body = self._body(spec)
-        self._seen = await self._client.create(LEASES, self._lease.namespace, body, urgent=True)
-        self._seen_at = self._clock()
+        self._seen = await self._client.create(LEASES, self._lease.namespace, body)
 
     async def _write(self, spec: dict[str, Any]) -> None:
         assert self._seen is not None
         body = self._body(spec)
         body["metadata"]["resourceVersion"] = self._seen.version
-        self._seen = await self._client.replace(LEASES, self._lease.namespace, self._lease.name, body, urgent=True)
-        self._seen_at = self._clock()
+        self._seen = await self._client.replace(LEASES, self._lease.namespace, self._lease.name, body)
 
     def _body(self, spec: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -230,4 +228,4 @@ class LeaderElector:
         }
 
     def _time(self) -> str:
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -133,14 +133,14 @@ class Backoff(Generic[K]):
     def __init__(self, first: float = 0.005, longest: float = 1000.0) -> None:
         self._first = first
         self._longest = longest
-        self._failures: dict[K, int] = {}
+        self._delays: dict[K, float] = {}
 
     def next(self, key: K) -> float:
         """Return the seconds to wait after one more failure."""
-        failures = self._failures.get(key, 0)
-        self._failures[key] = failures + 1
-        return float(min(self._first * 2 ** min(failures, 64), self._longest))
+        delay = self._delays.get(key, self._first)
+        self._delays[key] = min(2 * delay, self._longest)
+        return delay
 
     def forget(self, key: K) -> None:
         """Note a success."""
-        self._failures.pop(key, None)
+        self._delays.pop(key, None)

@@ -15,7 +15,9 @@ from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import AGENT, Request
 from training_operator.leader import (
+    JITTER,
     LEASE_SECONDS,
+    LOOK_SECONDS,
     RENEW_SECONDS,
     RETRY_SECONDS,
     LeaderElector,
@@ -84,6 +86,9 @@ async def test_the_first_one_leads_and_renews() -> None:
     first = await spec(api)
     assert process.leads
     assert (first["holderIdentity"], first["leaseDurationSeconds"]) == ("a", 15)
+    created = json.loads(process.network.requests[1].body or b"")
+    assert (created["apiVersion"], created["kind"]) == ("coordination.k8s.io/v1", "Lease")
+    assert created["metadata"] == {"name": "operator", "namespace": "default"}
     await asyncio.sleep(60)
     later = await spec(api)
     assert later["renewTime"] > first["renewTime"]
@@ -109,6 +114,24 @@ async def test_another_one_waits_until_the_lease_has_not_changed_for_its_duratio
     assert other.states[0][1] - died >= 12
     lease = await spec(api)
     assert (lease["holderIdentity"], lease["leaseTransitions"]) == ("b", 1)
+    await other.end(release=True)
+    third = Process(api, "c")
+    await asyncio.sleep(1)
+    assert third.leads
+    assert (await spec(api))["leaseTransitions"] == 2
+    await third.end()
+
+
+async def test_one_that_waits_looks_often_and_not_in_step_with_others() -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    other = Process(api, "b")
+    await asyncio.sleep(60)
+    pauses = [after - before for before, after in itertools.pairwise(other.network.times)]
+    assert LOOK_SECONDS <= min(pauses) < 1.05 * LOOK_SECONDS
+    assert (1 + JITTER) * LOOK_SECONDS >= max(pauses) > 1.15 * LOOK_SECONDS
+    await leader.end()
     await other.end()
 
 
@@ -119,7 +142,8 @@ async def test_a_released_lease_is_taken_at_once() -> None:
     other = Process(api, "b")
     await asyncio.sleep(10)
     await leader.end(release=True)
-    assert (await spec(api))["holderIdentity"] == ""
+    lease = await spec(api)
+    assert (lease["holderIdentity"], lease["leaseDurationSeconds"]) == ("", 1)
     await asyncio.sleep(0.5)
     assert other.leads
     await other.end()
@@ -177,18 +201,22 @@ async def test_a_leader_that_cannot_renew_gives_up_before_anybody_else_leads() -
     await other.end()
 
 
+@pytest.mark.parametrize("refused", [False, True])
 @pytest.mark.parametrize("renewals", [0, 3])
-async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(renewals: int) -> None:
+async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(renewals: int, refused: bool) -> None:
     api = MemoryApi()
     leader = Process(api, "a")
     leader.network.latency = 1.4
     await asyncio.sleep(3 + renewals * (RETRY_SECONDS + 1.4))  # just behind an answer
     assert leader.leads
     begun = leader.network.times[-1] if renewals else 0.0  # it is taken with two requests, a look and a write
-    leader.network.leases_lost = True
+    leader.network.leases_lost, leader.network.leases_refused = not refused, refused
+    end = begun + RENEW_SECONDS
+    await asyncio.sleep(end - 0.5 - asyncio.get_running_loop().time())
+    assert leader.elector.certain()
     with pytest.raises(LeadershipLost, match="not renewed"):
         await leader.task
-    assert asyncio.get_running_loop().time() == pytest.approx(begun + RENEW_SECONDS)
+    assert asyncio.get_running_loop().time() == pytest.approx(end)
     assert not leader.elector.certain()
 
 
@@ -234,6 +262,19 @@ async def test_a_short_trouble_is_survived() -> None:
     await leader.end()
 
 
+async def test_a_leader_that_takes_its_own_lease_again_has_led_all_the_time() -> None:
+    api = MemoryApi()
+    leader = Process(api, "a")
+    await asyncio.sleep(1)
+    first = await spec(api)
+    leader.network.lost_answers = 1
+    await asyncio.sleep(10)
+    later = await spec(api)
+    assert later["renewTime"] > first["renewTime"]
+    assert (later["acquireTime"], later["leaseTransitions"]) == (first["acquireTime"], first["leaseTransitions"])
+    await leader.end()
+
+
 async def test_a_server_that_cannot_be_reached_is_tried_again() -> None:
     api = MemoryApi()
     process = Process(api, "a")
@@ -246,12 +287,18 @@ async def test_a_server_that_cannot_be_reached_is_tried_again() -> None:
     await process.end()
 
 
-async def test_of_many_that_start_together_one_leads() -> None:
+@pytest.mark.parametrize("given_back", [False, True])
+async def test_of_many_that_start_together_one_leads(given_back: bool) -> None:
+    """They see at the same moment that there is no lease, or that nobody holds it."""
     api = MemoryApi()
+    if given_back:
+        first = Process(api, "first")
+        await asyncio.sleep(1)
+        await first.end(release=True)
     processes = [Process(api, str(number)) for number in range(5)]
-    for _ in range(20):
-        await asyncio.sleep(5)
-        assert sum(process.leads for process in processes) == 1
+    await asyncio.sleep(100)
+    assert [len(process.states) for process in processes].count(0) == 4
+    assert sum(process.leads for process in processes) == 1
     for process in processes:
         await process.end()
 
@@ -291,10 +338,13 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
     await process.end()
 
 
-async def test_a_standby_of_the_same_program_is_no_trouble() -> None:
+@pytest.mark.parametrize("program", [AGENT, ""])
+async def test_a_standby_of_the_same_program_is_no_trouble(program: str) -> None:
+    """Nor is one of a program that the API server does not know."""
     api = MemoryApi()
     leader = Process(api, "a")
     await asyncio.sleep(1)
+    await overwrite(api, program, acquireTime="2026-01-01T00:00:00.500000Z")
     with capture_logs() as logs:
         other = Process(api, "b")
         await asyncio.sleep(60)
@@ -309,7 +359,19 @@ async def test_a_lease_that_is_not_reached_is_told_of_once() -> None:
     process.network.down = True
     with capture_logs() as logs:
         await asyncio.sleep(60)
-    assert [line["event"] for line in logs] == ["lease not reached: trying again"]
+    assert [(line["event"], line["error"]) for line in logs] == [("lease not reached: trying again", "TimeoutError()")]
+    await process.end()
+
+
+async def test_a_lease_that_is_refused_is_not_asked_for_in_a_rush() -> None:
+    api = MemoryApi()
+    process = Process(api, "a")
+    process.network.leases_refused = True
+    with capture_logs() as logs:
+        await asyncio.sleep(60)
+    pauses = [after - before for before, after in itertools.pairwise(process.network.times)]
+    assert min(pauses) >= RETRY_SECONDS
+    assert [line["error"] for line in logs] == ["not now"]
     await process.end()
 
 

@@ -39,6 +39,27 @@ async def test_an_add_while_the_key_is_out_is_remembered_and_waits_for_done() ->
     assert await taken(queue) == "a"
 
 
+async def test_adding_a_key_twice_gives_it_no_advantage_later() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    queue.add("a")
+    queue.done(await taken(queue))
+    await asyncio.sleep(1)
+    queue.add("b")
+    await asyncio.sleep(1)
+    queue.add("a")
+    assert [await taken(queue) for _ in range(2)] == ["b", "a"]
+
+
+async def test_a_key_that_becomes_urgent_keeps_the_time_of_its_first_add() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a", priority=LOW)
+    await asyncio.sleep(1)
+    queue.add("b")
+    queue.add("a")
+    assert [await taken(queue) for _ in range(2)] == ["a", "b"]
+
+
 async def test_new_work_passes_old_objects() -> None:
     queue = WorkQueue[str]()
     for key in ("a", "b", "c"):
@@ -91,6 +112,23 @@ async def test_of_several_times_the_earliest_counts() -> None:
     assert await empty(queue)
 
 
+async def test_time_does_not_pass_for_what_is_due_already() -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("now", 0)
+    queue.add_after("soon", 0.5)
+    assert await taken(queue) == "now"
+    assert await empty(queue)
+
+
+async def test_what_is_added_later_has_the_priority_that_it_was_given() -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("timed", 1, priority=LOW)
+    await asyncio.sleep(2)
+    queue.add_after("due", 0, priority=FOLLOW_UP)
+    queue.add("normal")
+    assert [await taken(queue) for _ in range(3)] == ["normal", "due", "timed"]
+
+
 async def test_waiting_workers_get_one_key_each() -> None:
     queue = WorkQueue[str]()
     workers = [asyncio.create_task(queue.get()) for _ in range(2)]
@@ -112,6 +150,7 @@ async def test_nothing_is_handed_out_after_closing() -> None:
 
 async def test_what_is_out_is_told_with_its_time() -> None:
     queue = WorkQueue[str]()
+    await asyncio.sleep(1)
     queue.add("a")
     await taken(queue)
     await asyncio.sleep(3)
@@ -134,7 +173,9 @@ async def test_the_queue_measures() -> None:
             log.append(("finished", worked))
 
     queue = WorkQueue[str](metrics=Metrics())
+    await asyncio.sleep(1)
     queue.add("a", priority=LOW)
+    assert log == [("added", 0)]
     queue.add("a")
     await asyncio.sleep(2)
     await taken(queue)
@@ -151,4 +192,5 @@ def test_the_back_off_doubles_up_to_its_end_and_starts_anew_after_a_success() ->
     assert delays[-1] == 1000.0
     assert backoff.next("b") == 0.005
     backoff.forget("a")
+    backoff.forget("never failed")
     assert backoff.next("a") == 0.005

@@ -128,10 +128,10 @@ class KubeClient:
         self.permissions = MissingPermissions(structlog.get_logger())
         """Tells of each right once, whoever meets its lack."""
 
-    async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "", urgent: bool = False) -> R:
+    async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "") -> R:
         """Return the object as the server has it now."""
         request = Request("GET", resource.path(namespace, name))
-        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow, urgent=urgent)).body)
+        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow)).body)
 
     async def get_json(self, path: str) -> Any:
         """Return the decoded answer to a GET of any path."""
@@ -187,7 +187,6 @@ class KubeClient:
         body: Mapping[str, Any],
         *,
         flow: str = "",
-        urgent: bool = False,
         readable: bool = True,
     ) -> R:
         """Create the object. One that appeared after an attempt without answer is ours if its controller is.
@@ -197,7 +196,7 @@ class KubeClient:
         request = Request("POST", resource.path(namespace), body=_encode(body))
         doubt = _Doubt()
         try:
-            answer = await self._send(request, f"create {resource.qualified}", flow=flow, urgent=urgent, doubt=doubt)
+            answer = await self._send(request, f"create {resource.qualified}", flow=flow, doubt=doubt)
         except AlreadyExists:
             if not doubt or not readable:
                 raise
@@ -208,18 +207,11 @@ class KubeClient:
         return resource.decode(answer.body)
 
     async def replace(
-        self,
-        resource: Resource[R],
-        namespace: str,
-        name: str,
-        body: Mapping[str, Any],
-        *,
-        flow: str = "",
-        urgent: bool = False,
+        self, resource: Resource[R], namespace: str, name: str, body: Mapping[str, Any], *, flow: str = ""
     ) -> R:
         """Replace the object; `body` states its version, and its uid if that matters."""
         request = Request("PUT", resource.path(namespace, name), body=_encode(body))
-        answer = await self._send(request, f"update {resource.qualified}", flow=flow, urgent=urgent)
+        answer = await self._send(request, f"update {resource.qualified}", flow=flow)
         return resource.decode(answer.body)
 
     async def patch(
@@ -263,7 +255,6 @@ class KubeClient:
         propagation: Propagation = Propagation.BACKGROUND,
         grace: int | None = None,
         flow: str = "",
-        urgent: bool = False,
     ) -> R | None:
         """Delete the object, if it still has this uid, after `grace` seconds where it is not to say itself.
 
@@ -275,7 +266,7 @@ class KubeClient:
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         request = Request("DELETE", resource.path(namespace, name), body=_encode(options))
-        answer = await self._send(request, f"delete {resource.qualified}", flow=flow, urgent=urgent)
+        answer = await self._send(request, f"delete {resource.qualified}", flow=flow)
         return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)
 
     async def _send(
