@@ -12,7 +12,7 @@ from training_controllers.model.plan import WaitingReason
 
 PAGE = (ROOT / "docs" / "status.md").read_text()
 SOURCES = ROOT / "controllers" / "training_controllers"
-REASON_OF = {"JobEvent": 1, "announce": 1, "done": 1, "trouble": 2}
+REASON_OF = {"JobEvent": 1, "emit": 1}
 """Functions to which the reason of an event is given, and at which place."""
 IN_SENTENCES = {"DisruptionTarget"}
 """Reasons of pods that are part of a message only."""
@@ -50,7 +50,7 @@ def _reasons(tree: ast.Module) -> Iterator[str]:
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             place = REASON_OF.get(name)
             if place is not None and len(node.args) > place:
-                kind = "*" if name == "announce" else ""
+                kind = "*" if name == "emit" else ""
                 yield from (kind + text for text in _texts(node.args[place]))
             for keyword in node.keywords:
                 if (keyword.arg or "").endswith("_reason"):
