@@ -168,7 +168,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
 def _missing(operator: Operator) -> list[tuple[str, str, str]]:
     """Verb, resource and group of the rights that the operator has named as missing."""
     whole = operator.child.output().rpartition("\n")[0].splitlines()
-    lines = [json.loads(line) for line in whole if "a right is missing" in line]
+    lines = [json.loads(line) for line in whole if "a permission is missing" in line]
     return [(line["verb"], line["resource"], line["group"]) for line in lines]
 
 

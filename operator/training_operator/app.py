@@ -379,7 +379,7 @@ class App:
 
 def _warn_of_old_crd(resource: Resource[JobRecord]) -> None:
     structlog.get_logger().warning(
-        "the definition of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
+        "the CRD of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
         "memory only, and begin anew with another leader; apply crds/ to have them in the status",
         resource=resource.qualified,
     )

@@ -91,4 +91,4 @@ async def test_a_refused_request_tells_what_to_apply_and_goes_on_being_refused()
         for _ in range(3):
             with pytest.raises(Forbidden):
                 await client.create(PODS, "team", {"metadata": {"name": "a"}})
-    assert [line["event"] for line in logs] == ["a right is missing: trying again until it is granted"]
+    assert [line["event"] for line in logs] == ["a permission is missing: trying again until it is granted"]

@@ -69,7 +69,7 @@ KEYS: Final = OwnedKind(
     "Secret",
     "v1",
     watched=False,
-    advice="an operator that shall start MPI over SSH needs the rights of deploy/components/mpi-ssh",
+    advice="an operator that shall start MPI over SSH needs the permissions of deploy/components/mpi-ssh",
 )
 
 OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(

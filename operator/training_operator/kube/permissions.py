@@ -1,4 +1,4 @@
-"""Rights that the operator lacks: which one a refusal tells of, and which of our manifests grants it."""
+"""Permissions that the operator lacks: which one a refusal tells of, and which of our manifests grants it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MANIFESTS: Final[Mapping[tuple[str, str], str]] = {
     ("scheduling.x-k8s.io", "podgroups"): "deploy/components/scheduler-plugins",
     ("scheduling.k8s.io", "priorityclasses"): "deploy/components/volcano or deploy/components/scheduler-plugins",
 }
-"""Where a right is granted, by group and resource; all others are in the first of our manifests."""
+"""Where a permission is granted, by group and resource; all others are in the first of our manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Permission:
 
 
 def missing_permission(refusal: str) -> Permission | None:
-    """Return the right for whose lack the API server has refused a request; None if that is not the reason."""
+    """Return the permission for whose lack the API server has refused a request; None if that is not the reason."""
     for pattern in _PATTERNS:
         if found := pattern.search(refusal):
             return Permission(found["verb"], found["resource"], found["group"])
@@ -59,23 +59,23 @@ def missing_permission(refusal: str) -> Permission | None:
 
 
 class MissingPermissions:
-    """Says of each missing right once that it is missing, and what to apply."""
+    """Says of each missing permission once that it is missing, and what to apply."""
 
     def __init__(self, log: Any) -> None:
         self._log = log
         self._told: set[Permission] = set()
 
     def refused(self, refusal: str) -> bool:
-        """Take note of a refusal; return whether it is for want of a right."""
-        right = missing_permission(refusal)
-        if right is not None and right not in self._told:
-            self._told.add(right)
+        """Take note of a refusal; return whether it is for want of a permission."""
+        permission = missing_permission(refusal)
+        if permission is not None and permission not in self._told:
+            self._told.add(permission)
             self._log.error(
-                "a right is missing: trying again until it is granted",
-                verb=right.verb,
-                resource=right.resource,
-                group=right.group,
-                apply=right.manifest,
+                "a permission is missing: trying again until it is granted",
+                verb=permission.verb,
+                resource=permission.resource,
+                group=permission.group,
+                apply=permission.manifest,
                 error=refusal,
             )
-        return right is not None
+        return permission is not None

@@ -53,7 +53,7 @@ async def test_under_the_crds_of_v1_nothing_is_written_again_and_again() -> None
             for number in range(3):
                 await world.api.create(jax(f"jx{number}"))
             await run_pods(world)
-        told = [line["resource"] for line in logs if line["event"].startswith("the definition of this kind is older")]
+        told = [line["resource"] for line in logs if line["event"].startswith("the CRD of this kind is older")]
         assert told == ["jaxjobs.kubeflow.org"]
         writes = status_writes(world)
         for number in range(3):
