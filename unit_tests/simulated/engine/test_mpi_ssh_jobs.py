@@ -106,7 +106,7 @@ async def test_without_the_right_to_make_secrets_the_job_says_what_is_missing_an
         await world.api.create(ssh_mpi())
         await asyncio.sleep(100)
         (message,) = await world.events("FailedSecret")
-        assert "secrets is forbidden; an operator that shall start MPI over SSH needs the permissions of deploy/" in message
+        assert "is forbidden; an operator that shall start MPI over SSH needs the permissions of deploy/" in message
         assert await world.pods() == PODS
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
