@@ -232,7 +232,7 @@ class JobStatus(ApiModel):
     completion_time: Time | None = None
     """When the job succeeded or failed."""
     last_reconcile_time: Time | None = None
-    """When the operator last looked at a job that waits for its gang to be placed."""
+    """When the operator last reconciled a job that waits for its gang to be placed."""
     observed_generation: Int64 | None = None
     """Generation of the job that this status speaks of."""
     waiting: Waiting | None = None
