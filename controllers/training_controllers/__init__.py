@@ -1,1 +1,1 @@
-"""What to do about a training job: pure decisions, and the shell that carries them out through ports."""
+"""What to do about a training job: pure decisions, and the effects that carry them out through ports."""

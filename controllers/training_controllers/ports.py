@@ -1,8 +1,8 @@
-"""What the shell of the engine needs of the world, as protocols; the operator package implements them.
+"""What `reconcile` needs of the cluster and the process, as protocols; the operator's adapters implement them.
 
 Reads come from caches and never wait. Every write hands its answer to the cache before it returns, so that the next
-look at the job sees it. Writes raise `ApiError` if the API server refuses, and `OSError` (of which `TimeoutError` is
-one) if there was no answer: then the write may have been done or not.
+reconcile sees it. Writes raise `ApiError` if the API server refuses, and `OSError` (of which `TimeoutError` is one) if
+there was no answer: then the write may have been done or not.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Forbidden(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of one look at a job. Errors are raised instead: then the key is retried with its back-off."""
+    """The result of one reconcile. Errors are raised instead: then the key is retried with its back-off."""
 
     requeue_after: float | None = None
-    """Seconds until the next look even if nothing happens; None for never."""
+    """Seconds until the next reconcile even if nothing changes; None for none."""
 
 
 class ObjectCounter(StrEnum):
@@ -95,7 +95,7 @@ R = TypeVar("R", PodRecord, ServiceRecord, OwnedRecord)
 
 
 class Dependents(Protocol[R]):
-    """The objects of one sort that jobs control. `flow` is the uid of the job for which something is sent."""
+    """The objects of one kind that jobs own. `flow` is the uid of the job for which something is sent."""
 
     @property
     def absent(self) -> bool:
@@ -129,13 +129,13 @@ class Dependents(Protocol[R]):
     async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
         """Delete the object, on condition that its uid is still `record.uid` (`Conflict` if not).
 
-        By `force` it has no grace period, and nobody waits for its node.
+        By `force` it has no grace period, and the API server does not wait for its node.
         """
         ...
 
 
 class Events(Protocol):
-    """Announces events on jobs of one kind; never waits, never fails."""
+    """Emits events on jobs of one kind; never waits, never fails."""
 
     def record(self, job: JobRecord, event: JobEvent) -> None:
         """Attach `event` to `job`."""
@@ -150,7 +150,7 @@ class Counters(Protocol):
         ...
 
     def measure(self, measures: Measures, namespace: str) -> None:
-        """Take over what one stored status tells."""
+        """Record the measures of one stored status."""
         ...
 
     def count_object(self, counter: ObjectCounter) -> None:
@@ -159,11 +159,11 @@ class Counters(Protocol):
 
 
 class Nodes(Protocol):
-    """The nodes of the cluster, for operators that give up what is on lost ones."""
+    """The nodes of the cluster, for operators that delete pods on lost ones by force."""
 
     @property
     def patience(self) -> timedelta:
-        """For how long a node has to be lost until the pods on it are given up."""
+        """For how long a node has to be lost until its pods count as lost."""
         ...
 
     def lost(self, names: Collection[str]) -> Mapping[str, datetime | None]:
@@ -191,6 +191,6 @@ class Ports:
     priorities: Callable[[], Mapping[str, int]] = dict
     """Values of the priority classes by name, as far as they are known; the default one's under the empty name, too."""
     nodes: Nodes | None = None
-    """None for an operator that is not told to look at nodes."""
+    """None unless the operator watches nodes."""
     pruned: Callable[[], None] = lambda: None
-    """Is told once that the stored definition of the kind drops what v1's status does not have."""
+    """Called once if the stored CRD of the kind prunes what v1's status does not have."""

@@ -28,7 +28,7 @@ MOST_NAMES = 3
 def begin_next_attempt(state: JobState, builder: StatusBuilder) -> Plan | None:
     """End the present attempt if a replica of it restarts or has lost its pod, and that does not end the job.
 
-    What replicas completed in it counts no more: peers that start anew need them again.
+    What replicas completed in it counts no more: peers that start again need them again.
     """
     attempt = state.assignment.attempt
     if attempt is None or not (cause := _end_of_attempt(state)) or ends_job(state):
@@ -75,9 +75,9 @@ def _end_of_attempt(state: JobState) -> str:
 
 
 def _lost_replicas(state: JobState, replica_type: str) -> int:
-    """How many replicas that ran at the last look have lost their pods to somebody else.
+    """How many replicas that ran at the last reconcile have lost their pods to somebody else.
 
-    Their peers may wait for them without end. What had not begun to run is simply created again.
+    Their peers may wait for them indefinitely. A pod that had not begun to run is simply created again.
     """
     job, stored = state.job, state.job.status.replica_statuses.get(replica_type)
     if stored is None:
@@ -90,7 +90,7 @@ def _lost_replicas(state: JobState, replica_type: str) -> int:
 
 
 def _deletions(state: JobState, pods: tuple[tuple[Slot, PodRecord], ...]) -> Iterator[PodDeletion]:
-    """Failed pods go last: where the status cannot keep the attempt, they tell another operator what goes on."""
+    """Failed pods go last: where the CRD prunes the attempt, another operator finds it on them."""
     snapshot = state.snapshot
     level = restarts.common_level(snapshot, state.assignment)
     for slot, pod in sorted(pods, key=lambda each: has_failed(each[1])):

@@ -22,7 +22,7 @@ def clean_pod_policy(job: Job) -> CleanPodPolicy:
 
 
 def pods_to_delete(job: Job, pods: Sequence[PodRecord], now: datetime) -> tuple[PodRecord, ...]:
-    """The pods of the finished job that its policy does not keep, those with last words only after these."""
+    """The pods of the finished job that its policy does not keep; those with sidecars after their grace."""
     policy = clean_pod_policy(job)
     ends = sidecar_deadlines(job, pods)
     quiet = [pod for pod in pods if pod.uid not in ends or ends[pod.uid] <= now]
@@ -32,9 +32,9 @@ def pods_to_delete(job: Job, pods: Sequence[PodRecord], now: datetime) -> tuple[
 
 
 def sidecar_deadlines(job: Job, pods: Sequence[PodRecord]) -> dict[str, datetime]:
-    """Pods, by uid, that injected containers alone keep running, and when these have had their time.
+    """Pods, by uid, that only injected sidecars keep running, and when the grace of these is over.
 
-    They would hold their resources for ever, so without a policy they go as well; an explicit `None` keeps them.
+    They would hold their resources indefinitely, so without a policy they go as well; an explicit `None` keeps them.
     """
     if job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:
         return {}

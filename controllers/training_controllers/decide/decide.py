@@ -38,7 +38,7 @@ POLICIES: Final[tuple[Policy, ...]] = (
 
 
 def decide(snapshot: Snapshot, framework: Framework) -> Plan:
-    """What to write, announce, delete and create for a job as it is now. Total, and a function of its arguments only.
+    """What to write, emit, delete and create for a job as it is now. Total, and a function of its arguments only.
 
     The plan is empty for a job that somebody else manages or that is being deleted (E-013).
     """
@@ -52,12 +52,12 @@ def decide(snapshot: Snapshot, framework: Framework) -> Plan:
 
 
 def managed_here(job: Job) -> bool:
-    """Whether this operator runs the job: nobody or it itself is named as its manager, for every kind (K-19)."""
+    """Whether this operator runs the job: `managedBy` is absent or names it, for every kind (K-19)."""
     return job.spec.run_policy.managed_by in (None, "", MANAGED_BY_US)
 
 
 def begin(state: JobState) -> StatusBuilder:
-    """What every decision says first: which generation it speaks of, that the job exists (K-26), how its pods are."""
+    """What every decision says first: the observed generation, condition Created (K-26), events of the pods."""
     job, builder = state.job, StatusBuilder(state.snapshot)
     builder.update(observed_generation=job.metadata.generation, waiting=None)
     if builder.set_condition(ConditionType.CREATED, f"{job.info.kind} {job.metadata.name} is created."):

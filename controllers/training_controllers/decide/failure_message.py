@@ -1,4 +1,4 @@
-"""The sentence that tells a user which pod was the first to fail, and of what."""
+"""The sentence that names the first pod that failed, and why."""
 
 from __future__ import annotations
 

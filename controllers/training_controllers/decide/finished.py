@@ -1,4 +1,4 @@
-"""Policy: a finished job is cleaned up and, when its time to live is over, deleted."""
+"""Policy: a finished job is cleaned up and, once `ttlSecondsAfterFinished` is over, deleted."""
 
 from __future__ import annotations
 

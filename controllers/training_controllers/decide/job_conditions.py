@@ -1,4 +1,4 @@
-"""What the counted replicas mean for their job, put into conditions, events and counters."""
+"""Job conditions: evaluates the counted replicas, sets conditions, emits events and counts transitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from training_controllers.observe.restarts import uncounted_indexes
 
 
 def apply_conditions(state: JobState, builder: StatusBuilder) -> bool:
-    """Write down what the replicas say; whether that ends the job."""
+    """Set the conditions that follow from the replicas; whether that ends the job."""
     broken = _broken_type(state)
     if broken is not None:
         message = f'job "{state.job.metadata.name}" is failing because "{broken}" replica(s) failed.'
@@ -43,7 +43,7 @@ def apply_conditions(state: JobState, builder: StatusBuilder) -> bool:
 
 
 def ends_job(state: JobState) -> bool:
-    """Whether `apply_verdicts` would end the job."""
+    """Whether `apply_conditions` would end the job."""
     updates = state.framework.evaluate(state.job, state.statuses)
     return _broken_type(state) is not None or any(update.condition in TERMINAL for update in updates)
 
@@ -77,7 +77,7 @@ def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[
 
 
 def _restart(state: JobState, builder: StatusBuilder, update: ConditionUpdate, *, others_run: bool) -> None:
-    """The condition says what v1's says; the events come when a replica has failed anew, not per pass."""
+    """The condition says what v1's says; events are emitted for new failures, not for every reconcile."""
     name, replica_type = state.job.metadata.name, update.replica_type
     failed = state.statuses[replica_type].failed > 0
     plain = f"job {name} is restarting because {replica_type} replica(s) failed." if failed else update.message

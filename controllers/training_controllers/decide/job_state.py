@@ -1,4 +1,4 @@
-"""What all policies want to know about a snapshot, worked out once per decision."""
+"""The state of a job that all policies share, observed once per decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JobState:
 
     @property
     def statuses_after_success(self) -> dict[str, ReplicaStatus]:
-        """What is left to say of the replicas once the job has succeeded: helpers do not count any more."""
+        """The replica statuses once the job has succeeded: auxiliary types do not count any more."""
         auxiliary_types = self.framework.auxiliary_types
         return {name: at_rest(status) if name in auxiliary_types else status for name, status in self.statuses.items()}
 

@@ -1,4 +1,4 @@
-"""Policy: a job that exceeded its backoff limit or its active deadline fails."""
+"""Policy: a job that exceeded its `backoffLimit` or its `activeDeadlineSeconds` fails."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _past_backoff_limit(state: JobState) -> bool:
 
 
 def _judged_pods(state: JobState) -> list[PodRecord]:
-    """The pods except those whose disruption nobody counts."""
+    """The pods except those whose disruption is not counted."""
     pods_by_slot = state.assignment.pods_by_slot.items()
     replaced = {pod.uid for slot, pod in pods_by_slot if failure_action(state.job, slot, pod) is FailureAction.REPLACE}
     return [pod for pod in state.snapshot.pods if pod.uid not in replaced]

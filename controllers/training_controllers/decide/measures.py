@@ -1,4 +1,4 @@
-"""What a new status tells to be measured: how long the job took to start and to end, and what restarted, why.
+"""Measures for metrics in a new status: how long the job took to start and to end, and what restarted, why.
 
 All of it is the difference between two statuses of which the newer one has just been stored. So every figure is
 measured once, by the process that stored it: a process that comes later finds it in the older status.
@@ -23,7 +23,7 @@ from training_controllers.observe.lost_nodes import without_lost_pods
 from training_controllers.observe.slots import slot_of
 
 NONE: Final = ""
-"""The state of a job of which nothing has been stored yet, and the reason of one that does not wait."""
+"""The state of a job without stored status, and the reason of one that does not wait."""
 
 
 class RestartCause(StrEnum):
@@ -41,20 +41,20 @@ class RestartCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What there is to be measured in one stored status; mostly nothing."""
+    """The measures of one stored status; mostly none."""
 
     start: float | None = None
     """Seconds from the job's creation, or its resumption if it began suspended, until it ran first."""
     duration: float | None = None
     """Seconds from the job's start, or the last resumption, until it ended."""
     succeeded: bool = False
-    """How the job ended."""
+    """Whether the job ended with success."""
     restarts: Mapping[RestartCause, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class JobPhase:
-    """How a job stands, for counting the jobs that there are."""
+    """The phase of a job, for counting jobs by phase."""
 
     state: str = NONE
     """The type of its newest condition that holds, in lower case."""
@@ -63,7 +63,7 @@ class JobPhase:
 
 
 def phase(status: JobStatus) -> JobPhase:
-    """How a job with this status stands."""
+    """The phase of a job with this status."""
     true = [each.type.lower() for each in status.conditions if each.status == ConditionStatus.TRUE]
     return JobPhase(true[-1] if true else NONE, status.waiting.reason if status.waiting else NONE)
 
@@ -103,7 +103,7 @@ def _seconds(begin: datetime, end: datetime) -> float:
 def _restarts(snapshot: Snapshot, status: JobStatus) -> Mapping[RestartCause, int]:
     """New restarts by cause.
 
-    v1's own CRDs keep no counts, so a process that looks first at a job of theirs has nothing to compare with.
+    v1's own CRDs prune the counts, so the first reconcile of such a job has nothing to compare with.
     """
     before = snapshot.job.status
     if before.observed_generation is None:

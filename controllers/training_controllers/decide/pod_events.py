@@ -1,4 +1,4 @@
-"""Events on a job that tell what happens to its pods, each of them once (K-39)."""
+"""Events on a job about its pods, each of them once (K-39)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
     for pod in pods:
         if not is_active(pod):
             continue
-        # Like v1: init containers only matter while nothing is known of the regular ones.
+        # Like v1: init containers only matter while the regular ones have no status.
         regular = [c for c in pod.containers if not c.init]
         for container in regular or pod.containers:
             message = _abnormality(container)
@@ -47,7 +47,7 @@ def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
 
 
 def template_warnings(job: Job, framework: Framework, replica_type: str) -> Iterator[JobEvent]:
-    """What of the pod template has no effect on new pods of a type."""
+    """Warnings about fields of the pod template that have no effect on new pods of a type."""
     if (job.replicas[replica_type].template.get("spec") or {}).get("restartPolicy"):
         yield JobEvent(
             EventType.WARNING,

@@ -1,4 +1,4 @@
-"""Policy: an active job has the pods and services it wants, and a status that says how they are."""
+"""Policy: an active job has the pods and services of its spec, and a status that counts them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from training_controllers.observe.slots import of_removed_type, slot_of, wanted_
 
 
 def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
-    """Write down how the replicas are; if that does not end the job, bring pods and services to what it wants."""
+    """Count the replicas, set the conditions, and unless that ends the job bring pods and services to its spec."""
     snapshot, job = state.snapshot, state.job
     if builder.status.start_time is None:
         builder.update(start_time=builder.now)
@@ -63,7 +63,7 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
 
 
 def _say_why_it_waits(state: JobState, builder: StatusBuilder, *, lacks_objects: bool) -> None:
-    """Everything that keeps the job from getting on; the status gives the most urgent."""
+    """All reasons why the job makes no progress; the status keeps the most urgent."""
     snapshot = state.snapshot
     for kind, cause in snapshot.owned_errors.items():
         if not OWNED_KINDS[kind].gates:
@@ -76,7 +76,7 @@ def _say_why_it_waits(state: JobState, builder: StatusBuilder, *, lacks_objects:
 
 
 def _moments_of_news(state: JobState) -> Iterator[datetime]:
-    """When it is to be told that pods are still there that should have gone."""
+    """When the deletion of terminating pods will be overdue, which the status then says."""
     for pod in state.assignment.pods_by_slot.values():
         moment = deletion_overdue_at(pod) if pod.deleting else None
         if moment is not None and moment > state.snapshot.now:
@@ -84,9 +84,9 @@ def _moments_of_news(state: JobState) -> Iterator[datetime]:
 
 
 def _new_pods(state: JobState) -> tuple[NewPod, ...]:
-    """Pods for the empty slots: those of helpers, and those of the others once no helper lacks its pod.
+    """Pods for the empty slots: those of auxiliary types first, those of the others once all of these exist.
 
-    Helpers need not run by then. No pod of one attempt comes before the last one of those before it has gone.
+    They need not run by then. Pods of one attempt wait until the last pod of earlier attempts has gone.
     """
     if state.assignment.outdated:
         return ()
@@ -110,7 +110,7 @@ def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[New
 
 
 def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
-    """When the failed pods that have to wait may go, and those that go now; replacements follow when they are gone."""
+    """When the failed pods that back off may be deleted, and those that are deleted now; replacements come later."""
     snapshot = state.snapshot
     waiting, due = [], []
     for slot, pod in state.assignment.pods_by_slot.items():
@@ -126,7 +126,7 @@ def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
 
 
 def _superfluous_pods(state: JobState) -> Iterator[PodDeletion]:
-    """Pods beyond the desired number, of removed types, of slots that an older one holds, and of earlier attempts.
+    """Pods out of range, of removed types, duplicates, and of earlier attempts.
 
     Each of them is deleted once (K-12, K-14).
     """

@@ -1,4 +1,4 @@
-"""The part of a plan that is written and announced: status, events, counters."""
+"""Builds the new status of a job, with the events and counters of the same plan."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from training_api.models.common import (
 )
 from training_controllers.model.plan import Counter, EventType, JobEvent, Plan, Snapshot, WaitingReason
 
-URGENCY: Final[Mapping[str, int]] = {reason: assign_slots for assign_slots, reason in enumerate(WaitingReason)}
+URGENCY: Final[Mapping[str, int]] = {reason: rank for rank, reason in enumerate(WaitingReason)}
 
 
 class StatusBuilder:
-    """The new status of a job as a decision puts it together, with what will announce it."""
+    """The new status of a job as a decision puts it together, and its events and counters."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.job: Job = snapshot.job
@@ -62,7 +62,7 @@ class StatusBuilder:
         self.update(waiting=Waiting(reason=reason, message=message, since=since))
 
     def emit(self, kind: EventType, word: str, message: str) -> None:
-        """Announce a transition with an event whose reason is the job's kind and `word`."""
+        """Emit an event for a transition; its reason is the job's kind and `word`."""
         self.events.append(JobEvent(kind, f"{self.job.info.kind}{word}", message))
 
     def add_events(self, events: Iterable[JobEvent]) -> None:
@@ -91,7 +91,7 @@ class StatusBuilder:
         self.count(Counter.FAILED)
 
     def plan(self, **effects: Any) -> Plan:
-        """The plan that stores and announces this draft and then has `effects`."""
+        """The plan that stores this status, emits its events and then has `effects`."""
         return Plan(
             status=None if self.status == self.job.status else self.status,
             events=tuple(self.events),

@@ -1,4 +1,4 @@
-"""Policy: a suspended job has no pods and no services; what resumes starts its clocks anew."""
+"""Policy: a suspended job has no pods and no services; a job that resumes starts its deadlines again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hold_suspended(state: JobState, builder: StatusBuilder) -> Plan | None:
 
 
 def resume(builder: StatusBuilder) -> None:
-    """Let a job that was suspended go on: its active time starts anew (K-62)."""
+    """Resume a suspended job: its active time starts again (K-62)."""
     if holds(builder.status, ConditionType.SUSPENDED):
         message = f"{builder.job.info.kind} {builder.job.metadata.name} is resumed."
         builder.set_condition(ConditionType.SUSPENDED, message, status=ConditionStatus.FALSE, reason="Resumed")

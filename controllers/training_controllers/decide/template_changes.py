@@ -1,4 +1,4 @@
-"""What is told of pod templates that change while pods run: nothing happens to these (K-38)."""
+"""Events about pod templates that change while pods run: the pods keep the old ones (K-38)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from training_controllers.observe.pod_failures import is_active
 
 @dataclass(frozen=True, slots=True)
 class SeenTemplates:
-    """The pod templates of a job as the process saw them last."""
+    """The pod templates of a job as the process last saw them."""
 
     generation: int
     fingerprints: Mapping[str, bytes]
-    """By replica type: what tells its template from others."""
+    """The fingerprint of the template of each replica type."""
 
 
 def see(job: Job, before: SeenTemplates | None) -> SeenTemplates:
-    """Take note of the templates; only a new generation of the job can have others."""
+    """The fingerprints of the templates; only a new generation of the job can have others."""
     generation = job.metadata.generation
     if before is not None and before.generation == generation:
         return before
@@ -33,9 +33,9 @@ def see(job: Job, before: SeenTemplates | None) -> SeenTemplates:
 
 
 def changed_types(job: Job, before: SeenTemplates | None) -> frozenset[str] | None:
-    """The types that had another template before; None if nobody knows what was changed of the spec.
+    """The types that had another template before; None if the spec has changed but it is unknown where.
 
-    An operator that starts anew sees from `observedGeneration` that a spec has changed, but not what of it.
+    After a restart of the operator `observedGeneration` shows that a spec has changed, but not where.
     """
     if before is None:
         told = job.status.observed_generation

@@ -1,4 +1,4 @@
-"""What the pods of an active job wait for, in words: for each cause the first replica, and how many others share it."""
+"""`status.waiting`: what the pods of an active job wait for; for each cause the first pod, and how many share it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ NO_IMAGE: Final = frozenset(
     }
 )
 NOT_STARTED: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
-"""Reasons of the kubelet for containers that their template keeps from starting: a missing Secret, for example."""
+"""Reasons of the kubelet for containers whose template keeps them from starting: a missing Secret, for example."""
 CRASHED: Final = frozenset({"CrashLoopBackOff"})
 OVERDUE_AFTER: Final = timedelta(seconds=10)
-"""So long after its grace period a pod that is being deleted is expected to go without further ado."""
+"""So long after its grace period the deletion of a pod is overdue."""
 
 Words = Callable[[Slot, PodRecord], str]
 """Why a pod waits; empty if it does not, for this reason."""
@@ -54,7 +54,7 @@ def pod_causes(state: JobState) -> Iterator[Cause]:
 
 
 def deletion_overdue_at(pod: PodRecord) -> datetime | None:
-    """From when on it is worth telling that the pod, which is being deleted, is still there; None for at once."""
+    """When the deletion of a terminating pod becomes overdue; None for at once."""
     return pod.stops_by + OVERDUE_AFTER if pod.stops_by is not None else None
 
 
@@ -80,7 +80,7 @@ def _waits(kubelet_reasons: frozenset[str], what: str, _slot: Slot, pod: PodReco
 
 
 def _backs_off(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> str:
-    """Its container or its replacement waits for the end of a back-off (K-57)."""
+    """Its container or its replacement waits for a back-off (K-57)."""
     container = _waiting_container(pod, CRASHED)
     if container is not None:
         return f"pod {pod.name}, container {container.name} fails again and again: {container.message}"

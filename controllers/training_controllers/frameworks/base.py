@@ -20,7 +20,7 @@ ReplicaStatuses = Mapping[str, ReplicaStatus]
 
 @dataclass(frozen=True, slots=True)
 class ConditionUpdate:
-    """One thing that the counted replicas say about their job: the condition that it now has, and why."""
+    """A condition that follows from the counted replicas, and why."""
 
     condition: ConditionType
     message: str
@@ -31,15 +31,15 @@ class ConditionUpdate:
 
 
 PodsBySlot = Mapping[Slot, PodRecord]
-"""The pods of a job by the slots they hold."""
+"""The pods of a job by slot."""
 
 
-def no_owned_objects(_job: Job, _holders: PodsBySlot) -> Sequence[OwnedObject]:
+def no_owned_objects(_job: Job, _pods_by_slot: PodsBySlot) -> Sequence[OwnedObject]:
     """Of a kind whose jobs have pods and services only."""
     return ()
 
 
-def no_events(_job: Job, _holders: PodsBySlot) -> Sequence[JobEvent]:
+def no_events(_job: Job, _pods_by_slot: PodsBySlot) -> Sequence[JobEvent]:
     """Of a kind that has no events of its own."""
     return ()
 
@@ -55,40 +55,40 @@ def all_replicas(job: Job, replica_type: str) -> int:
 
 
 def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
-    """Reason and message of the event that tells of a new pod."""
+    """Reason and message of the event for a new pod."""
     return "SuccessfulCreatePod", f"Created pod: {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """What the engine has to know about one job kind."""
+    """The declaration of one job kind for the engine."""
 
     info: KindInfo
     evaluate: Callable[[Job, ReplicaStatuses], Sequence[ConditionUpdate]]
-    """What the counters mean for the job. Verdicts apply in their order; one that ends the job is the last."""
+    """The conditions that follow from the counters. They apply in their order; one that ends the job is the last."""
     configure_pod: Callable[[Job, Slot, PodSpec], PodSpec]
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
     publish_when_ready: Callable[[Job, Slot], bool] = never
-    """Whether other replicas wait for the name of this one until it is ready, so that it must not appear earlier."""
+    """Whether other replicas wait for this one to be ready, so that its service must not publish it earlier."""
     owned_kinds: Sequence[OwnedKind] = ()
-    """The sorts of objects beside pods and services that jobs of this kind may have."""
+    """The kinds of objects beside pods and services that jobs of this kind may own."""
     owned_objects: Callable[[Job, PodsBySlot], Sequence[OwnedObject]] = no_owned_objects
     """Those that the job should have while it is active, in the order of their creation."""
     events: Callable[[Job, PodsBySlot], Sequence[JobEvent]] = no_events
-    """Events on how the pods of an active job are, beside those of all kinds."""
+    """Events about the pods of an active job, beside those of all kinds."""
     pod_created: Callable[[Slot, str], tuple[str, str]] = pod_created
-    """Reason and message of the event that tells of the new pod in a slot, by its name."""
+    """Reason and message of the event for the new pod in a slot, by its name."""
     emits_exit_events: bool = True
-    """Whether an event tells the exit code of every pod that has ended."""
+    """Whether an event reports the exit code of every pod that has ended."""
     auxiliary_types: frozenset[str] = frozenset()
-    """Types that only serve the others: no other pod is created while one of theirs is missing, and they are not
+    """Auxiliary types serve the others: no other pod is created while one of theirs is missing, and they are not
     counted any more once the job has succeeded."""
     annotations: Sequence[JobAnnotation] = ()
     """The annotations by which jobs of this kind ask for what v1 does not have."""
     gang: GangScheduler | None = None
-    """Who places the pods of a job together, if anybody does; the same for all kinds."""
+    """The scheduler that places the pods of a job together, if any; the same for all kinds."""
     min_replicas: Callable[[Job, str], int] = all_replicas
     """How many replicas of a type a job needs to begin."""
     scheduler_event_reason: str = "SetPodTemplateSchedulerName"
@@ -96,6 +96,6 @@ class Framework:
     restart_policy_event_reason: str = "SetPodTemplateRestartPolicy"
     """Reason of the warning that a pod template's restart policy has no effect."""
     job_deleted_reason: str = "SuccessfulDeleteJob"
-    """Reason of the event `Deleted job: NAME` when a job is deleted because its time to live is over."""
+    """Reason of the event `Deleted job: NAME` when a job is deleted after `ttlSecondsAfterFinished`."""
     job_delete_failed_reason: str = "FailedDeleteJob"
     """Reason of the event `Error deleting: ERROR` when that fails."""

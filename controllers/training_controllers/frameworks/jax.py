@@ -28,7 +28,7 @@ def jax() -> Framework:
 
 
 def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
-    """Tell every container where to meet; the program joins address and port itself."""
+    """Give every container the coordinator's address and port; the program joins them itself."""
     return with_env(spec, environment(job, slot))
 
 

@@ -35,7 +35,7 @@ def paddle() -> Framework:
 
 
 def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
-    """Tell every container where to meet and what it is."""
+    """Give every container the rendezvous address and its role."""
     return with_env(spec, environment(job, slot))
 
 

@@ -24,7 +24,7 @@ class FrameworkOptions:
     cluster_domain: str = ""
     """What the names of a TFJob's replicas end in, after `svc`."""
     gang: GangScheduler | None = None
-    """Who places the pods of a job together; for all kinds."""
+    """The scheduler that places the pods of a job together; for all kinds."""
 
 
 def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:

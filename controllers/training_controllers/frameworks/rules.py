@@ -1,4 +1,4 @@
-"""The status rules that several frameworks share.
+"""Rules by which several frameworks evaluate counted replicas.
 
 A failed replica only counts while its slot has no other pod, so v1's guard "more replicas than succeeded and active
 ones" always holds here and is not repeated.
@@ -70,13 +70,13 @@ def restarts_despite_failure(job: Job, replica_type: str) -> bool:
 
 
 def until_the_end(updates: Iterator[ConditionUpdate]) -> tuple[ConditionUpdate, ...]:
-    """The verdicts up to the first that ends the job: v1 may set Failed after Succeeded, we do not."""
-    names_taken: list[ConditionUpdate] = []
+    """The updates up to the first that ends the job: v1 may set Failed after Succeeded, we do not."""
+    kept: list[ConditionUpdate] = []
     for update in updates:
-        names_taken.append(update)
+        kept.append(update)
         if update.condition in (ConditionType.SUCCEEDED, ConditionType.FAILED):
             break
-    return tuple(names_taken)
+    return tuple(kept)
 
 
 def missing(job: Job, replica_type: str, status: ReplicaStatus) -> int:

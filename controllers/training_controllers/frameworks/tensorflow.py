@@ -1,4 +1,4 @@
-"""TFJob: the cluster and the pod's task in TF_CONFIG; a chief, worker 0 or all workers decide."""
+"""TFJob: the cluster and the pod's task in TF_CONFIG; the chief decides, or by `successPolicy` worker 0 or all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_master(job: Job, slot: Slot) -> bool:
 
 
 def configure_pod(cluster_domain: str, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
-    """Give the container that trains its TF_CONFIG, if there is anybody to meet."""
+    """Give the container that trains its TF_CONFIG, if it has peers."""
     if sum(job.replicas[name].replicas or 0 for name in job.info.replica_types if name in job.replicas) == 1:
         return spec
     return with_env(spec, [env("TF_CONFIG", tf_config(cluster_domain, job, slot))], only=job.info.container)
@@ -85,7 +85,7 @@ def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
 
 
 def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:
-    """The chief decides; without one worker 0, or all workers if the success policy says so."""
+    """The chief decides; without one worker 0, or all workers with `successPolicy: AllWorkers`."""
     return until_the_end(_updates(job, statuses))
 
 

@@ -28,7 +28,7 @@ def xgboost() -> Framework:
 
 
 def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
-    """Tell every container where the tracker is and who takes part."""
+    """Give every container the tracker's address and the list of workers."""
     return with_env(spec, environment(job, slot))
 
 

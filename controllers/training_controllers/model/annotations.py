@@ -1,4 +1,4 @@
-"""Behaviour beyond v1's that a job asks for by annotations; what they say wrongly is told, and the default applies."""
+"""Annotations that ask for behaviour beyond v1's; an unknown one or a bad value emits a warning and has no effect."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class JobAnnotation:
 
     name: str
     values: tuple[str, ...]
-    """What it may say; the first one is what a job without it gets."""
+    """Its possible values; the first is the default."""
     by_policy: Mapping[RestartPolicy, str] = field(default_factory=dict)
-    """What replicas with these restart policies get instead."""
+    """Other defaults, for replicas with these restart policies."""
 
     @property
     def annotation(self) -> str:
@@ -28,7 +28,7 @@ class JobAnnotation:
         return EXTENSION_PREFIX + self.name
 
     def of(self, job: Job, policy: RestartPolicy | None = None) -> str:
-        """What the job asks for, or the default (of replicas with this policy) if it asks for nothing that is known."""
+        """The job's value, or the default (of replicas with this policy) if that is absent or unknown."""
         value = job.metadata.annotations.get(self.annotation, "")
         if value in self.values:
             return value
@@ -48,7 +48,7 @@ COMMON_ANNOTATIONS: Final = (GANG_SCHEDULING, RESTART_SCOPE, DISRUPTIONS)
 
 
 def restarts_together(job: Job) -> bool:
-    """Whether a replica that restarts takes all others along."""
+    """Whether all replicas restart when one does."""
     return RESTART_SCOPE.of(job) == "job"
 
 

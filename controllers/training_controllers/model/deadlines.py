@@ -1,4 +1,4 @@
-"""The deadlines of a job: for each, the moment; for all, how long until the nearest (K-02, K-62)."""
+"""The deadlines of a job, `activeDeadlineSeconds` and `ttlSecondsAfterFinished`: when each is due (K-02, K-62)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from training_api.models.common import JobStatus
 
 
 def active_deadline(job: Job, status: JobStatus) -> datetime | None:
-    """When the job has been active for too long; the clock starts at `startTime`, anew after each resume."""
+    """When `activeDeadlineSeconds` is over; it counts from `startTime`, and again after each resume."""
     return _later(status.start_time, job.spec.run_policy.active_deadline_seconds)
 
 
 def expiry(job: Job, status: JobStatus) -> datetime | None:
-    """When the finished job is deleted, suspended or not (K-16)."""
+    """When `ttlSecondsAfterFinished` is over and the finished job is deleted, suspended or not (K-16)."""
     return _later(status.completion_time, job.spec.run_policy.ttl_seconds_after_finished)
 
 

@@ -1,4 +1,4 @@
-"""Objects beside pods and services that a job controls: which sorts there are, and what one looks like."""
+"""Objects beside pods and services that a job owns: which kinds there are, and what such an object contains."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class OwnedKind:
     name: str
     api_version: str
     content: str = ""
-    """The field that follows the job; empty for objects that stay as they were created."""
+    """The field that depends on the job; empty for objects that stay as they were created."""
     label: str = ""
     """A label that all of them have, so that only those are watched; empty if there is none."""
     temporary: bool = False
     """Whether they exist only while the job is active; the others go with the job."""
     shared: bool = False
-    """Whether one that somebody else controls does as well."""
+    """Whether an object that somebody else controls does as well."""
     optional: bool = False
-    """Whether pods do without."""
+    """Whether pods are created without it."""
     watched: bool = True
-    """Whether the operator follows them; others are created once and never read, so that it needs no right to."""
+    """Whether the operator watches them; others are created once and never read, which saves a permission."""
     advice: str = ""
-    """What to do where they cannot be created; only of sorts that pods wait for. Follows the server's words."""
+    """What to do if they cannot be created; only of kinds that pods wait for. Appended to the server's message."""
     gates: bool = False
     """Whether the job does not start before they are there."""
     merged: bool = False
-    """Whether others write there, too: then only fields of ours that differ are sent, as a patch."""
+    """Whether others write there, too: then only our fields that differ are sent, as a patch."""
     phased: bool = False
     """Whether decisions depend on the phase in the status."""
     announced: bool = False
-    """Whether events tell of the deletion."""
+    """Whether the deletion emits events."""
 
 
 AUTOSCALER: Final = OwnedKind("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True, optional=True)
@@ -78,24 +78,24 @@ OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(
         for kind in (AUTOSCALER, CONFIG_MAP, SERVICE_ACCOUNT, ROLE, ROLE_BINDING, POD_GROUP, NETWORK, KEYS)
     }
 )
-"""Every sort by its kind; the two sorts of PodGroups differ in nothing but their API."""
+"""All of them by name; the PodGroups of the two schedulers differ only in their API version."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedObject:
-    """An object that a job should have."""
+    """An object that a job is to own."""
 
     kind: OwnedKind
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Everything of the object beside version, kind and metadata."""
+    """The object without version, kind and metadata."""
     labels: Mapping[str, str] = field(default_factory=dict)
     generate: Callable[[RandomBytes], Mapping[str, Any]] | None = None
-    """Makes further fields when the object is created, which nobody else shall ever see: keys."""
+    """Makes further, secret fields when the object is created: keys."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """Given to the object when it is created, and left to others from then on."""
+    """Set when the object is created, not reconciled later."""
 
     @property
     def content(self) -> Any:
-        """The part that follows the job; None for objects that stay as they were created."""
+        """The part that depends on the job; None for objects that stay as they were created."""
         return self.fields[self.kind.content] if self.kind.content else None

@@ -24,8 +24,8 @@ class Slot(msgspec.Struct, gc=False, frozen=True, order=True):
 
 
 class WaitingReason(StrEnum):
-    """Why a job makes no progress. Of several reasons the status gives the first: what nobody but people can mend
-    comes before what passes, and what keeps pods from existing before what keeps them from running."""
+    """Why a job makes no progress. Of several reasons the status gives the first: what needs a person comes before
+    what passes, and what keeps pods from existing before what keeps them from running."""
 
     API_MISSING = "ApiMissing"
     INVALID_TEMPLATE = "InvalidTemplate"
@@ -46,7 +46,7 @@ Cause = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RestartHistory:
-    """What a replacement inherits from the pods that held its slot before (K-03)."""
+    """Restarts of a slot, and its back-off, before the present pod (K-03)."""
 
     restarts: int = 0
     backoff_level: int = 0
@@ -66,20 +66,20 @@ class Snapshot:
     owned_objects: Sequence[OwnedRecord] = ()
     """Other objects controlled by the job's uid: its autoscaler, for example."""
     owned_errors: Mapping[str, Cause] = field(default_factory=dict)
-    """Kinds of objects that pods wait for and that could not be created, and why."""
+    """Why owned objects that pods wait for could not be created, by kind."""
     create_errors: Mapping[tuple[str, str], Cause] = field(default_factory=dict)
-    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
+    """Why pods and services could not be created at the last attempt, by kind and replica type or name."""
     absent_kinds: frozenset[str] = frozenset()
-    """Kinds of such objects that the API server does not have."""
+    """Kinds of owned objects that the API server does not have."""
     priorities: Mapping[str, int] = field(default_factory=dict)
     """Values of the priority classes by name; that of pods without a class under the empty name."""
     history: Mapping[Slot, RestartHistory] = field(default_factory=dict)
     """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
     lost_nodes: Mapping[str, datetime] = field(default_factory=dict)
-    """Nodes that are gone or not ready, and when pods on them are given up; empty where nobody looks at nodes."""
+    """Nodes that are gone or not ready, and when their pods count as lost; empty unless nodes are watched."""
     changed_templates: Collection[str] | None = ()
-    """Types whose pod templates differ from what they were at the last look; None if there was a change of the spec
-    that the process did not see, so that nobody knows."""
+    """Types whose pod templates have changed since the last reconcile; None if the spec has changed while no operator
+    ran, so that the types are unknown."""
 
 
 class EventType(StrEnum):
@@ -97,7 +97,7 @@ class JobEvent:
     reason: str
     message: str
     once: str | None = None
-    """Announced only if no event of the same job with the same key was announced before (K-39)."""
+    """A key for dedup: emitted once per job and key (K-39)."""
 
 
 class Counter(StrEnum):
@@ -119,22 +119,22 @@ class NewPod:
     attempt: int | None = None
     """The attempt that it belongs to; None for a job whose replicas restart one by one."""
     events: tuple[JobEvent, ...] = ()
-    """Announced when it is created, whether the status has been stored by then or follows."""
+    """Emitted when it is created, whether the status is stored before or after."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodDeletion:
-    """A pod to be deleted, and what the next pod of its slot inherits, now or after scaling up or resuming again."""
+    """A pod to be deleted, and the restart history for the next pod of its slot, now or after scale-up or resume."""
 
     pod: PodRecord
     slot: Slot | None = None
     history: RestartHistory | None = None
     force: bool = False
-    """Whether not to wait for its node, which is lost."""
+    """Whether to delete without grace period, because its node is lost."""
 
 
 class OwnedVerb(StrEnum):
-    """What to do with an object beside pods and services."""
+    """What to do with an owned object."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -144,7 +144,7 @@ class OwnedVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnedChange:
-    """A change of such an object: how it shall be (if it shall be at all), and what is there (if anything is)."""
+    """A change of an owned object: the wanted one, if any, and the present one, if any."""
 
     verb: OwnedVerb
     kind: str
@@ -154,22 +154,22 @@ class OwnedChange:
     patch: Mapping[str, Any] = field(default_factory=dict)
     """What differs, as a merge patch, where that is all that may be sent."""
     events: tuple[JobEvent, ...] = ()
-    """Announced once it is done."""
+    """Emitted once it is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a decision may cause, carried out in the order of the fields.
+    """All effects of a decision, in the order of the fields.
 
     The status comes first: a crash after any of the later effects finds a status that already accounts for them,
-    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For `fresh` jobs the status, its events
-    and its counters follow at the next look, which decides on them anew.
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17). Where a few first pods are created
+    before the status (`decide.new_job`), the next reconcile decides on status, events and counters again.
     """
 
     status: JobStatus | None = None
     """The complete new status, or None to leave it as it is."""
     events: tuple[JobEvent, ...] = ()
-    """Announced once the status is stored."""
+    """Emitted once the status is stored."""
     counters: tuple[Counter, ...] = ()
     """Counted once the status is stored."""
     owned_changes: tuple[OwnedChange, ...] = ()
@@ -179,4 +179,4 @@ class Plan:
     create_pods: tuple[NewPod, ...] = ()
     delete_job: bool = False
     requeue_after: float | None = None
-    """Seconds until the job has to be looked at again even if nothing happens: its nearest deadline (K-02)."""
+    """Seconds until the job is reconciled again even if nothing changes: its nearest deadline (K-02)."""

@@ -72,7 +72,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     created: datetime | None = None
     """Creation timestamp; of two pods in one slot the older one stays (K-12)."""
     template_ended_at: datetime | None = None
-    """When the containers of its template ended, if injected ones still run; `engine.injected` finds out."""
+    """When the containers of its template ended, if injected ones still run; see `observe.injected_sidecars`."""
 
 
 class ServiceRecord(msgspec.Struct, gc=False, frozen=True):
@@ -98,14 +98,14 @@ class OwnedRecord(msgspec.Struct, gc=False, frozen=True):
     version: str
     owner: Owner | None
     content: bytes
-    """The part that follows the job, as canonical JSON to be compared; `null` for kinds without."""
+    """The part that depends on the job, as canonical JSON to be compared; `null` for kinds without."""
     deleting: bool = False
     phase: str = ""
-    """Of kinds whose phase matters; empty as long as nobody has given it one."""
+    """Of kinds whose phase matters; empty while it has none."""
 
 
 class JobRecord(msgspec.Struct, gc=False, frozen=True):
-    """A job of any kind as stored: its JSON is decoded when the job is looked at, not when it changes."""
+    """A job of any kind as stored: its JSON is decoded when the job is reconciled, not when it changes."""
 
     namespace: str
     name: str
@@ -131,7 +131,7 @@ class NodeRecord(msgspec.Struct, gc=False, frozen=True):
     uid: str
     version: str
     unready_since: datetime | None = None
-    """Since when condition Ready is not True; None while it is, and where the node says nothing of it."""
+    """Since when condition Ready is not True; None while it is, and while the node has no such condition."""
     namespace: str = ""
     owner: Owner | None = None
 

@@ -1,7 +1,7 @@
-"""Pods that the cluster ends, and not their program: evicted, preempted, shut down with their node, lost with it.
+"""Pod disruptions and the failure policy: pods that were evicted, preempted, shut down or lost with their node.
 
-What comes of them is the job's choice (annotation `disruptions`): they are replaced as if nothing had happened, they
-are replaced and counted as restarts, or their replicas have failed for good.
+The failure action is the job's choice (annotation `disruptions`): the pod is replaced, it is replaced and the
+replacement counts as a restart, or its replica has failed. Pods that fail themselves follow their `restartPolicy`.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ REASONS: Final = frozenset(
 "Node-pressure Eviction", "Node Shutdowns"; the kubelet's admission handlers)."""
 
 _OWN_LIMIT: Final = re.compile(r"exceed\w* .*\blimit\b")
-"""The kubelet also evicts pods that fill more disk than they may; nobody else has anything to do with that."""
+"""The kubelet also evicts pods that fill more disk than their limit: that is their own failure."""
 
 
 class FailureAction(Enum):
-    """What becomes of the replica whose pod this is."""
+    """What happens to the replica of a pod."""
 
     KEEP = auto()
-    """Nothing has happened to it, or its pod is being replaced already (K-09)."""
+    """Nothing: the pod has not failed, or is being replaced already (K-09)."""
     REPLACE = auto()
-    """It gets a new pod, which nobody counts."""
+    """It gets a new pod, which is not counted."""
     RESTART = auto()
     """It gets a new pod, which counts as a restart."""
     FAIL = auto()
-    """It has failed for good."""
+    """It has failed and gets no new pod."""
 
 
 def failure_action(job: Job, slot: Slot, pod: PodRecord) -> FailureAction:
-    """What becomes of the replica in `slot`, provided that the job goes on and wants it."""
+    """What happens to the replica in `slot`, provided that the job goes on and wants it."""
     if is_disrupted(pod):
         return _DISRUPTION_ACTIONS[disruption_policy(job, slot.replica_type)]
     if not has_failed(pod):
@@ -81,7 +81,7 @@ def disruption_policy(job: Job, replica_type: str) -> str:
 def is_disrupted(pod: PodRecord) -> bool:
     """Whether the cluster has ended the pod, or is ending it.
 
-    Condition DisruptionTarget alone is only a plan: it is withdrawn where nothing follows.
+    Condition DisruptionTarget alone is only a plan, which Kubernetes may withdraw.
     """
     if pod.disrupted:
         return pod.phase == "Failed" or (pod.deleting and pod.phase != "Succeeded")
@@ -100,7 +100,7 @@ def has_failed_itself(job: Job, slot: Slot, pod: PodRecord) -> bool:
 
 
 def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:
-    """One warning for each pod that was disrupted, with what becomes of its replica."""
+    """One warning for each disrupted pod, with what happens to its replica."""
     for slot, pod in assignment.pods_by_slot.items():
         if is_disrupted(pod):
             text = f"pod {pod.name} was disrupted ({how(pod)}): {_CONSEQUENCES[failure_action(job, slot, pod)]}"
@@ -115,6 +115,6 @@ _CONSEQUENCES: Final = {
 
 
 def how(pod: PodRecord) -> str:
-    """What disrupted the pod, in the cluster's own words."""
+    """Reason and message of the disruption, as the cluster gives them."""
     reason = pod.disruption or pod.reason or "DisruptionTarget"
     return f"{reason}: {pod.message}" if pod.message else reason

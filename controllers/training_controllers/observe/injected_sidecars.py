@@ -1,8 +1,8 @@
-"""Containers that others put into pods decide nothing: a mesh's proxy, a collector of metrics.
+"""Injected sidecars, such as a mesh's proxy or a collector of metrics, do not decide the phase of a pod.
 
 For the kubelet a pod runs as long as one container does, and fails with any of them. A proxy never ends by itself, so
-in v1 such a job never did either. Here a pod ends when the containers of its template have, and as they have. Those
-that the template names itself are waited for as in v1: somebody meant them to finish their work.
+in v1 such a job never did either. Here a pod ends when the containers of its template have ended, and as they have.
+Sidecars that the template declares itself are waited for as in v1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pods on nodes that are gone or not ready, for operators that are told to give them up after a while.
+"""Pods on lost nodes, which are gone or not ready: they fail and are deleted by force after a timeout.
 
 The API server keeps such pods as they were last seen, or terminating, until somebody deletes them by force. That does
-not stop what may still run on the node; so nothing of this happens unless the operator's administrator asks for it.
+not stop what may still run on the node, so it happens only if a flag of the operator asks for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from training_controllers.observe.pod_failures import is_active
 
 
 def without_lost_pods(snapshot: Snapshot) -> Snapshot:
-    """The snapshot of an active job as it would be if nodes told of their own loss: pods that are given up have failed.
+    """The snapshot of an active job in which pods that are lost with their node have failed.
 
-    One that somebody has deleted before is being replaced already, as ever (K-09).
+    A pod that has been deleted before is being replaced already (K-09).
     """
     if not snapshot.lost_nodes or is_finished(snapshot.job.status):
         return snapshot
@@ -33,19 +33,19 @@ def without_lost_pods(snapshot: Snapshot) -> Snapshot:
 def must_be_forced(snapshot: Snapshot, pod: PodRecord) -> bool:
     """Whether the pod is on a node that has been lost for long enough, and its grace period, if any, is over.
 
-    A pod without grace period is deleted already, as far as the API server is concerned; it waits for its finalizers.
+    A pod without grace period has been deleted by force already; it waits for its finalizers.
     """
     lost = is_past(snapshot.lost_nodes.get(pod.node), snapshot.now)
     return lost and (not pod.deleting or is_past(pod.stops_by, snapshot.now))
 
 
 def forced_deletions(snapshot: Snapshot) -> Iterator[PodDeletion]:
-    """The pods that have been deleted and cannot go because their nodes are lost."""
+    """The pods that have been deleted and stay because their nodes are lost."""
     yield from (PodDeletion(pod, force=True) for pod in snapshot.pods if pod.deleting and must_be_forced(snapshot, pod))
 
 
 def force_delete_at(snapshot: Snapshot) -> Iterator[datetime]:
-    """The moments at which pods on lost nodes will be given up."""
+    """The moments at which pods on lost nodes are to be deleted by force."""
     for pod in snapshot.pods:
         moment = snapshot.lost_nodes.get(pod.node)
         if moment is not None and (is_active(pod) or pod.stops_by):
@@ -55,7 +55,7 @@ def force_delete_at(snapshot: Snapshot) -> Iterator[datetime]:
 
 
 def tell_of_force(deletions: Iterable[PodDeletion]) -> Iterator[JobEvent]:
-    """One warning for each pod that is deleted by force: what it runs may go on."""
+    """One warning for each pod that is deleted by force: its processes may go on."""
     for pod in (deletion.pod for deletion in deletions if deletion.force):
         text = f"pod {pod.name} is deleted by force because its node {pod.node} is lost"
         yield JobEvent(EventType.WARNING, "LostNode", text, once=f"lost/{pod.uid}")
@@ -66,7 +66,7 @@ def lost_since(
 ) -> dict[str, datetime]:
     """Since when nodes are lost, by what was `seen` of them now: gone (None), or not ready since then.
 
-    When a node went nobody knows but who saw it before; one that was not ready before it went has been lost since then.
+    Only memory tells when a node went; one that was not ready before it went has been lost since then.
     """
     return {node: since or remembered.get(node, now) for node, since in seen.items()}
 

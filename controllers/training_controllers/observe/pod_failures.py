@@ -1,4 +1,4 @@
-"""What a failed pod died of, and whether its replica may restart."""
+"""Exit codes of failed pods, and the restart policy: whether a replica may restart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def may_restart(pod: PodRecord, policy: RestartPolicy | None, container: str) ->
 
 
 def has_failed(pod: PodRecord) -> bool:
-    """Whether the pod counts as failed: one that is being deleted is being replaced instead (K-09)."""
+    """Whether the pod counts as failed; a terminating one is being replaced instead (K-09)."""
     return pod.phase == "Failed" and not pod.deleting
 
 
@@ -34,5 +34,5 @@ def is_running(pod: PodRecord) -> bool:
 
 
 def is_active(pod: PodRecord) -> bool:
-    """Whether the pod holds resources and will go on doing so: neither ended nor being deleted."""
+    """Whether the pod holds resources and keeps them: neither ended nor terminating."""
     return pod.phase not in ("Succeeded", "Failed") and not pod.deleting

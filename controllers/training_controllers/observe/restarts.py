@@ -1,8 +1,8 @@
 """Counting restarts and spacing recreations (K-03, K-04).
 
-What a slot has seen is the sum of what its earlier pods have seen (an annotation on the pod), the restarts of its
-containers, and one for the failed pod that is about to be replaced. So the count includes a recreation before the pod
-is deleted, and stays the same when the replacement, which inherits the sum, appears.
+The restarts of a slot are the sum of its restart history (an annotation on the pod), the restarts of its containers,
+and one for the failed pod that is about to be replaced. So the count includes a recreation before the pod is deleted,
+and stays the same when the replacement, which has the sum in its annotation, appears.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def due_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: st
 def uncounted_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> frozenset[int]:
     """Those of them that the stored count does not include yet.
 
-    The status names the others. Without these names a count would not tell a failure that is stored, but whose pod
-    could not be deleted before the process ended, from a new failure of another replica. Of a job that restarts as a
-    whole only the first failure of an attempt counts: what the others die of follows from it.
+    The status names the others. Without these names a count could not distinguish a stored failure, whose pod was not
+    deleted before the process ended, from a new failure of another replica. Of a job that restarts as a whole only the
+    first failure of an attempt counts: the others fail because of it.
     """
     if restarts_together(snapshot.job):
         first = _first_failure(snapshot, assignment)
@@ -111,10 +111,10 @@ def total(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> 
 def inherited_history(
     snapshot: Snapshot, assignment: SlotAssignment, replica_type: str, slots: Sequence[Slot]
 ) -> dict[Slot, RestartHistory]:
-    """What the new pods of a type inherit that are to be created in `slots`.
+    """The restart histories of the new pods of a type in `slots`.
 
-    What the stored count knows beyond all pods and memory (pods vanished while the operator was away) goes to the
-    first of them, so that the sum stays right.
+    What the stored count has beyond all pods and memory (pods vanished while no operator ran) goes to the first of
+    them, so that the sum stays correct.
     """
     inherited = {slot: snapshot.history.get(slot, RestartHistory()) for slot in slots}
     if slots:
@@ -125,7 +125,7 @@ def inherited_history(
 
 
 def history_for_replacement(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> RestartHistory:
-    """What the next pod of the slot inherits from `pod`."""
+    """The restart history of the pod that replaces `pod`."""
     level = _next_level(snapshot, slot, pod) if will_be_replaced(snapshot, slot, pod) else 0
     return RestartHistory(seen_by_pod(snapshot, slot, pod), level)
 
@@ -142,14 +142,14 @@ def common_level(snapshot: Snapshot, assignment: SlotAssignment) -> int:
 
 
 def replaced_at(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> datetime | None:
-    """When a pod that will be replaced may be; None for at once: if it was disrupted while it ran, or goes already."""
+    """When a pod that will be replaced may be; None for at once: if disrupted while it ran, or terminating."""
     return recreation_due(pod) if _is_in_series(snapshot, slot, pod) and not pod.deleting else None
 
 
 def recreation_due(pod: PodRecord) -> datetime | None:
     """When the failed pod may be replaced: 0 s, 10 s, 20 s ... 5 min after it ended; None for at once.
 
-    Where no container tells when it ended, the delay counts from the pod's creation.
+    If no container has a time of its end, the delay counts from the pod's creation.
     """
     level, ended = _level(pod), _ended(pod)
     if level == 0 or ended is None:
@@ -166,7 +166,7 @@ def _next_level(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
 
 
 def _is_in_series(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
-    """Whether the same may happen to one pod of the slot after the other, so that replacements have to slow down."""
+    """Whether one pod of the slot after the other may fail in the same way, so that replacements back off."""
     return counts(snapshot, slot, pod) or is_refused(pod)
 
 

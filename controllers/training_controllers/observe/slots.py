@@ -1,4 +1,4 @@
-"""Which pod holds which slot (K-07, K-08, K-09, K-12, K-14, K-41)."""
+"""The slot assignment: the pod of each slot, duplicates and pods out of range (K-07, K-08, K-09, K-12, K-14, K-41)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SlotAssignment:
-    """The pods of a job by slot, and those that have no slot of their own and must go."""
+    """The pods of a job by slot, and those without a slot, which are deleted."""
 
     pods_by_slot: Mapping[Slot, PodRecord]
-    """One pod for each occupied slot that the job wants; it may be on its way out."""
+    """The pod of each wanted slot that has one; it may be terminating."""
     out_of_range: tuple[tuple[Slot, PodRecord], ...]
     """Pods of indexes that the job does not want any more."""
     duplicates: tuple[PodRecord, ...]
-    """Pods of slots that an older pod holds."""
+    """Pods whose slot has an older pod."""
     removed: tuple[PodRecord, ...] = ()
     """Pods of types that the job does not have any more."""
     attempt: int | None = None
     """The present attempt of a job that restarts as a whole, from 0."""
     outdated: tuple[tuple[Slot, PodRecord], ...] = ()
-    """What is left of earlier attempts; these pods hold no slot, and all of them have to go before others come."""
+    """Pods of earlier attempts, by the slot of their labels; all have to go before others are created."""
 
 
 def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
@@ -39,7 +39,7 @@ def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
 
 
 def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
-    """The slot that the labels of an object speak of; None if they name no type of the job or no index (E-034)."""
+    """The slot that the labels of an object name; None if they name no type of the job or no index (E-034)."""
     canonical = _spellings(tuple(job.replicas)).get(replica_type)
     if canonical in job.info.unnumbered_types:
         index = max(index, 0)
@@ -47,7 +47,7 @@ def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
 
 
 def assign_slots(job: Job, pods: Sequence[PodRecord]) -> SlotAssignment:
-    """Give each pod its slot. Pods whose labels name no slot and no type of the kind are left alone."""
+    """Give each pod its slot. Pods whose labels name no slot and no type of the kind are ignored."""
     desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
     attempt = _present_attempt(job, pods)
     outdated: list[tuple[Slot, PodRecord]] = []
@@ -74,7 +74,7 @@ def assign_slots(job: Job, pods: Sequence[PodRecord]) -> SlotAssignment:
 
 
 def _present_attempt(job: Job, pods: Sequence[PodRecord]) -> int | None:
-    """The number in the status; where the CRD prunes that and the process has forgotten it, the pods know it."""
+    """The number in the status; where the CRD prunes that and the process has restarted, that of the pods."""
     return max((job.status.attempt, *(pod.attempt for pod in pods))) if restarts_together(job) else None
 
 
@@ -91,5 +91,5 @@ def _spellings(replica_types: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _precedence(pod: PodRecord) -> tuple[bool, datetime, str]:
-    """Pods that stay before those on their way out, older ones first (K-12)."""
+    """Pods that stay before terminating ones, older ones first (K-12)."""
     return pod.deleting, pod.created or _LONG_AGO, pod.name

@@ -72,7 +72,7 @@ def configure_pod(options: MPIOptions, job: Job, slot: Slot, spec: PodSpec) -> P
 
 
 def over_ssh(job: Job) -> bool:
-    """Whether the job has asked for keys and daemons in place of the right to enter pods."""
+    """Whether the job asks for SSH keys and daemons in place of the permission `pods/exec`."""
     return ssh_pods.LAUNCH.of(job) == "ssh"
 
 
@@ -82,7 +82,7 @@ def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> Sequence[OwnedObject]:
 
 
 def pod_created(slot: Slot, name: str) -> tuple[str, str]:
-    """What v1 tells of new pods."""
+    """Reason and message of v1's event for a new pod."""
     if slot.replica_type == LAUNCHER:
         return "MPIJobRunning", f"launcher pod created success: {name}"
     return "SuccessfulCreatePod", f"Created worker pod: {name}"
@@ -90,10 +90,10 @@ def pod_created(slot: Slot, name: str) -> tuple[str, str]:
 
 def events(job: Job, pods_by_slot: PodsBySlot) -> Sequence[JobEvent]:
     """The events that v1 emits for launcher and workers beside the conditions, each once."""
-    return tuple(_notices(job, pods_by_slot))
+    return tuple(_events(job, pods_by_slot))
 
 
-def _notices(job: Job, pods_by_slot: PodsBySlot) -> Iterator[JobEvent]:
+def _events(job: Job, pods_by_slot: PodsBySlot) -> Iterator[JobEvent]:
     subject = f"MPIJob {job.metadata.namespace}/{job.metadata.name}"
     workers = [pod for slot, pod in pods_by_slot.items() if slot.replica_type == WORKER]
     launcher = pods_by_slot.get(Slot(LAUNCHER, 0))

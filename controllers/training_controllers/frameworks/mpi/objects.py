@@ -1,4 +1,4 @@
-"""What an MPIJob has beside its pods: scripts and host list, and the right to enter its workers or the keys to them."""
+"""The objects that an MPIJob owns beside its pods: scripts and host list; the role and account of `kubectl exec`."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from training_controllers.model.pod_spec import PodSpec, env
 LAUNCH: Final = JobAnnotation("mpi-launch", ("exec", "ssh"))
 """How the launcher reaches its workers."""
 PORT: Final = 2222
-"""Where workers listen: above 1023, so that nobody has to be root."""
+"""Where workers listen: above 1023, so that no user has to be root."""
 PATIENCE: Final = 300
 """Seconds for which the launcher waits for the name of a worker, and then for its daemon."""
 AGENT: Final = "ssh.sh"
