@@ -113,6 +113,14 @@ def test_what_was_deleted_for_us_is_not_remembered_beyond_a_list_without_it(stor
     assert len(store) == 1
 
 
+def test_what_the_watch_has_seen_deleted_before_the_answer_is_not_remembered(store: Store[ServiceRecord]) -> None:
+    store.observe(service("a", 5))
+    store.remove(service("a", 6))
+    store.gone(service("a", 5))
+    store.observe(service("a", 7))
+    assert len(store) == 1
+
+
 def test_what_has_the_name_of_what_was_deleted_for_us_stays(store: Store[ServiceRecord]) -> None:
     successor = service("a", 9, uid="next")
     store.observe(successor)

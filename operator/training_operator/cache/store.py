@@ -32,7 +32,7 @@ class Store(Generic[R]):
 
     def __init__(self) -> None:
         self._records: dict[Key, R] = {}
-        self._owned: dict[str, dict[Key, R]] = {}
+        self._by_owner: dict[str, dict[Key, R]] = {}
         self._handlers: list[Callable[[Change[R]], None]] = []
         self._version = ""
         self._gone: set[str] = set()
@@ -59,7 +59,7 @@ class Store(Generic[R]):
 
     def of_owner(self, uid: str) -> Sequence[R]:
         """Return the records whose controller has this uid."""
-        return tuple(self._owned.get(uid, {}).values())
+        return tuple(self._by_owner.get(uid, {}).values())
 
     def put(self, record: R) -> None:
         """Store what the server answered to a request of ours, unless something newer is known already."""
@@ -71,9 +71,9 @@ class Store(Generic[R]):
 
     def gone(self, record: R) -> None:
         """Drop what the server has deleted for us; what the watch delivers of it from now on is late."""
-        self._gone.add(record.uid)
         old = self._records.get(_key(record))
-        if old is not None and old.uid == record.uid:
+        if old is not None and old.uid == record.uid:  # otherwise the watch has delivered the deletion already
+            self._gone.add(record.uid)
             self._drop(old)
 
     def observe(self, record: R) -> None:
@@ -119,7 +119,7 @@ class Store(Generic[R]):
         self._unindex(key, old)
         self._records[key] = record
         if record.owner is not None:
-            self._owned.setdefault(record.owner.uid, {})[key] = record
+            self._by_owner.setdefault(record.owner.uid, {})[key] = record
         self._tell(Change(old, record, initial))
 
     def _drop(self, old: R) -> None:
@@ -129,10 +129,10 @@ class Store(Generic[R]):
         self._tell(Change(old, None))
 
     def _unindex(self, key: Key, old: R | None) -> None:
-        if old is not None and old.owner is not None and (owned := self._owned.get(old.owner.uid)) is not None:
+        if old is not None and old.owner is not None and (owned := self._by_owner.get(old.owner.uid)) is not None:
             owned.pop(key, None)
             if not owned:
-                del self._owned[old.owner.uid]
+                del self._by_owner[old.owner.uid]
 
     def _tell(self, change: Change[R]) -> None:
         for handler in self._handlers:

@@ -374,7 +374,7 @@ def test_what_other_schedulers_read_reaches_the_pods_as_it_is(kind: str, slot: S
     assert pod["metadata"]["annotations"] == annotations
     assert pod["spec"].get("schedulerName", "") == flag
     assert not framework(kind, flag).owned_kinds or kind in ("PyTorchJob", "MPIJob")
-    assert "PodGroup" not in {sort.kind for sort in framework(kind, flag).owned_kinds}
+    assert "PodGroup" not in {each.name for each in framework(kind, flag).owned_kinds}
 
 
 @pytest.mark.shows("INT-060")

@@ -44,7 +44,7 @@ def test_success_ends_the_series() -> None:
 def test_a_changed_spec_is_tried_at_once() -> None:
     memory = JobMemory("uid", generation=1)
     memory.tried("create", 0.0, failed())
-    memory.taken["pod", "a"] = 60.0
+    memory.names_taken["pod", "a"] = 60.0
     memory.begin(1, 0.0)
     assert memory.wait(0.0) == 1.0
     memory.begin(2, 0.0)
@@ -54,7 +54,7 @@ def test_a_changed_spec_is_tried_at_once() -> None:
 def test_what_is_not_wanted_any_more_is_not_looked_at_for_ever() -> None:
     memory = JobMemory("uid")
     memory.tried("create", 0.0, failed())
-    memory.taken["pod", "a"] = 60.0
+    memory.names_taken["pod", "a"] = 60.0
     memory.begin(0, 5.0)
     assert memory.wait(5.0) == 55.0
     memory.begin(0, 60.0)
