@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from e2e.harness.client import Api, connect
 from e2e.harness.cluster import Cluster
+from e2e.harness.jobs import Namespace
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.providers import PROVIDERS, provide
 from hypothesis import settings
@@ -26,6 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-frameworks", default="", metavar="NAMES", help="frameworks whose tests fail instead of being skipped"
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are about another API server (`e2e.support.marks`)."""
+    provider = config.getoption("--provider")
+    here = [item for item in items if all(provider in mark.args for mark in item.iter_markers("provider"))]
+    config.hook.pytest_deselected(items=[*({*items} - {*here})])
+    items[:] = here
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -53,6 +62,12 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def jobs(api: Api, namespace: str) -> Namespace:
+    """Jobs and pods of the test's own namespace."""
+    return Namespace(api, namespace)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from e2e.harness.client import Api, eventually
+from e2e.harness.client import eventually
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS, REPLICAS, Namespace, job, master_pod, typical
 
@@ -17,11 +17,6 @@ SCALED = ("PyTorchJob", "PaddleJob", "JAXJob")
 """The kinds that v1 lets scale."""
 PREFIX = "training.kubeflow.org"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-
-
-@pytest.fixture
-def jobs(api: Api, namespace: str) -> Namespace:
-    return Namespace(api, namespace)
 
 
 @pytest.mark.shows("SDK-5.1", "SDK-5.3.9", "SDK-8.1", "SDK-8.2", "SDK-8.3", "SDK-8.4", "SDK-8.5", "SDK-8.6", "SDK-8.7")

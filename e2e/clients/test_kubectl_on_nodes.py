@@ -12,6 +12,9 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, master_pod, typical
 from e2e.harness.local_up import local_up
+from e2e.support import marks
+
+pytestmark = marks.local  # pods must run
 
 Kubectl = Callable[..., str]
 JOB = "training.kubeflow.org/job-name"
@@ -20,9 +23,7 @@ SCRIPT = "echo $HOSTNAME begins; until test -e /work/go; do sleep 0.1; done; ech
 
 
 @pytest.fixture(scope="module")
-def kubectl(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     with local_up(tmp_path_factory.mktemp("kubectl")) as up:
         yield Cluster("local up", up.kubeconfig, str(programs()["kubectl"])).run_kubectl
 

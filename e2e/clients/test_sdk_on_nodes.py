@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from e2e.clients.session import Seen, session
 from e2e.harness.local_up import local_up
+from e2e.support import marks
+
+pytestmark = marks.local  # pods must run
 
 FIRST = {"JAXJob": "worker-0", "TFJob": "chief-0", "MPIJob": "launcher"}
 """The master pod of a kind that calls it otherwise."""
@@ -17,10 +20,8 @@ PYTHON = Path("/usr/bin/python3")
 
 
 @pytest.fixture(scope="module")
-def seen(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """What a session with the SDK saw, by topic."""
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
     topics = [*map(str.lower, KINDS), "function", "tensorflow-function", "failing", "expiring", "preparing", "inside"]
     with local_up(tmp_path_factory.mktemp("sdk")) as cluster:
         return session("sdk_on_nodes", cluster.kubeconfig, *topics)
@@ -83,10 +84,8 @@ def test_a_tfjob_from_a_function(seen: Seen) -> None:
     subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode != 0,
     reason=f"no torch for {PYTHON}",
 )
-def test_three_nodes_from_a_function(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+def test_three_nodes_from_a_function(tmp_path: Path) -> None:
     """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
     with local_up(tmp_path, "--python", str(PYTHON)) as cluster:
         told = session("sdk_on_nodes", cluster.kubeconfig, "torchrun")("torchrun")
     # `[default0]:` is the mark of torchrun's own log of a local rank.

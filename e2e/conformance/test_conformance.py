@@ -16,6 +16,7 @@ from e2e.harness.client import ApiError, connect
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import PLURALS
 from e2e.harness.operator import Operator, running_operator
+from e2e.support import marks
 
 HERE = Path(__file__).parent
 DEVIATIONS = HERE / "deviations.yaml"
@@ -100,9 +101,8 @@ def test_every_deviation_is_seen(outcomes: dict[str, Outcome], deviations: Devia
     assert deviations.unused() == []
 
 
+@marks.bare  # the API server's audit log is needed
 def test_no_case_needs_a_right_that_an_installation_lacks(cluster: Cluster, outcomes: dict[str, Outcome]) -> None:
-    if cluster.provider != "bare":
-        pytest.skip("the API server's audit log is needed: this is about --provider bare")
     requests = list(asked(cluster))
     assert requests, "the operator has not run as its account"
     assert not sorted({right for right, allowed in requests if not allowed})

@@ -13,17 +13,14 @@ import pytest
 from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE, OVERLAYS, Object, namespace_of, of_kind, render
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
+from e2e.support import marks
+
+pytestmark = marks.real  # the embedded API server has no deployments
 
 REMOVAL = DEPLOY / "removal"
 ONE_NAMESPACE = "one-namespace"
 COMPONENTS = sorted({folder.name for folder in (DEPLOY / "components").iterdir()} - {ONE_NAMESPACE})
 """Those that go with every overlay."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def real_server(cluster: Cluster) -> None:
-    if cluster.provider == "local":
-        pytest.skip("the embedded server has no deployments: this is about a real one")
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)

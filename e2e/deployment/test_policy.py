@@ -13,6 +13,9 @@ from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, of_ki
 from e2e.harness.binaries import KUBE_SCORE, programs
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
+from e2e.support import marks
+
+pytestmark = marks.real  # about kustomize and a real API server
 
 EXEMPT = {
     "container-resources": "no CPU limit: it would slow the operator down in the moments when it matters",
@@ -28,12 +31,6 @@ PROFILE = "restricted"
 KUBERNETES = "v1.34"
 PASSED = 10
 """The best grade."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def real_server(cluster: Cluster) -> None:
-    if cluster.provider == "local":
-        pytest.skip("this is about kustomize and a real API server")
 
 
 @pytest.fixture(scope="module")

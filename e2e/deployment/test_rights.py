@@ -14,6 +14,9 @@ from e2e.harness.client import connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import METRIC, PLURALS, Namespace, job, typical
 from e2e.harness.operator import Operator, running_operator
+from e2e.support import marks
+
+pytestmark = marks.bare  # the API server's audit log is needed
 
 NAMESPACE = "kubeflow"
 NEVER_ASKED_FOR = {("kubeflow.org", f"{plural}/finalizers", "update") for plural in PLURALS.values()}
@@ -25,10 +28,8 @@ NEVER_USED = {("", "pods/exec", "create")}
 
 
 @pytest.fixture(scope="module")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """A control plane that looks up rights to finalizers, with the operator's objects in it."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("the API server's audit log is needed: this is about --provider bare")
     with bare(server_flags=["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"]) as cluster:
         cluster.run_kubectl("apply", "-k", str(DEPLOY / "overlays" / "standalone"))
         yield cluster

@@ -20,6 +20,9 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS, Namespace, typical
 from e2e.harness.operator import running_operator
+from e2e.support import marks
+
+pytestmark = marks.bare  # the whole installation is replaced
 
 STANDALONE = DEPLOY / "overlays" / "standalone"
 V1 = Path(__file__).parent / "v1_installation.yaml"
@@ -36,9 +39,7 @@ SERVER_SIDE = ("--server-side", "--force-conflicts")
 
 
 @pytest.fixture(scope="module")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("the whole installation is replaced: this is about --provider bare")
+def cluster() -> Iterator[Cluster]:
     with bare() as cluster:
         yield cluster
 

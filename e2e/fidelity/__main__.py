@@ -12,6 +12,7 @@ from e2e.fidelity import sessions
 from e2e.fidelity.commands import SESSIONS
 from e2e.fidelity.player import session_of
 from e2e.fidelity.suite import all_cases, play, prepare, recorded, write_recorded
+from e2e.harness.binaries import KUBECTLS
 from e2e.harness.providers import provide
 
 
@@ -33,12 +34,12 @@ async def record(kubeconfig: Path, wanted: Sequence[str]) -> None:
 
 async def record_sessions(kubeconfig: Path, wanted: Sequence[str]) -> None:
     """Run the sessions with every kubectl there is, and keep what it prints."""
-    for minor, kubectl in sessions.kubectls().items():
+    for minor in KUBECTLS:
         known = sessions.recorded(minor)
         for name in SESSIONS:
             if not wanted or name in wanted or "sessions" in wanted:
                 with TemporaryDirectory() as cache:
-                    known[name] = await sessions.play_session(kubectl, kubeconfig, name, Path(cache))
+                    known[name] = await sessions.play_session(minor, kubeconfig, name, Path(cache))
                 print(f"kubectl 1.{minor} {name}: {len(known[name])} commands")
         sessions.write_recorded(minor, {name: steps for name, steps in known.items() if name in SESSIONS})
 

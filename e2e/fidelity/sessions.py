@@ -20,7 +20,7 @@ from e2e.fidelity.commands import SESSIONS, Step
 from e2e.fidelity.plain import Plain
 from e2e.fidelity.player import PATIENCE, Player, session_of
 from e2e.fidelity.suite import RECORDED, STEPS, new_namespace, prepare
-from e2e.harness.binaries import KUBERNETES, OLDEST_KUBECTL, cache_folder
+from e2e.harness.binaries import KUBECTLS, programs
 from e2e.harness.cluster import CRDS
 from e2e.harness.recordings import write
 
@@ -40,15 +40,6 @@ _VARYING = [
 _SPACES = re.compile(r"  +")
 
 
-def kubectls() -> dict[str, Path]:
-    """The versions of kubectl that the harness has built: minor version -> program."""
-    return {
-        module.version.split(".")[1]: program
-        for module, name in ((OLDEST_KUBECTL, "kubectl-1.28"), (KUBERNETES, "kubectl"))
-        if (program := cache_folder() / "bin" / module.stamp / name).exists()
-    }
-
-
 def recorded(minor: str) -> dict[str, Transcript]:
     """The recorded sessions of one version of kubectl."""
     path = RECORDED / f"kubectl-1.{minor}.json"
@@ -61,15 +52,16 @@ def write_recorded(minor: str, sessions: dict[str, Transcript]) -> None:
     write(RECORDED / f"kubectl-1.{minor}.json", sessions, STEPS)
 
 
-async def play_session(kubectl: Path, kubeconfig: Path, name: str, cache: Path) -> Transcript:
-    """Run the commands of a session in a namespace of its own; `cache` is where kubectl may keep what it discovers."""
+async def play_session(minor: str, kubeconfig: Path, name: str, cache: Path) -> Transcript:
+    """Run a session with one kubectl in a namespace of its own; `cache` is where it may keep what it discovers."""
     namespace = f"session-{secrets.token_hex(4)}"
     async with session_of(kubeconfig) as (session, server):
         await prepare(session, server)
         player = Player(session, server, namespace)
         await _define_jobs(player)
         await new_namespace(player)
-        base = [str(kubectl), f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}", f"--namespace={namespace}"]
+        kubectl = str(programs()[KUBECTLS[minor]])
+        base = [kubectl, f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}", f"--namespace={namespace}"]
         plain, transcript = Plain(namespace), list[dict[str, Any]]()
         for step in SESSIONS[name]:
             status, output, errors = await _run(step, base, namespace)

@@ -6,21 +6,24 @@ from pathlib import Path
 
 import pytest
 from e2e.fidelity.commands import SESSIONS
-from e2e.fidelity.sessions import kubectls, play_session, recorded
+from e2e.fidelity.sessions import play_session, recorded
+from e2e.harness.binaries import KUBECTLS
 from e2e.harness.cluster import Cluster
+from e2e.support import marks
 
-KUBECTLS = kubectls()
-NEWEST = max(KUBECTLS, key=int, default="")
+*OLDER, NEWEST = KUBECTLS
+MINORS = [
+    *(pytest.param(minor, marks=marks.local) for minor in OLDER),  # what they say to a real server changes no more
+    pytest.param(NEWEST, marks=pytest.mark.provider("bare", "local")),
+]
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("name", SESSIONS)
+async def test_session_is_current(minor: str, name: str, cluster: Cluster, tmp_path: Path) -> None:
+    assert await play_session(minor, cluster.kubeconfig, name, tmp_path) == recorded(minor)[name]
 
 
 @pytest.mark.parametrize("minor", KUBECTLS)
-@pytest.mark.parametrize("name", SESSIONS)
-async def test_session_is_current(minor: str, name: str, cluster: Cluster, tmp_path: Path) -> None:
-    if cluster.provider != "local" and minor != NEWEST:
-        pytest.skip("the real server is asked by the newest kubectl only: what older ones say changes no more")
-    assert await play_session(KUBECTLS[minor], cluster.kubeconfig, name, tmp_path) == recorded(minor)[name]
-
-
-@pytest.mark.parametrize("minor", ["28", "34"])
 def test_every_session_is_recorded(minor: str) -> None:
     assert recorded(minor).keys() == SESSIONS.keys()

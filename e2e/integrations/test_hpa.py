@@ -11,6 +11,9 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.metrics_server import API, MetricsServer
 from e2e.harness.operator import running_operator
+from e2e.support import marks
+
+pytestmark = marks.bare  # an autoscaler is needed
 
 LIMIT = 60.0
 """Seconds for a round of the autoscaler; it looks every second."""
@@ -32,12 +35,8 @@ def metrics() -> Iterator[MetricsServer]:
 
 
 @pytest.fixture(scope="module")
-def cluster(
-    pytestconfig: pytest.Config, metrics: MetricsServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+def cluster(metrics: MetricsServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A control plane with an eager autoscaler, and the operator."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("an autoscaler is needed: this is about --provider bare")
     eager = ("--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-downscale-stabilization=0s")
     log = tmp_path_factory.mktemp("hpa") / "operator.log"
     with bare(*eager) as cluster, running_operator(cluster.kubeconfig, log):

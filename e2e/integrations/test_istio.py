@@ -14,6 +14,9 @@ from e2e.harness.injector import LABEL, installed
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator
 from e2e.integrations.sidecars import ended, tell
+from e2e.support import marks
+
+pytestmark = marks.bare  # webhooks are called by the real API server, on this machine
 
 PROXY = {"name": "istio-proxy", "image": "example.com/proxy:1"}
 OPT_OUT = "sidecar.istio.io/inject"
@@ -41,10 +44,8 @@ def native(pod: Object) -> list[Object]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def webhooks(pytestconfig: pytest.Config, cluster: Cluster, operator: Operator) -> Iterator[None]:
+def webhooks(cluster: Cluster, operator: Operator) -> Iterator[None]:
     """Both ways to add a proxy."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("webhooks are called by the real API server, on this machine: this is about --provider bare")
     with installed(cluster, "classic", classic), installed(cluster, "native", native):
         yield
 

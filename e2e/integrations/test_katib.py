@@ -19,6 +19,9 @@ from e2e.harness.injector import LABEL, installed
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator
 from e2e.integrations.sidecars import ended, tell
+from e2e.support import marks
+
+pytestmark = marks.bare  # webhooks are called by the real API server, on this machine
 
 SUCCESS = 'status.conditions.#(type=="Succeeded")#|#(status=="True")#'
 FAILURE = 'status.conditions.#(type=="Failed")#|#(status=="True")#'
@@ -83,10 +86,8 @@ class Katib:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def katib(pytestconfig: pytest.Config, cluster: Cluster, operator: Operator) -> Iterator[Katib]:
+def katib(cluster: Cluster, operator: Operator) -> Iterator[Katib]:
     """The definition of trials, and the webhook."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("webhooks are called by the real API server, on this machine: this is about --provider bare")
     katib = Katib(cluster)
     with installed(cluster, "katib", katib.change):
         try:

@@ -8,14 +8,14 @@ import shutil
 import subprocess
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from e2e.harness.binaries import PROMETHEUS, programs
-from e2e.harness.client import connect, eventually
+from e2e.harness.client import eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace
 from e2e.harness.operator import Operator, running_operator
@@ -86,12 +86,6 @@ def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def prometheus(operator: Operator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     with scraping(urlsplit(operator.metrics).netloc, tmp_path_factory.mktemp("prometheus")) as prometheus:
         yield prometheus
-
-
-@pytest.fixture
-async def jobs(cluster: Cluster, namespace: str) -> AsyncIterator[Namespace]:
-    async with connect(cluster.kubeconfig) as api:
-        yield Namespace(api, namespace)
 
 
 async def test_every_panel_shows_something(operator: Operator, prometheus: Prometheus, jobs: Namespace) -> None:

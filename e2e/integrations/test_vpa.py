@@ -8,9 +8,10 @@ import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.injector import LABEL, installed
-from e2e.harness.jobs import REPLICAS
+from e2e.harness.jobs import LEADS, REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator, rests
 from e2e.jobs.scene import NAME, Scene, ready_node, training
+from e2e.support import marks
 
 WEBHOOK = "autoscaler"
 SCOPE = "extension.training.kubeflow.org/restart-scope"
@@ -49,9 +50,7 @@ def requested(pod: Object) -> str:
 
 
 @pytest.fixture(scope="module")
-def autoscaler(pytestconfig: pytest.Config, cluster: Cluster) -> Iterator[Autoscaler]:
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("webhooks are called by the real API server, on this machine: this is about --provider bare")
+def autoscaler(cluster: Cluster) -> Iterator[Autoscaler]:
     autoscaler = Autoscaler("1")
     with installed(cluster, WEBHOOK, autoscaler.admit):
         yield autoscaler
@@ -117,6 +116,7 @@ async def comes_back(scene: Scene, evicted: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("kind", "scope"), [("PyTorchJob", "pod"), ("PaddleJob", "pod"), ("JAXJob", "job")])
+@marks.bare  # webhooks are called by the real API server, on this machine
 async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     scene: Scene, operator: Operator, autoscaler: Autoscaler, kind: str, scope: str
 ) -> None:
@@ -143,3 +143,20 @@ async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     assert [event for event in told["items"] if event["reason"] == "TemplateChanged"] == []
     await scene.jobs.set_phase(NAME, "Succeeded")
     await scene.jobs.condition(body, "Succeeded")
+
+
+@pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
+async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(operator: Operator, jobs: Namespace, kind: str) -> None:
+    """It asks the scale subresource of its target for a selector; the pods that this finds are the workers."""
+    body = typical("scaled", kind, workers=2)
+    await jobs.create(body)
+    await jobs.pods_reach("scaled", sum(spec["replicas"] for spec in body["spec"][REPLICAS[kind]].values()))
+
+    async def selector() -> str:
+        found = await jobs.api.call("GET", f"{jobs.jobs(kind)}/scaled/scale")
+        return str(found.get("status", {}).get("selector", ""))
+
+    chosen = await eventually(selector, "a selector")
+    found = await jobs.api.call("GET", f"/api/v1/namespaces/{jobs.name}/pods?labelSelector={chosen}")
+    assert [pod["metadata"]["name"] for pod in found["items"]] == ["scaled-worker-0", "scaled-worker-1"]
+    assert LEADS[kind] == "Worker" or len(await jobs.pods("scaled")) == 3

@@ -17,6 +17,7 @@ from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.local_up import LocalUp, local_up
 from e2e.harness.operator import Operator
 from e2e.jobs.mpi_launch import OVER_SSH, mpi_job, play
+from e2e.support import marks
 from e2e.support.paths import ROOT
 
 ENVIRONMENTS = (ROOT / ".cache" / "demo" / "mpi", cache_folder() / "demo" / "mpi")
@@ -31,9 +32,7 @@ MPIRUN = ("mpirun", "--allow-run-as-root", "-np", "2", "-x", "OPAL_PREFIX")
 
 
 @pytest.fixture(scope="module")
-def python(pytestconfig: pytest.Config) -> Path:
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
+def python() -> Path:
     if os.geteuid() != 0 or shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         pytest.skip("needs root and sshd (on Debian: apt-get install openssh-server)")
     chosen = os.environ.get("TRAINING_MPI_PYTHON")
@@ -83,6 +82,7 @@ async def test_the_api_server_takes_the_objects_and_nobody_may_enter_pods(
     assert "PRIVATE KEY" not in operator.child.output()
 
 
+@marks.local  # pods must run
 async def test_ranks_meet_over_ssh_with_what_their_containers_were_started_with(
     cluster_up: LocalUp, python: Path
 ) -> None:
@@ -109,6 +109,7 @@ exec /usr/sbin/sshd -De -f /run/mpi/sshd_config"""
     ("replica_type", "script", "told"),
     [("Launcher", STRANGER, "Permission denied"), ("Worker", IMPOSTOR, "Host key verification failed")],
 )
+@marks.local  # pods must run
 async def test_who_does_not_have_the_job_s_keys_is_refused_and_the_job_fails(
     cluster_up: LocalUp, python: Path, replica_type: str, script: str, told: str
 ) -> None:

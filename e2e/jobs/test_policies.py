@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
-from e2e.harness.client import Object, connect, eventually
+from e2e.harness.client import Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
-from e2e.harness.jobs import LEADS, PLURALS, REPLICAS, Namespace, job, typical
+from e2e.harness.jobs import PLURALS, REPLICAS, Namespace, job, typical
 from e2e.harness.operator import Operator, rests
+from e2e.support import marks
+
+pytestmark = [pytest.mark.usefixtures("operator"), marks.real]  # the embedded API server has none of these policies
 
 LIMIT = 60.0
 """Seconds for a controller to notice, and for the operator to try again."""
@@ -22,21 +24,6 @@ RESTRICTED = {
 }
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 EXTENSION = "extension.training.kubeflow.org/"
-
-
-@pytest.fixture
-async def everywhere(operator: Operator, cluster: Cluster, namespace: str) -> AsyncIterator[Namespace]:
-    """A namespace for tests that need no policy."""
-    async with connect(cluster.kubeconfig) as api:
-        yield Namespace(api, namespace)
-
-
-@pytest.fixture
-def jobs(pytestconfig: pytest.Config, everywhere: Namespace) -> Namespace:
-    """A namespace with policies."""
-    if pytestconfig.getoption("--provider") == "local":
-        pytest.skip("the embedded API server has none of these policies")
-    return everywhere
 
 
 async def put(jobs: Namespace, resource: str, body: Object, group: str = "/api/v1") -> str:
@@ -235,21 +222,3 @@ async def test_a_disruption_budget_holds_back_evictions(
 
     await eventually(replaced, "another kept-worker-0")
     await finish(jobs, body)
-
-
-@pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
-async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(everywhere: Namespace, kind: str) -> None:
-    """It asks the scale subresource of its target for a selector; the pods that this finds are the workers."""
-    jobs = everywhere
-    body = typical("scaled", kind, workers=2)
-    await jobs.create(body)
-    await jobs.pods_reach("scaled", sum(spec["replicas"] for spec in body["spec"][REPLICAS[kind]].values()))
-
-    async def selector() -> str:
-        found = await jobs.api.call("GET", f"{jobs.jobs(kind)}/scaled/scale")
-        return str(found.get("status", {}).get("selector", ""))
-
-    chosen = await eventually(selector, "a selector")
-    found = await jobs.api.call("GET", f"/api/v1/namespaces/{jobs.name}/pods?labelSelector={chosen}")
-    assert [pod["metadata"]["name"] for pod in found["items"]] == ["scaled-worker-0", "scaled-worker-1"]
-    assert LEADS[kind] == "Worker" or len(await jobs.pods("scaled")) == 3

@@ -11,6 +11,7 @@ import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.jobs import NO_SCHEDULER, Namespace, job
 from e2e.harness.operator import Operator
+from e2e.support import marks
 
 NAME = "waits"
 NOT_PLACED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes: no GPU"}
@@ -57,18 +58,11 @@ class Stage:
 
 
 @pytest.fixture
-def admission(pytestconfig: pytest.Config) -> None:
-    """The API server has the admission plugins of Kubernetes."""
-    if pytestconfig.getoption("--provider") == "local":
-        pytest.skip("the embedded API server enforces neither quotas nor Pod Security")
-
-
-@pytest.fixture
 def stage(api: Api, namespace: str, operator: Operator) -> Stage:
     return Stage(api, namespace)
 
 
-@pytest.mark.usefixtures("admission")
+@marks.real  # the embedded API server enforces no quotas
 async def test_quota(stage: Stage) -> None:
     quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
     await stage.api.create(f"{stage.core}/resourcequotas", quota)
@@ -96,7 +90,7 @@ async def test_a_template_that_the_api_server_refuses(stage: Stage) -> None:
     await stage.waits(None)
 
 
-@pytest.mark.usefixtures("admission")
+@marks.real  # nor Pod Security
 async def test_a_template_that_a_policy_of_the_namespace_refuses(stage: Stage) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     await stage.api.patch(stage.core, {"metadata": {"labels": labels}})

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.fidelity.sessions import kubectls
+from e2e.harness.binaries import programs
 from e2e.harness.local_up import LocalUp, local_up
+from e2e.support import marks
 from kubernetes import client, config
 from kubernetes.stream import stream
 from kubernetes_asyncio import client as asyncio_client
 from kubernetes_asyncio import config as asyncio_config
 from kubernetes_asyncio.stream import WsApiClient
 
-KUBECTLS = kubectls()
-OLD = {version: program for version, program in KUBECTLS.items() if version == "28"}
-NEW = {version: program for version, program in KUBECTLS.items() if version not in OLD}
+pytestmark = marks.local  # pods must run
+
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -43,58 +43,47 @@ POD = {
 
 
 @pytest.fixture(scope="module")
-def cluster_up(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
-    with local_up(tmp_path_factory.mktemp("exec")) as cluster:
-        program = next(iter(KUBECTLS.values()))
+def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
+    with local_up(tmp_path_factory.mktemp("exec")) as up:
         for command, said in (
             (["apply", "-f", "-"], json.dumps(POD)),
             (["wait", "--for=condition=Ready", "pod/box"], ""),
         ):
-            run(program, cluster, *command, stdin=said.encode(), check=True)
-        yield cluster
+            run("kubectl", up, *command, stdin=said.encode(), check=True)
+        yield up
 
 
 def run(
-    program: Path, cluster: LocalUp, *arguments: str, stdin: bytes = b"", check: bool = False
+    program: str, cluster: LocalUp, *arguments: str, stdin: bytes = b"", check: bool = False
 ) -> subprocess.CompletedProcess[bytes]:
-    command: list[str | Path] = [program, f"--kubeconfig={cluster.kubeconfig}", *arguments]
+    command: list[str | Path] = [programs()[program], f"--kubeconfig={cluster.kubeconfig}", *arguments]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=check)
 
 
-@pytest.mark.parametrize("version", NEW)
-def test_kubectl(cluster_up: LocalUp, tmp_path: Path, version: str) -> None:
-    program = NEW[version]
-    done = run(program, cluster_up, "exec", "box", "--", "sh", "-c", "echo $GREETING $HOSTNAME; echo oops >&2; exit 3")
+def test_kubectl(cluster_up: LocalUp, tmp_path: Path) -> None:
+    done = run(
+        "kubectl", cluster_up, "exec", "box", "--", "sh", "-c", "echo $GREETING $HOSTNAME; echo oops >&2; exit 3"
+    )
     assert (done.returncode, done.stdout) == (3, b"hello box\n")
     assert done.stderr == b"oops\ncommand terminated with exit code 3\n"
     data = os.urandom(10 << 20)
-    echoed = run(program, cluster_up, "exec", "-i", "box", "--", "cat", stdin=data)
+    echoed = run("kubectl", cluster_up, "exec", "-i", "box", "--", "cat", stdin=data)
     assert (echoed.returncode, echoed.stdout == data) == (0, True)
-    missing = run(program, cluster_up, "exec", "box", "--", "nosuch")
+    missing = run("kubectl", cluster_up, "exec", "box", "--", "nosuch")
     assert (missing.returncode, b'exec: "nosuch": executable file not found in $PATH' in missing.stderr) == (1, True)
-    unknown = run(program, cluster_up, "exec", "box", "-c", "other", "--", "true")
+    unknown = run("kubectl", cluster_up, "exec", "box", "-c", "other", "--", "true")
     assert (unknown.returncode, b"container other is not valid for pod box" in unknown.stderr) == (1, True)
     file = tmp_path / "file"
     file.write_bytes(data)
-    run(program, cluster_up, "cp", str(file), f"box:/data/{version}", check=True)
-    run(program, cluster_up, "cp", f"box:/data/{version}", str(tmp_path / "back"), check=True)
+    run("kubectl", cluster_up, "cp", str(file), "box:/data/file", check=True)
+    run("kubectl", cluster_up, "cp", "box:/data/file", str(tmp_path / "back"), check=True)
     assert (tmp_path / "back").read_bytes() == data
 
 
-@pytest.mark.parametrize("version", NEW)
-def test_kubectl_in_a_terminal(cluster_up: LocalUp, version: str) -> None:
+def test_kubectl_in_a_terminal(cluster_up: LocalUp) -> None:
     ours, theirs = pty.openpty()
-    command: list[str | Path] = [
-        NEW[version],
-        f"--kubeconfig={cluster_up.kubeconfig}",
-        "exec",
-        "-it",
-        "box",
-        "--",
-        "sh",
-    ]
+    kubectl = str(programs()["kubectl"])
+    command = [kubectl, f"--kubeconfig={cluster_up.kubeconfig}", "exec", "-it", "box", "--", "sh"]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
         os.close(theirs)
         try:
@@ -122,9 +111,8 @@ def until(terminal: int, text: bytes, times: int = 1) -> None:
         seen += os.read(terminal, 4096)
 
 
-@pytest.mark.parametrize("version", OLD)
-def test_an_old_kubectl_is_told_what_would_work(cluster_up: LocalUp, version: str) -> None:
-    done = run(OLD[version], cluster_up, "exec", "box", "--", "true")
+def test_an_old_kubectl_is_told_what_would_work(cluster_up: LocalUp) -> None:
+    done = run("kubectl-1.28", cluster_up, "exec", "box", "--", "true")
     assert done.returncode == 1
     assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.31 or newer" in done.stderr
 

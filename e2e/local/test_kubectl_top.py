@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.fidelity.sessions import kubectls
+from e2e.harness.binaries import KUBECTLS, programs
+from e2e.support import marks
 from e2e.support.api_client import Client
 
 from training_local.apiserver.certificates import server_identity
@@ -23,7 +24,8 @@ from training_local.apiserver.pods import NoLogs
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.types import BUILTIN
 
-KUBECTLS = kubectls()
+pytestmark = marks.local  # a server of its own, once
+
 Json = dict[str, Any]
 TOKEN = "token of the test"
 USED = {"main": Amounts(1.5, 3 << 30, 30), "sidecar": Amounts(0.0204, 5 << 20, 30)}
@@ -59,13 +61,12 @@ async def busy_cluster(folder: Path) -> AsyncIterator[Path]:
         yield folder / "kubeconfig"
 
 
-@pytest.mark.skipif(not KUBECTLS, reason="kubectl is built by `python -m e2e.harness build`")
 @pytest.mark.parametrize("minor", KUBECTLS)
 async def test_top(minor: str, tmp_path: Path) -> None:
     async with busy_cluster(tmp_path) as kubeconfig:
 
         async def top(*arguments: str) -> list[list[str]]:
-            command = (str(KUBECTLS[minor]), f"--kubeconfig={kubeconfig}", f"--cache-dir={tmp_path}", "top")
+            command = (str(programs()[KUBECTLS[minor]]), f"--kubeconfig={kubeconfig}", f"--cache-dir={tmp_path}", "top")
             process = await asyncio.create_subprocess_exec(*command, *arguments, stdout=asyncio.subprocess.PIPE)
             printed, _ = await process.communicate()
             return [line.split() for line in printed.decode().splitlines()[1:]]

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from e2e.fidelity.sessions import kubectls
+from e2e.harness.binaries import KUBECTLS, programs
 from e2e.harness.local_up import LocalUp, local_up
+from e2e.support import marks
+
+pytestmark = marks.local  # pods must run
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
-KUBECTLS = kubectls()
 ONCE = "echo run $(ls /talk); test -e /talk/again && sleep 600; touch /talk/again; exit 3"
 
 
@@ -52,9 +54,7 @@ COUNTER = {
 
 
 @pytest.fixture(scope="module")
-def cluster_up(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("pods must run: this is about --provider local")
+def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
     with local_up(tmp_path_factory.mktemp("kubectl")) as cluster:
         yield cluster
 
@@ -66,7 +66,7 @@ def kubectl(request: pytest.FixtureRequest, cluster_up: LocalUp, tmp_path_factor
     namespace = f"kubectl-1-{request.param}"
 
     def run(command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        program: list[str | Path] = [KUBECTLS[request.param], f"--kubeconfig={cluster_up.kubeconfig}"]
+        program: list[str | Path] = [programs()[KUBECTLS[request.param]], f"--kubeconfig={cluster_up.kubeconfig}"]
         options = [f"--cache-dir={cache}", f"--namespace={namespace}"]
         words = [*program, *options, *command.split()]
         return subprocess.run(words, input=stdin, capture_output=True, text=True, check=False, timeout=60)

@@ -11,6 +11,9 @@ import pytest
 import yaml
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.local_up import LocalUp, local_up
+from e2e.support import marks
+
+pytestmark = marks.local  # about the local cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -21,10 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster_up(pytestconfig: pytest.Config, folder: Path) -> Iterator[LocalUp]:
+def cluster_up(folder: Path) -> Iterator[LocalUp]:
     """A cluster whose every file lies below `folder`."""
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("this is about the local cluster: --provider local")
     temporary = folder / "tmp"
     temporary.mkdir()
     with pytest.MonkeyPatch.context() as patch:

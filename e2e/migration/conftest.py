@@ -11,19 +11,10 @@ from e2e.migration.controllers import trainer_cluster
 
 
 @pytest.fixture(scope="package")
-def trainer(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The control plane."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("Trainer v2 is installed into a cluster of its own: this is about --provider bare")
     with trainer_cluster(tmp_path_factory.mktemp("trainer")) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def on_this_machine(pytestconfig: pytest.Config) -> None:
-    """For tests with local clusters of their own: they run once, beside the others that need no real API server."""
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("runs on local clusters of its own: this is about --provider local")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import yaml
 from e2e.harness.client import eventually
 from e2e.harness.operator import PROGRAM
 from e2e.migration.small_v2 import SmallTrainer
+from e2e.support import marks
 
 from training_local.cluster import ClusterOptions as LocalOptions
 from training_local.cluster import LocalCluster
@@ -31,7 +32,7 @@ from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
 from training_migration.v1_job import v1_job
 
-pytestmark = pytest.mark.usefixtures("on_this_machine")
+pytestmark = marks.local  # local clusters of its own
 
 Json = dict[str, Any]
 

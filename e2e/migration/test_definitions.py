@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 import yaml
 from e2e.harness.binaries import TRAINER, programs
+from e2e.support import marks
 from e2e.support.definitions.__main__ import smallest
 from e2e.support.paths import ROOT
+
+pytestmark = marks.bare  # the manifests come with its Go modules
 
 COPIES = sorted((ROOT / "e2e" / "support" / "definitions" / "trainer").glob("*.json"))
 
 
 @pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.stem)
-def test_copy(pytestconfig: pytest.Config, copy: Path) -> None:
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("the manifests come with the Go module of the provider `bare`")
+def test_copy(copy: Path) -> None:
     base = programs((TRAINER,))["trainer-manifests"] / "base"
     manifests = [
         yaml.safe_load(file.read_text()) for name in ("crds", "runtimes") for file in (base / name).glob("*.yaml")

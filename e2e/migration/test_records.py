@@ -6,9 +6,12 @@ import json
 
 from e2e.harness.cluster import Cluster
 from e2e.migration.record import changed, recorded
+from e2e.support import marks
 
 from training_migration.targets import Target
 from training_migration.v2.stock import stock
+
+pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
 
 async def test_records_are_what_the_controllers_build(trainer: Cluster) -> None:

@@ -10,8 +10,11 @@ import yaml
 from click.testing import CliRunner
 from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster, write_kubeconfig
+from e2e.support import marks
 
 from training_migration.cli import migrate
+
+pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
 NAMESPACE = "rights"
 USER = "verifier"

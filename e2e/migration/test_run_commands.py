@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 from e2e.harness.operator import PROGRAM
+from e2e.support import marks
 from e2e.training.examples import EXAMPLES
 
 from training_migration.exits import Exit
 from training_migration.runs.record import Side, read_record
 
-pytestmark = pytest.mark.usefixtures("on_this_machine")
+pytestmark = marks.local  # local clusters of its own
 
 # A framework of a few lines, under a name that the witness knows: who has no rank takes itself for the only one, and
 # nobody begins before all have met.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from e2e.migration.same_training import CASES, environment
 from e2e.migration.trained import play, read
+from e2e.support import marks
 
 from training_local.apply import BadInput
 from training_local.demo import DEMOS, python_for
 from training_migration.compare import Outcome, trains_alone
 from training_migration.runs.record import EndState
 
-pytestmark = pytest.mark.usefixtures("on_this_machine")
+pytestmark = marks.local  # local clusters of its own
 
 
 @pytest.fixture

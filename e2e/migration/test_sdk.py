@@ -14,11 +14,14 @@ from e2e.harness.environment import environment
 from e2e.harness.errors import HarnessError
 from e2e.migration.building import created
 from e2e.migration.jobs import examples
+from e2e.support import marks
 from e2e.support.paths import ROOT
 
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 from training_migration.verify.subjects import converted
+
+pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
 CONSTRAINTS = Path(__file__).parent / "sdk" / "constraints.txt"
 NAMESPACE = "sdk"

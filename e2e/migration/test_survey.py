@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from e2e.harness.client import Api
+import pytest
+from e2e.harness.client import Api, connect
 from e2e.harness.cluster import Cluster
 from e2e.support.v1_examples.expected import examples
 
@@ -17,6 +19,13 @@ from training_api.registry import KINDS
 from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
+
+
+@pytest.fixture
+async def api(cluster: Cluster) -> AsyncIterator[Api]:
+    """A client of the API server under test; the others of this folder are about Trainer's."""
+    async with connect(cluster.kubeconfig) as api:
+        yield api
 
 
 def survey(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -9,12 +9,15 @@ from contextlib import asynccontextmanager
 from e2e.harness.client import Api, Object
 from e2e.harness.cluster import Cluster
 from e2e.migration.test_cluster_runs import plan
+from e2e.support import marks
 
 from training_migration.runs.both_cluster import cluster_both
 from training_migration.runs.cluster import RUN_LABEL, ClusterOptions
 from training_migration.runs.record import EndState
 from training_migration.runs.recording import Seen, record_of
 from training_migration.runs.what import Plan, What
+
+pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
 ENDED = {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}
 TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 from e2e.harness.client import eventually
+from e2e.support import marks
 from e2e.training.examples import EXAMPLES
 
 from training_api.registry import KINDS
@@ -21,7 +22,7 @@ from training_migration.runs.api import Api
 from training_migration.runs.sightings import place_of
 from training_migration.v1_job import is_v1_job, v1_job
 
-pytestmark = pytest.mark.usefixtures("on_this_machine")
+pytestmark = marks.local  # local clusters of its own
 
 Json = dict[str, Any]
 FILES = sorted(str(file.relative_to(EXAMPLES)) for file in EXAMPLES.glob("*/*.yaml"))

@@ -16,11 +16,14 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.migration.building import JOBSET, TRAINER
 from e2e.migration.jobs import examples, golden, made, verified
+from e2e.support import marks
 from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 from training_migration.v1_job import V1Job
 from training_migration.verify.outcome import Outcome, Verification
+
+pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
 KINDS = "trainjobs,trainingruntimes,jobsets"
 PAGE = ROOT / "docs" / "migration" / "verify.md"

@@ -13,10 +13,9 @@ from e2e.node.operator_image import operator_image
 from e2e.node.worker import load
 
 
-@pytest.fixture(scope="session", autouse=True)
-def node_only(pytestconfig: pytest.Config) -> None:
-    if pytestconfig.getoption("--provider") != "node":
-        pytest.skip("pods must run on a real node: make e2e-node")
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """All tests of this folder need pods that run on a real node."""
+    item.add_marker(pytest.mark.provider("node"))
 
 
 @pytest.fixture(scope="session")

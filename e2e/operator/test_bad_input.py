@@ -16,11 +16,12 @@ from typing import Any, Protocol
 
 import pytest
 import yaml
-from e2e.harness.client import Api, ApiError, eventually
+from e2e.harness.client import ApiError, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job, log_line
 from e2e.harness.operator import PROGRAM, WRITES, Operator
 from e2e.harness.ports import free_ports
+from e2e.support import marks
 
 MEBIBYTE = 1 << 20
 EXTENSIONS = ("observedGeneration", "waiting", "attempt")
@@ -33,11 +34,6 @@ class Start(Protocol):
     """Starts an operator, with further flags."""
 
     def __call__(self, kubeconfig: Path, *flags: str) -> Operator: ...
-
-
-@pytest.fixture
-def jobs(api: Api, namespace: str) -> Namespace:
-    return Namespace(api, namespace)
 
 
 @pytest.fixture
@@ -127,11 +123,10 @@ def test_expired_token(cluster: Cluster, tmp_path: Path) -> None:
     assert "no-longer-valid" not in said
 
 
+@marks.real  # the embedded API server has no users: everybody may do everything
 async def test_missing_permission_is_named_and_goes_on_when_granted(
     cluster: Cluster, jobs: Namespace, tmp_path: Path, start: Start
 ) -> None:
-    if cluster.provider == "local":
-        pytest.skip("the embedded API server has no users: everybody may do everything")
     account = f"/api/v1/namespaces/{jobs.name}/serviceaccounts"
     await jobs.api.create(account, {"metadata": {"name": "operator"}})
     request = await jobs.api.create(f"{account}/operator/token", {"spec": {}})

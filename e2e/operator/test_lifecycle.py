@@ -12,11 +12,6 @@ from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import Operator, running_operator
 
 
-@pytest.fixture
-def jobs(api: Api, namespace: str) -> Namespace:
-    return Namespace(api, namespace)
-
-
 async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
     cluster: Cluster, jobs: Namespace, tmp_path: Path
 ) -> None:

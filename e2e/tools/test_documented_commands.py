@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from e2e.harness.client import connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.local_up import local_up
 from e2e.harness.operator import running_operator
+from e2e.support import marks
 from e2e.support.documentation import kubectl
 from e2e.support.documentation.commands import BESIDE_JOBS, ON_A_CLUSTER, ON_THIS_MACHINE, Block, blocks
 from e2e.support.paths import ROOT
@@ -59,14 +59,13 @@ def run(block: Block, **environment: str) -> str:
 
 
 @pytest.fixture
-def empty(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+def empty() -> Iterator[Cluster]:
     """A control plane without anything of ours."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("pages install into a cluster of their own: this is about --provider bare")
     with bare() as cluster:
         yield cluster
 
 
+@marks.bare  # pages install into a cluster of their own
 async def test_on_a_cluster(empty: Cluster, tmp_path: Path) -> None:
     environment = {"PATH": with_kubectl(empty, tmp_path), "KUBECONFIG": str(empty.kubeconfig)}
     found = shown(ON_A_CLUSTER)
@@ -82,21 +81,13 @@ async def test_on_a_cluster(empty: Cluster, tmp_path: Path) -> None:
     assert holder.strip()
 
 
-@pytest.fixture
-def local(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Cluster:
-    """What tests know of a local cluster, of which only kubectl is used here."""
-    if pytestconfig.getoption("--provider") != "local":
-        pytest.skip("this is about the local cluster")
-    cluster: Cluster = request.getfixturevalue("cluster")
-    return cluster
-
-
-def test_on_this_machine(local: Cluster, tmp_path: Path) -> None:
+@marks.local  # about the local cluster
+def test_on_this_machine(cluster: Cluster, tmp_path: Path) -> None:
     if importlib.util.find_spec("jax") is None:
         pytest.skip("JAX is not installed: `make demo` installs it")
     found = shown(ON_THIS_MACHINE)
     assert found
-    path = with_kubectl(local, tmp_path)
+    path = with_kubectl(cluster, tmp_path)
     # What several pages show is run once.
     for number, block in enumerate({block.commands: block for block in found}.values()):
         home = tmp_path / f"home-{number}"
@@ -109,7 +100,8 @@ def test_on_this_machine(local: Cluster, tmp_path: Path) -> None:
             subprocess.run(end, env={**os.environ, **environment}, check=True, timeout=60)
 
 
-def test_beside_jobs(local: Cluster, tmp_path: Path) -> None:
+@marks.local  # about the local cluster
+def test_beside_jobs(cluster: Cluster, tmp_path: Path) -> None:
     """The jobs that pages name run, or wait for a device that is not there."""
     found = shown(BESIDE_JOBS)
     assert found
@@ -117,12 +109,10 @@ def test_beside_jobs(local: Cluster, tmp_path: Path) -> None:
     waiting = running("train", "JAXJob", "sleep 600")
     [container] = waiting["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     container["resources"] = {"limits": {"nvidia.com/gpu": 1000}}
-    path = with_kubectl(local, tmp_path)
+    path = with_kubectl(cluster, tmp_path)
     with local_up(tmp_path) as up:
-        cluster = Cluster("local up", up.kubeconfig, local.kubectl)
-        cluster.run_kubectl(
-            "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [*jobs, waiting]})
-        )
+        cluster = Cluster("local up", up.kubeconfig, cluster.kubectl)
+        cluster.send("apply", *jobs, waiting)
         cluster.run_kubectl("wait", "pytorchjob/hello", "jaxjob/little", "--for=condition=Running", "--timeout=60s")
         for block in found:
             printed = run(block, PATH=path, KUBECONFIG=str(up.kubeconfig))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+from e2e.support import marks
 from e2e.tools.protobuf_numbers import TARGET, generate
 
+pytestmark = marks.bare  # the data are of its Go modules
 
-def test_data_file_is_current(request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("--provider") != "bare":
-        pytest.skip("needs the Go modules of the provider `bare`")
+
+def test_data_file_is_current() -> None:
     assert TARGET.read_text() == generate(), "run `python -m e2e.tools.protobuf_numbers`"

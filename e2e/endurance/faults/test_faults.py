@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from e2e.endurance.faults.__main__ import play
 from e2e.endurance.faults.faults import FAULTS
+from e2e.support import marks
+
+pytestmark = marks.bare  # programs of the control plane are killed
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.short])
-async def test_everything_comes_right(name: str, pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("programs of the control plane are killed: this is about --provider bare")
+async def test_everything_comes_right(name: str, tmp_path: Path) -> None:
     report = await play(FAULTS[name], 1, tmp_path, short=True)
     assert report.complaints == [], "\n".join(report.complaints)

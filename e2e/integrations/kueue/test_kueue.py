@@ -11,16 +11,17 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.integrations.kueue.controller import queueing_cluster
 from e2e.integrations.kueue.queues import KUEUE, LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
+from e2e.support import marks
+
+pytestmark = marks.bare  # Kueue is installed into a cluster of its own
 
 HOST = "kubernetes.io/hostname"
 GATE = "kueue.x-k8s.io/topology"
 
 
 @pytest.fixture(scope="module")
-def cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A control plane with Kueue and the operator."""
-    if pytestconfig.getoption("--provider") != "bare":
-        pytest.skip("Kueue is installed into a cluster of its own: this is about --provider bare")
     with queueing_cluster(tmp_path_factory.mktemp("kueue")) as (cluster, _):
         high = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": 1000}
         cluster.send("create", {**high, "metadata": {"name": "urgent"}})
