@@ -114,6 +114,8 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	  --output-file constraints-image.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group package --constraint constraints.txt \
 	  --output-file constraints-package.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group mutation pyproject.toml --constraint constraints.txt \
+	  --output-file constraints-mutation.txt
 LOCK = --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command 'make constraints'
 

@@ -90,7 +90,7 @@ def _declared() -> dict[str, set[str]]:
     """Names of required packages by what requires them: the runtime and each extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = {"runtime": project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
-    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package")}
+    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package", "mutation")}
     names = {group: {re.split(r"[^\w.-]", text)[0].lower() for text in texts} for group, texts in groups.items()}
     return {group: found - {"training-operator"} for group, found in names.items()}
 
@@ -111,6 +111,7 @@ def _pins(file: str) -> dict[str, set[str]]:
         ("constraints-docs.txt", ("docs",)),
         ("constraints-image.txt", ("runtime", "speed")),
         ("constraints-package.txt", ("package",)),
+        ("constraints-mutation.txt", ("runtime", "local", "speed", "dev", "mutation")),
     ],
 )
 def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
@@ -125,6 +126,7 @@ PINNED = [
     "constraints-docs.txt",
     "constraints-image.txt",
     "constraints-package.txt",
+    "constraints-mutation.txt",
     *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
 ]
 
@@ -136,7 +138,7 @@ def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
     assert "://" not in "".join(blocks), "where packages come from is the business of pip's configuration"
 
 
-@pytest.mark.parametrize("file", ["constraints-demo.txt", "constraints-image.txt", "constraints-package.txt"])
+@pytest.mark.parametrize("file", [f"constraints-{name}.txt" for name in ("demo", "image", "package", "mutation")])
 def test_constraint_files_agree(file: str) -> None:
     first, second = _versions("constraints.txt"), _versions(file)
     common = first.keys() & second.keys()
