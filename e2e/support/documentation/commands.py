@@ -34,8 +34,8 @@ class Block:
 
 def pages() -> list[Path]:
     """Everything that shows commands to users and developers."""
-    readmes = [ROOT / "README.md", ROOT / "e2e" / "README.md", ROOT / "examples" / "README.md"]
-    return [*readmes, *sorted((ROOT / "docs").rglob("*.md"))]
+    folders = (ROOT / name for name in ("docs", "e2e", "examples"))
+    return [ROOT / "README.md", *(page for folder in folders for page in sorted(folder.rglob("*.md")))]
 
 
 def blocks() -> Iterator[Block]:
