@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from training_api.constants import API_VERSION
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_local.progress import JobRef
 from training_operator.kube.transport import Request, Response, Transport
 
@@ -102,12 +102,12 @@ def job_of(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     jobs = [o for o in objects if _is_job(o)]
     if len(jobs) != 1:
         found = ", ".join(_title(job) for job in jobs) or "none"
-        raise BadInput(f"expected one training job ({', '.join(KINDS)}) in the files, found {found}")
+        raise BadInput(f"expected one training job ({', '.join(kinds())}) in the files, found {found}")
     return jobs[0]
 
 
 def _is_job(item: dict[str, Any]) -> bool:
-    return item["apiVersion"] == API_VERSION and item["kind"] in KINDS
+    return item["apiVersion"] == API_VERSION and item["kind"] in kinds()
 
 
 def _title(item: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
         warnings += [f"{_title(item)}: {text}" for text in warnings_of(response)]
         stored = json.loads(response.body)
     metadata = stored["metadata"]
-    return Created(JobRef(KINDS[stored["kind"]], metadata["namespace"], metadata["name"]), tuple(warnings))
+    return Created(JobRef(kinds()[stored["kind"]], metadata["namespace"], metadata["name"]), tuple(warnings))
 
 
 def warnings_of(response: Response) -> list[str]:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from training_api.crd.build import build
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_local.apiserver.certificates import ServerIdentity, server_identity
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
@@ -211,7 +211,7 @@ class LocalCluster:
 
     async def _put_definitions(self) -> None:
         """Create the definitions of all kinds, or bring those that are kept up to date."""
-        for info in KINDS.values():
+        for info in kinds().values():
             definition = build(info)
             body = json.dumps(definition).encode()
             answer = await self.transport.request(Request("POST", DEFINITIONS, body=body))

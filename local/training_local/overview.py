@@ -15,7 +15,7 @@ import yaml
 
 from training_api.constants import API_VERSION
 from training_api.quantity import parse
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_local.registry import ClusterRecord
 from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Fixed
@@ -63,7 +63,7 @@ async def overview(record: ClusterRecord) -> Overview | None:
     """Ask a cluster what runs in it; None if it does not answer."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS), connected(record) as transport:
-            paths = [f"/apis/{API_VERSION}/{info.plural}" for info in KINDS.values()]
+            paths = [f"/apis/{API_VERSION}/{info.plural}" for info in kinds().values()]
             pods, measured, *jobs = await asyncio.gather(
                 *(_items(transport, path) for path in ("/api/v1/pods", _METRICS, *paths))
             )

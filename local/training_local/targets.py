@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from training_api.constants import API_VERSION, JOB_NAME_LABEL, OPERATOR_NAME_LABEL
 from training_api.kinds import KindInfo
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_local.apply import BadInput
 from training_local.progress import JobRef, Replica, replica_of
 from training_local.watching import message_of
@@ -49,11 +49,11 @@ class Contents:
 async def contents(transport: Transport, namespace: str | None) -> Contents:
     """Return the jobs and pods of a namespace, or of all; raises `BadInput` if they may not be listed."""
     within = f"namespaces/{namespace}/" if namespace else ""
-    kinds = list(KINDS.values())
-    paths = [f"/api/v1/{within}pods", *(f"/apis/{API_VERSION}/{within}{info.plural}" for info in kinds)]
+    infos = list(kinds().values())
+    paths = [f"/api/v1/{within}pods", *(f"/apis/{API_VERSION}/{within}{info.plural}" for info in infos)]
     pods, *jobs = await asyncio.gather(*(_items(transport, path) for path in paths))
     return Contents(
-        [_job(info, job["metadata"]) for info, found in zip(kinds, jobs, strict=True) for job in found],
+        [_job(info, job["metadata"]) for info, found in zip(infos, jobs, strict=True) for job in found],
         [PodRef(pod["metadata"]["namespace"], replica_of(pod), pod, _owner(pod)) for pod in pods],
     )
 
@@ -73,7 +73,7 @@ def _job(info: KindInfo, metadata: Mapping[str, Any]) -> JobRef:
 
 def _owner(pod: Mapping[str, Any]) -> JobRef | None:
     labels = pod["metadata"].get("labels") or {}
-    info = next((i for i in KINDS.values() if i.controller_name == labels.get(OPERATOR_NAME_LABEL)), None)
+    info = next((i for i in kinds().values() if i.controller_name == labels.get(OPERATOR_NAME_LABEL)), None)
     if info is None or JOB_NAME_LABEL not in labels:
         return None
     return JobRef(info, pod["metadata"]["namespace"], labels[JOB_NAME_LABEL])
@@ -122,7 +122,7 @@ def _pods_called(name: str, there: Contents) -> list[PodRef]:
 
 def _kind(word: str) -> KindInfo | None:
     folded = word.lower().partition(".")[0]
-    return next((i for i in KINDS.values() if folded in {i.singular, i.plural, *i.short_names}), None)
+    return next((i for i in kinds().values() if folded in {i.singular, i.plural, *i.short_names}), None)
 
 
 def _only(found: Sequence[JobRef | PodRef], missing: str, several: str, there: Contents) -> JobRef | PodRef:

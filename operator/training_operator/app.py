@@ -24,6 +24,7 @@ import structlog
 from training_api.constants import JOB_NAME_LABEL
 from training_api.kinds import KindInfo
 from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.plugins import plugins
 from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.owned_objects import OwnedKind, RandomBytes
 from training_controllers.model.records import JobRecord, OwnedRecord, PriorityClassRecord
@@ -123,6 +124,8 @@ class App:
         self._pods, self._pod_reflector = self._cache(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._cache(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
+        for problem in plugins().problems:
+            structlog.get_logger().error("a framework cannot be used", error=problem)
         chosen = [known[kind] for kind in settings.kinds]
         watched = {each.name: each for framework in chosen for each in framework.owned_kinds if each.watched}
         self._owned = {name: self._cache_owned_kind(kind) for name, kind in watched.items()}
@@ -247,6 +250,8 @@ class App:
         keep: Callable[[D], bool] = lambda record: True,
         turned: Callable[[], None] = lambda: None,
         foreign_crd: OwnerCheck | None = None,
+        *,
+        optional: bool = False,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
         reflector = Reflector(
@@ -260,6 +265,7 @@ class App:
             turned=turned,
             undecodable=self.metrics.undecodable(resource.qualified),
             foreign_crd=foreign_crd,
+            optional=optional,
         )
         return store, reflector
 
@@ -300,7 +306,9 @@ class App:
 
     def _cache_owned_kind(self, kind: OwnedKind) -> OwnedCache:
         resource = owned_resource(kind)
-        store, reflector = self._cache(resource, kind.label, self._of_our_kind, self._triggers.enqueue_all)
+        store, reflector = self._cache(
+            resource, kind.label, self._of_our_kind, self._triggers.enqueue_all, optional=True
+        )
         return OwnedCache(resource, store, reflector)
 
     def _dependents(self, kind: OwnedKind) -> CachedDependents[OwnedRecord]:
@@ -312,7 +320,9 @@ class App:
     def _build_controller(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
-        store, reflector = self._cache(resource, foreign_crd=partial(why_foreign, self._client, resource))
+        foreign = partial(why_foreign, self._client, resource)
+        # Whoever may not see jobs of one kind serves the others.
+        store, reflector = self._cache(resource, foreign_crd=foreign, optional=True)
         ports = Ports(
             jobs=CachedJobs(self._client, resource, store),
             pods=CachedDependents(self._client, PODS, self._pods),

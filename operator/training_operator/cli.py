@@ -12,9 +12,11 @@ import click
 import cloup
 from pydantic import ValidationError
 
+from training_api.registry import KINDS
 from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_operator import __version__
-from training_operator.settings import SCHEMES, LogFormat, LogLevel, Settings
+from training_operator.manifest_commands import crds, rbac
+from training_operator.settings import LogFormat, LogLevel, Settings
 
 COMMANDS: Final = "training_operator.commands"
 """Entry-point group: name of a command -> its click command."""
@@ -75,7 +77,8 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     multiple=True,
     metavar="KIND",
     show_default=False,
-    help=f"A kind to run, in any case; repeatable. One of {', '.join(SCHEMES)}. Default: every kind.",
+    help=f"A kind to run, in any case; repeatable. One of {', '.join(info.singular for info in KINDS.values())}, or of "
+    "an installed package. Default: every kind.",
 )
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")
 @JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled at once.")
@@ -132,6 +135,8 @@ def run(ctx: click.Context, /, **flags: Any) -> None:
     ctx.exit(serve(settings))
 
 
+command.add_command(crds)
+command.add_command(rbac)
 run.context_settings["default_map"] = {name: value for name, value in DEFAULTS.model_dump(mode="json").items() if value}
 
 

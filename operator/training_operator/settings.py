@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_controllers.frameworks.registry import frameworks
 
@@ -30,10 +30,6 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-SCHEMES: Final = {kind.lower(): kind for kind in KINDS}
-"""The values of --enable-scheme and the kinds they stand for."""
-
-
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """One part of a DNS name, as Kubernetes has them."""
 _NUMBER: Final = r"\d{1,6}(?:\.\d{1,6})?"
@@ -43,10 +39,11 @@ MOST_THREADS: Final = 10_000
 
 def kinds_of_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds that `schemes` name, in any case; raises `ValueError` with v1's words for an unknown one."""
+    known = {info.singular: info.kind for info in kinds().values()} if schemes else {}
     for scheme in schemes:
-        if scheme.lower() not in SCHEMES:
-            raise ValueError(f"scheme {scheme} is not supported yet; known are: {', '.join(SCHEMES)}")
-    return tuple(dict.fromkeys(SCHEMES[scheme.lower()] for scheme in schemes))
+        if scheme.lower() not in known:
+            raise ValueError(f"scheme {scheme} is not supported yet; known are: {', '.join(known)}")
+    return tuple(dict.fromkeys(known[scheme.lower()] for scheme in schemes))
 
 
 def _address(value: str) -> str:

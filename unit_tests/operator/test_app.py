@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from unit_tests.operator.cluster import PODS, world
+from unit_tests.operator.cluster import PODS, World, world
 from unit_tests.operator.memory_api import Network
 from unit_tests.operator.scripted_api import refusal
 
 from training_controllers.frameworks.pytorch.init_container import BadTemplate
+from training_local.apiserver.transport import InMemoryTransport
 from training_operator.kube.transport import Request, Stream
 from training_operator.leader import LeadershipLost
 
@@ -55,14 +56,19 @@ async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> No
 
 
 class Guarded(Network):
-    """A connection without the permission to list services."""
+    """A connection without the permission to list one resource."""
 
-    allowed = False
+    def __init__(self, inner: InMemoryTransport, plural: str = "services", group: str = "") -> None:
+        super().__init__(inner)
+        self.allowed = False
+        self.plural = plural
+        name = f"{plural}.{group}" if group else plural
+        self.words = f'{name} is forbidden: User "x" cannot list resource "{plural}" in API group "{group}"'
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        if request.path.endswith("/services") and not self.allowed:
-            answer = refusal(403, "Forbidden", 'services is forbidden: User "x" cannot list resource "services"')
+        if request.path.endswith(f"/{self.plural}") and not self.allowed:
+            answer = refusal(403, "Forbidden", self.words)
 
             async def nothing() -> AsyncIterator[bytes]:
                 return
@@ -81,14 +87,53 @@ async def test_a_missing_permission_keeps_it_from_acting_until_it_is_given() -> 
         await cluster.create_job()
         async with app.running():
             await asyncio.sleep(30)
-            assert app._unready() == (
-                'caches are not filled: services: services is forbidden: User "x" cannot list resource "services"'
-            )
+            assert app._unready() == f"caches are not filled: services: {network.words}"
             assert await cluster.names() == []
             network.allowed = True
             await asyncio.sleep(60)
             assert app._unready() == ""
             assert len(await cluster.names()) == 2
+
+
+async def test_without_a_permission_on_one_kind_the_others_are_served_until_it_is_given() -> None:
+    async with world("pytorchjobs", "jaxjobs", "mpijobs") as cluster:
+        network = Guarded(cluster.network().inner, "jaxjobs", "kubeflow.org")
+        app = cluster.app(network)
+        with capture_logs() as logs:
+            async with app.running():
+                await app.wait_synced()
+                assert app._unready() == ""
+                await cluster.create_job()
+                await create_jax_job(cluster)
+                await asyncio.sleep(60)
+                assert await cluster.names() == ["sim-worker-0", "sim-worker-1"]
+                network.allowed = True
+                await asyncio.sleep(15)
+                assert await cluster.names() == ["jax-worker-0", "sim-worker-0", "sim-worker-1"]
+    told = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
+    assert [(line["event"], line.get("reason"), line.get("apply")) for line in told] == [
+        ("this resource may not be seen: going on without it", network.words, "deploy/base/rights.yaml"),
+        ("following the resource again", None, None),
+    ]
+
+
+@pytest.mark.parametrize("plural", ["configmaps", "roles"])
+async def test_without_a_permission_on_what_jobs_of_one_kind_own_the_others_are_served(plural: str) -> None:
+    async with world("pytorchjobs", "mpijobs") as cluster:
+        app = cluster.app(Guarded(cluster.network().inner, plural))
+        async with app.running():
+            await app.wait_synced()
+            assert app._unready() == ""
+            await cluster.create_job()
+            await asyncio.sleep(5)
+            assert await cluster.names() == ["sim-worker-0", "sim-worker-1"]
+
+
+async def create_jax_job(cluster: World) -> None:
+    template = {"spec": {"containers": [{"name": "jax", "image": "x"}]}}
+    spec = {"jaxReplicaSpecs": {"Worker": {"template": template}}}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "jax"}, "spec": spec}
+    await cluster.create("/apis/kubeflow.org/v1/namespaces/default/jaxjobs", job)
 
 
 async def test_pods_are_followed_by_label_in_the_wanted_namespace() -> None:

@@ -14,6 +14,7 @@ from training_operator.kube.errors import Forbidden
 from training_operator.kube.flow import FairGate
 from training_operator.kube.permissions import MissingPermissions, Permission, missing_permission
 from training_operator.kube.resources import PODS
+from training_operator.manifests import roles
 
 DEPLOY = ROOT / "deploy"
 PODS_REFUSED = (
@@ -45,6 +46,25 @@ def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str
                 named = Permission(rule["verbs"][0], resource, group).manifest
                 path = file.relative_to(DEPLOY.parent)
                 assert any(part in (str(path), str(path.parent)) for part in named.split(" or ")), (resource, named)
+
+
+def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_the_roles_of_the_six_kinds_are_those_that_their_declarations_need() -> None:
+    written = manifests()
+    base = [*written[DEPLOY / "base" / "rights.yaml"], *written[DEPLOY / "base" / "rights-mpi.yaml"]]
+    role, binding = roles((), "team")
+    assert allowed(role["rules"]) == allowed(base)
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "training-operator", "namespace": "team"}]
 
 
 @pytest.mark.parametrize(

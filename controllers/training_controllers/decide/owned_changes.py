@@ -37,8 +37,8 @@ def build_owned_object(job: Job, owned: OwnedObject, random_bytes: RandomBytes) 
         "namespace": job.metadata.namespace,
         "ownerReferences": [owner_reference(job)],
     }
-    if owned.labels:
-        metadata["labels"] = dict(owned.labels)
+    if owned.kind.label:
+        metadata["labels"] = {owned.kind.label: job.metadata.name}
     if owned.annotations:
         metadata["annotations"] = dict(owned.annotations)
     kind, fields = owned.kind, owned.fields

@@ -9,7 +9,7 @@ from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.model.annotations import JobAnnotation
-from training_controllers.model.owned_objects import OwnedKind, OwnedObject
+from training_controllers.model.owned_objects import OwnedKind, OwnedObject, PolicyRule
 from training_controllers.model.plan import JobEvent, Slot
 from training_controllers.model.pod_spec import PodSpec
 from training_controllers.model.records import PodRecord
@@ -74,6 +74,8 @@ class Framework:
     """Whether other replicas wait for this one to be ready, so that its service must not publish it earlier."""
     owned_kinds: Sequence[OwnedKind] = ()
     """The kinds of objects beside pods and services that jobs of this kind may own."""
+    permissions: Sequence[PolicyRule] = ()
+    """What the operator must be allowed beside: nobody can grant pods what he does not have himself."""
     owned_objects: Callable[[Job, PodsBySlot], Sequence[OwnedObject]] = no_owned_objects
     """Those that the job should have while it is active, in the order of their creation."""
     events: Callable[[Job, PodsBySlot], Sequence[JobEvent]] = no_events

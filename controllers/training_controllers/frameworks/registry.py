@@ -9,6 +9,7 @@ from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.jax import jax
 from training_controllers.frameworks.mpi.framework import MPIOptions, mpi
 from training_controllers.frameworks.paddle import paddle
+from training_controllers.frameworks.plugins import plugins
 from training_controllers.frameworks.pytorch.framework import PyTorchOptions, pytorch
 from training_controllers.frameworks.tensorflow import tensorflow
 from training_controllers.frameworks.xgboost import xgboost
@@ -28,7 +29,7 @@ class FrameworkOptions:
 
 
 def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:
-    """The framework of each kind that has one."""
+    """The framework of each kind: of the six, then those of other packages."""
     chosen = options or FrameworkOptions()
     known = (
         pytorch(chosen.pytorch),
@@ -37,6 +38,7 @@ def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framewor
         mpi(chosen.mpi),
         paddle(),
         jax(),
+        *(each.framework for each in plugins().found),
     )
     return {framework.info.kind: with_gang(framework, chosen.gang) for framework in known}
 

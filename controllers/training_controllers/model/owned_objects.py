@@ -26,7 +26,7 @@ class OwnedKind:
     content: str = ""
     """The field that depends on the job; empty for objects that stay as they were created."""
     label: str = ""
-    """A label that all of them have, so that only those are watched; empty if there is none."""
+    """A label that all of them get, with the job's name, so that only those are watched; empty if there is none."""
     temporary: bool = False
     """Whether they exist only while the job is active; the others go with the job."""
     shared: bool = False
@@ -82,6 +82,16 @@ OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """One rule of a role."""
+
+    group: str
+    resource: str
+    """With its subresource, if it is about one."""
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OwnedObject:
     """An object that a job is to own."""
 
@@ -89,7 +99,6 @@ class OwnedObject:
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The object without version, kind and metadata."""
-    labels: Mapping[str, str] = field(default_factory=dict)
     generate: Callable[[RandomBytes], Mapping[str, Any]] | None = None
     """Makes further, secret fields when the object is created: keys."""
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from training_api.constants import API_VERSION
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
 from training_local.node.ports import MESSAGE_LENGTH, Change, Followed
@@ -115,8 +115,8 @@ class TransportApi:
     async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
         """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
         for owner in pod.owner_references:
-            if owner.controller and owner.api_version == API_VERSION and owner.kind in KINDS:
-                jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{KINDS[owner.kind].plural}"
+            if owner.controller and owner.api_version == API_VERSION and owner.kind in kinds():
+                jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{kinds()[owner.kind].plural}"
                 request = Request("GET", f"{jobs}/{quote(owner.name, safe='')}")
                 found = await self._send(request, accepted=(_NOT_FOUND,))
                 return (found.get("metadata") or {}).get("annotations") or {}

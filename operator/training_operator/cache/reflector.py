@@ -55,7 +55,8 @@ class Reflector(Generic[R]):
 
     Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
     decoded is logged, counted and skipped; what was known of it stays. An `optional` resource that may not be seen is
-    as good as absent. `turned` is called when the resource appears on the server, or vanishes from it.
+    not waited for, and what was known of it stays. `turned` is called when the resource appears on the server, or
+    vanishes from it.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class Reflector(Generic[R]):
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
                     notice, right = "this resource may not be seen: going on without it", missing_permission(str(error))
-                    await self._stand_back(notice, str(error), apply=right.manifest if right else "")
+                    await self._stand_back(notice, str(error), keep=True, apply=right.manifest if right else "")
                     continue
                 self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
@@ -267,13 +268,16 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _stand_back(self, notice: str, reason: str, **fields: str) -> None:
-        """Have nothing to follow, for a while; say so once. What was known is gone, unless one look was a mistake."""
+    async def _stand_back(self, notice: str, reason: str, *, keep: bool = False, **fields: str) -> None:
+        """Have nothing to follow, for a while; say so once.
+
+        What was known is gone, unless one look was a mistake, or it is only out of sight (`keep`).
+        """
         self._resume = False
         if reason != self._complaint:
             self._complaint = reason
             self._log.warning(notice, reason=reason, **fields)
-        else:
+        elif not keep:
             self._store.replace((), "")
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from training_api.constants import GROUP
+from training_controllers.frameworks.plugins import plugins
+
 _PATTERNS: Final = (
     re.compile(r' cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'),
     # Nobody may grant what he does not have: launchers of MPIJobs are granted something.
@@ -46,7 +49,9 @@ class Permission:
 
     @property
     def manifest(self) -> str:
-        """The file or component of ours that grants it."""
+        """The file or component of ours that grants it, or the command that prints what does."""
+        if package := _packages().get(self.resource.partition("/")[0]) if self.group == GROUP else "":
+            return f"the output of `training-operator rbac --with {package}`"
         return _MANIFESTS.get((self.group, self.resource), _BASE)
 
 
@@ -56,6 +61,11 @@ def missing_permission(refusal: str) -> Permission | None:
         if found := pattern.search(refusal):
             return Permission(found["verb"], found["resource"], found["group"])
     return None
+
+
+def _packages() -> Mapping[str, str]:
+    """The packages of kinds that are not ours, by the resources of the kinds."""
+    return {each.framework.info.plural: each.package for each in plugins().found}
 
 
 class MissingPermissions:

@@ -25,6 +25,7 @@ from training_controllers.model.owned_objects import (
     ROLE_BINDING,
     SERVICE_ACCOUNT,
     OwnedObject,
+    PolicyRule,
 )
 from training_controllers.model.plan import EventType, JobEvent, Slot
 from training_controllers.model.pod_spec import CannotBuild, PodSpec
@@ -48,6 +49,7 @@ def mpi(options: MPIOptions) -> Framework:
         configure_pod=partial(configure_pod, options),
         is_master=lambda _job, slot: slot.replica_type == LAUNCHER,
         owned_kinds=(SERVICE_ACCOUNT, CONFIG_MAP, ROLE, ROLE_BINDING, NETWORK, KEYS),
+        permissions=(PolicyRule("", "pods/exec", ("create",)),),
         owned_objects=owned_objects,
         events=events,
         pod_created=pod_created,

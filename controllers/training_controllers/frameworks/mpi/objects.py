@@ -28,14 +28,14 @@ RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> tuple[OwnedObject, ...]:
     """The four objects that v1 makes, in v1's order."""
-    name, account, labels = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job), {"app": job.metadata.name}
+    name, account = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job)
     subject = {"kind": "ServiceAccount", "name": account, "namespace": job.metadata.namespace}
     role = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name}
     return (
-        OwnedObject(SERVICE_ACCOUNT, account, labels=labels),
-        OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}, labels),
-        OwnedObject(ROLE, name, {"rules": rules(job)}, labels),
-        OwnedObject(ROLE_BINDING, name, {"subjects": [subject], "roleRef": role}, labels),
+        OwnedObject(SERVICE_ACCOUNT, account),
+        OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}),
+        OwnedObject(ROLE, name, {"rules": rules(job)}),
+        OwnedObject(ROLE_BINDING, name, {"subjects": [subject], "roleRef": role}),
     )
 
 

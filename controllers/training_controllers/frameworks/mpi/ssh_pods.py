@@ -38,7 +38,7 @@ from training_controllers.frameworks.mpi.ssh_keys import (
 )
 from training_controllers.model.annotations import JobAnnotation
 from training_controllers.model.names import job_labels, replica_name
-from training_controllers.model.owned_objects import CONFIG_MAP, KEYS, MPI_NETWORK_LABEL, NETWORK, OwnedObject
+from training_controllers.model.owned_objects import CONFIG_MAP, KEYS, NETWORK, OwnedObject
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import PodSpec, env
 
@@ -116,8 +116,8 @@ def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> tuple[OwnedObject, ...]
     """Scripts and host list; the service that gives pods their names; the keys."""
     network = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": job_labels(job)}
     return (
-        OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}, {"app": job.metadata.name}),
-        OwnedObject(NETWORK, network_name(job), {"spec": network}, {MPI_NETWORK_LABEL: job.metadata.name}),
+        OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}),
+        OwnedObject(NETWORK, network_name(job), {"spec": network}),
         OwnedObject(KEYS, keys_name(job), generate=secret_fields),
     )
 
