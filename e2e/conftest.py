@@ -12,11 +12,8 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace
 from e2e.harness.operator import Operator, running_operator
 from e2e.harness.providers import PROVIDERS, provide
-from hypothesis import settings
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
-
+pytest_plugins = ["e2e.support.skips", "e2e.support.profiles"]
 Kubectl = Callable[..., str]
 
 

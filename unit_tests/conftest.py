@@ -9,12 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 import structlog
 from e2e.support.virtual_time import VirtualLoop
-from hypothesis import settings
 
-# The same examples in every run. Also: hypothesis' plugin imports it at the very end if nobody has before, and there
-# Python 3.11 sometimes cannot parse it any more ("AST constructor recursion depth mismatch").
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
+pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "pytester"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

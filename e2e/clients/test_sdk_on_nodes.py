@@ -9,6 +9,7 @@ import pytest
 from e2e.clients.session import Seen, session
 from e2e.harness.local_up import local_up
 from e2e.support import marks
+from e2e.support.skips import without_pytorch
 
 pytestmark = marks.local  # pods must run
 
@@ -80,12 +81,10 @@ def test_a_tfjob_from_a_function(seen: Seen) -> None:
     }
 
 
-@pytest.mark.skipif(
-    subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode != 0,
-    reason=f"no torch for {PYTHON}",
-)
 def test_three_nodes_from_a_function(tmp_path: Path) -> None:
     """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
+        without_pytorch(f"{PYTHON} has no torch")
     with local_up(tmp_path, "--python", str(PYTHON)) as cluster:
         told = session("sdk_on_nodes", cluster.kubeconfig, "torchrun")("torchrun")
     # `[default0]:` is the mark of torchrun's own log of a local rank.

@@ -9,7 +9,6 @@ import pytest
 from e2e.clients.environment import client_python
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
-from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import job
 from e2e.harness.processes import Child
 from e2e.support.paths import ROOT
@@ -21,11 +20,8 @@ MARK = "fidelity.example.com"
 @pytest.fixture
 def kopf(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Child]:
     """The operator, watching the test's namespace."""
-    try:
-        python = client_python()
-    except HarnessError as error:
-        pytest.skip(str(error))
-    command: list[str | Path] = [python, "-m", "kopf", "run", "--standalone", f"--namespace={namespace}", str(OPERATOR)]
+    flags = ("--standalone", f"--namespace={namespace}")
+    command: list[str | Path] = [client_python(), "-m", "kopf", "run", *flags, OPERATOR]
     child = Child(command, tmp_path / "kopf.log", env={"KUBECONFIG": str(cluster.kubeconfig)})
     yield child
     assert child.stop() == 0

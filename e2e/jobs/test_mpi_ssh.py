@@ -34,12 +34,12 @@ MPIRUN = ("mpirun", "--allow-run-as-root", "-np", "2", "-x", "OPAL_PREFIX")
 @pytest.fixture(scope="module")
 def python() -> Path:
     if os.geteuid() != 0 or shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        pytest.skip("needs root and sshd (on Debian: apt-get install openssh-server)")
+        pytest.fail("needs root and sshd (on Debian: apt-get install openssh-server)")
     chosen = os.environ.get("TRAINING_MPI_PYTHON")
     folders = (Path(chosen),) if chosen else ENVIRONMENTS
     found = next((folder for folder in folders if (folder / "bin" / "mpirun").exists()), None)
     if found is None:
-        pytest.skip("needs mpi4py and Open MPI: `make demo FRAMEWORK=mpi` installs them")
+        pytest.fail("needs mpi4py and Open MPI: `make demo FRAMEWORK=mpi` installs them")
     return found
 
 

@@ -6,6 +6,7 @@ import pytest
 from e2e.migration.same_training import CASES, environment
 from e2e.migration.trained import play, read
 from e2e.support import marks
+from e2e.support.skips import without_pytorch
 
 from training_local.apply import BadInput
 from training_local.demo import DEMOS, python_for
@@ -21,7 +22,7 @@ def torch() -> None:
     try:
         python_for(DEMOS["pytorch"], environment("pytorch"))
     except BadInput as error:
-        pytest.skip(str(error))
+        without_pytorch(str(error))
 
 
 @pytest.mark.usefixtures("torch")

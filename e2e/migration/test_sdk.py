@@ -11,7 +11,6 @@ import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.environment import environment
-from e2e.harness.errors import HarnessError
 from e2e.migration.building import created
 from e2e.migration.jobs import examples
 from e2e.support import marks
@@ -62,10 +61,7 @@ def told(python: Path, cluster: Cluster, names: list[str]) -> Object:
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    try:
-        return environment("trainer-sdk", CONSTRAINTS) / "python"
-    except HarnessError as error:
-        pytest.skip(str(error))
+    return environment("trainer-sdk", CONSTRAINTS) / "python"
 
 
 async def test_converted_jobs_are_read_and_listed(trainer: Cluster, api: Api, python: Path) -> None:

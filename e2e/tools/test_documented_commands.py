@@ -83,8 +83,7 @@ async def test_on_a_cluster(empty: Cluster, tmp_path: Path) -> None:
 
 @marks.local  # about the local cluster
 def test_on_this_machine(cluster: Cluster, tmp_path: Path) -> None:
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip("JAX is not installed: `make demo` installs it")
+    assert importlib.util.find_spec("jax"), "JAX is needed: `make demo` installs it"
     found = shown(ON_THIS_MACHINE)
     assert found
     path = with_kubectl(cluster, tmp_path)

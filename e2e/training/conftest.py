@@ -48,7 +48,7 @@ def python(request: pytest.FixtureRequest) -> Path:
         told = f"{error}; `make train` makes the environments of all frameworks but PyTorch"
         if name in request.config.getoption("--require-frameworks").replace(",", " ").split():
             pytest.fail(f"{name} is required: {told}")
-        pytest.skip(told)
+        pytest.skip(f"{name} is not here: {told}")
 
 
 @pytest.fixture

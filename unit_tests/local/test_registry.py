@@ -177,7 +177,7 @@ def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
         (path for path in (sweep.GROUPS, sweep.GROUPS / "unified") if os.access(path / "cgroup.procs", os.W_OK)), None
     )
     if parent is None:
-        pytest.skip("needs a control group of version 2 that it may divide")
+        pytest.skip("this machine lets nobody make control groups")
     group = parent / f"{PREFIX}0123456789abcdef"
     (group / "pod").mkdir(parents=True)
     with subprocess.Popen(["setsid", "sleep", "600"]) as process:

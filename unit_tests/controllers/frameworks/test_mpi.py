@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -173,7 +172,6 @@ def test_service_account_config_map_role_and_binding() -> None:
 
 
 @pytest.mark.shows("MPI-022")
-@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 def test_the_agent_enters_the_pod_of_its_first_argument(tmp_path: Path) -> None:
     script = files(job_with(BOTH, mainContainer="trainer"), {})["kubexec.sh"]
     kubectl = tmp_path / "kubectl"

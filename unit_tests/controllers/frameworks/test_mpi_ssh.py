@@ -115,7 +115,7 @@ def test_keys_are_those_of_their_seed_and_never_shown() -> None:
     assert "KEY" not in repr(owned_objects(ssh_job(), {}))
 
 
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 def test_openssh_understands_the_keys(tmp_path: Path) -> None:
     private, public = key_pair(bytes(32))
     file = tmp_path / "key"
@@ -125,7 +125,7 @@ def test_openssh_understands_the_keys(tmp_path: Path) -> None:
     assert shown.split() == public.split()
 
 
-@pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh is not installed")
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="needs OpenSSH")
 def test_openssh_reads_the_client_s_configuration(tmp_path: Path) -> None:
     config = tmp_path / "ssh_config"
     config.write_text(files(ssh_job(), {})["ssh_config"])

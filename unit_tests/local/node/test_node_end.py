@@ -149,7 +149,7 @@ def python_for_others() -> str:
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
-in_namespaces = pytest.mark.skipif(bool(REFUSAL) or not shutil.which("unshare"), reason="needs namespaces and unshare")
+in_namespaces = pytest.mark.skipif(bool(REFUSAL) or not shutil.which("unshare"), reason="needs unshare")
 
 
 @needs_root

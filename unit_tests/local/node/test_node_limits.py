@@ -20,7 +20,7 @@ from training_local.node.sandbox.client import Process
 
 HERE = open_hierarchies("unit-test")
 HERE.close()
-needs_groups = pytest.mark.skipif(not HERE.folders, reason="this machine does not let us make control groups")
+needs_groups = pytest.mark.skipif(not HERE.folders, reason="this machine lets nobody make control groups")
 GREEDY = "import time; data = bytearray(200 << 20); time.sleep(60)"
 FRUGAL = "import mmap; reserved = mmap.mmap(-1, 4 << 30); print('done')"
 LIMIT = {"resources": {"limits": {"memory": "100Mi"}}}

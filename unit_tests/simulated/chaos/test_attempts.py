@@ -6,15 +6,13 @@ The audit sees to that, at every creation of a pod. To see one of the worlds aga
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from unit_tests.simulated.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
+from unit_tests.simulated.chaos.seeds import seeds
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
-SEEDS = int(os.environ.get("ATTEMPT_SEEDS", "12"))
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
 SCOPE = "extension.training.kubeflow.org/restart-scope"
@@ -37,7 +35,7 @@ def drawn(seed: int) -> Scenario:
 truth_of = undisturbed_once(drawn)
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+@pytest.mark.parametrize("seed", seeds("ATTEMPT_SEEDS", 12))
 async def test_no_two_attempts_are_alive_together(seed: int, truth: Played) -> None:
     assert truth.complaints == []
     seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed)

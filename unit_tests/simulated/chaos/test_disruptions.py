@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 from datetime import timedelta
 
@@ -19,13 +18,13 @@ from e2e.support.simulation.nodes import Nodes
 from unit_tests.simulated.chaos.kubelet import ScriptedKubelet
 from unit_tests.simulated.chaos.play import DISTURBED, FEW, Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
+from unit_tests.simulated.chaos.seeds import seeds
 
 from training_api.constants import ATTEMPT_ANNOTATION
 from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
-SEEDS = int(os.environ.get("DISRUPTION_SEEDS", "12"))
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
 PATIENCE = timedelta(seconds=6)
@@ -111,7 +110,7 @@ async def lost_nodes(world: Cluster, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(0, 3))
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+@pytest.mark.parametrize("seed", seeds("DISRUPTION_SEEDS", 12))
 async def test_disruptions_are_replaced_and_counted_exactly(seed: int, truth: Played) -> None:
     """Only what a kubelet tells of is counted for certain: a pod may be gone before anybody sees it being evicted."""
     assert truth.complaints == []

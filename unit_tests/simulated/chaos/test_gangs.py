@@ -5,15 +5,13 @@ To see one of them again: `make test ARGS="unit_tests/simulated/chaos/test_gangs
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from unit_tests.simulated.chaos.play import FEW, Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
+from unit_tests.simulated.chaos.seeds import seeds
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
-SEEDS = int(os.environ.get("GANG_SEEDS", "12"))
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
 VOLCANO = FEW.model_copy(update={"gang_scheduler_name": "volcano"})
@@ -31,7 +29,7 @@ def drawn(seed: int) -> Scenario:
 truth_of = undisturbed_once(drawn, VOLCANO)
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}-") for seed in range(SEEDS)])
+@pytest.mark.parametrize("seed", seeds("GANG_SEEDS", 12))
 async def test_no_gang_waits_for_ever_and_none_starts_unasked(seed: int, truth: Played) -> None:
     assert truth.complaints == []
     seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, VOLCANO)

@@ -1,0 +1,11 @@
+"""A pytest plugin of all tests: hypothesis has the same examples in every run, or fresh ones (`make weekly`)."""
+
+from __future__ import annotations
+
+# Imported here also because hypothesis' plugin imports it at the very end if nobody has before, and there Python 3.11
+# sometimes cannot parse it any more ("AST constructor recursion depth mismatch").
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("fresh", derandomize=False, deadline=None, database=None)
+settings.load_profile("repeatable")
