@@ -20,6 +20,7 @@ from unit_tests.operator.certificates import authority
 from unit_tests.operator.peer import Handler, Peer, serving
 
 COMMAND = (sys.executable, "-c", "from training_operator.cli import main; main()")
+ANY_PORT = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 
 
 async def empty_cluster(request: web.Request) -> web.StreamResponse:
@@ -140,8 +141,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         return web.json_response(lease)
 
     async with cluster(tmp_path, lease_that_cannot_be_released) as (_, config):
-        addresses = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
-        async with operator("run", f"--kubeconfig={config}", *addresses, "--leader-elect") as process:
+        async with operator("run", f"--kubeconfig={config}", *ANY_PORT, "--leader-elect") as process:
             await asyncio.wait_for(leading.wait(), 30)
             process.terminate()
             await asyncio.wait_for(releasing.wait(), 30)
@@ -152,7 +152,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (peer, config):
         taken = f"127.0.0.1:{peer.port}"
-        status, errors = await text_of("run", "--kubeconfig", config, "--metrics-bind-address", taken)
+        status, errors = await text_of("run", "--kubeconfig", config, *ANY_PORT, "--metrics-bind-address", taken)
     assert status == 2
     last = errors.splitlines()[-1]
     assert last.startswith(f"training-operator: --metrics-bind-address: cannot listen on {taken}: ")
@@ -161,7 +161,7 @@ async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
 
 async def test_refused_credentials_are_one_sentence(tmp_path: Path) -> None:
     async with cluster(tmp_path, refusing) as (peer, config):
-        status, errors = await text_of("run", "--kubeconfig", config)
+        status, errors = await text_of("run", "--kubeconfig", config, *ANY_PORT)
     assert status == 2
     assert errors.splitlines()[-1] == (
         f"training-operator: the API server {peer.url} does not accept the credentials of kubeconfig {config}: "
@@ -170,7 +170,8 @@ async def test_refused_credentials_are_one_sentence(tmp_path: Path) -> None:
 
 
 async def test_a_kubeconfig_that_points_nowhere_is_one_sentence(tmp_path: Path, unused_tcp_port: int) -> None:
-    status, errors = await text_of("run", "--kubeconfig", kubeconfig(tmp_path, f"https://127.0.0.1:{unused_tcp_port}"))
+    config = kubeconfig(tmp_path, f"https://127.0.0.1:{unused_tcp_port}")
+    status, errors = await text_of("run", "--kubeconfig", config, *ANY_PORT)
     assert status == 2
     assert f"no API server can be reached at https://127.0.0.1:{unused_tcp_port}" in errors.splitlines()[-1]
     assert "Traceback" not in errors
@@ -178,7 +179,7 @@ async def test_a_kubeconfig_that_points_nowhere_is_one_sentence(tmp_path: Path, 
 
 async def test_a_missing_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "none"
-    assert await text_of("run", f"-kubeconfig={path}") == (
+    assert await text_of("run", f"-kubeconfig={path}", *ANY_PORT) == (
         2,
         f"training-operator: kubeconfig {path} cannot be used: there is no such file\n",
     )
