@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from unit_tests.local.conftest import Local
 
 from training_local.registry import STATE_VARIABLE
 
@@ -106,9 +107,10 @@ def answer(arguments: Sequence[str], state: Path, text: str = "") -> tuple[int, 
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[Path]:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where clusters are registered; nothing is left there."""
     folder = tmp_path / "state"
+    monkeypatch.setenv(STATE_VARIABLE, str(folder))
     yield folder
     assert list(folder.glob("clusters/[!.]*")) == []
 
@@ -127,8 +129,8 @@ def watched(tmp_path: Path, state: Path) -> Iterator[Terminal]:
         terminal.close()
 
 
-def test_a_job_is_watched_read_entered_and_interrupted(watched: Terminal, state: Path) -> None:
-    status, out, err = answer(["logs"], state)
+def test_a_job_is_watched_read_entered_and_interrupted(watched: Terminal, state: Path, local: Local) -> None:
+    status, out, err = local("logs")
     assert (status, err) == (0, "")
     assert sorted(out.splitlines()) == [f"worker-{n} | I am little-worker-{n}" for n in (0, 1)]
     assert answer(["shell", "little/worker-1"], state, "hostname; echo oops >&2; exit 7") == (
@@ -161,7 +163,7 @@ def _enter_at_a_terminal(state: Path) -> None:
         shell.close()
 
 
-def test_logs_are_followed_to_the_end_of_the_job(tmp_path: Path, state: Path) -> None:
+def test_logs_are_followed_to_the_end_of_the_job(tmp_path: Path, state: Path, local: Local) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(
         JOB.replace("replicas: 2", "replicas: 1").replace(
@@ -176,7 +178,7 @@ def test_logs_are_followed_to_the_end_of_the_job(tmp_path: Path, state: Path) ->
         )
         assert following.stdout is not None
         assert json.loads(following.stdout.readline())["log"]["text"] == "I am little-worker-0"
-        answer(["shell", "worker-0", "--", "sh", "-c", "echo > /dev/shm/go"], state)
+        local("shell", "worker-0", "--", "sh", "-c", "echo > /dev/shm/go")
         rest = following.communicate(timeout=PATIENCE)[0]
         assert [json.loads(line)["log"]["text"] for line in rest.splitlines()] == ["done"]
         assert following.returncode == 0

@@ -140,13 +140,15 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
                 await asyncio.Event().wait()
         return web.json_response(lease)
 
-    async with cluster(tmp_path, lease_that_cannot_be_released) as (_, config):
-        async with operator("run", f"--kubeconfig={config}", *ANY_PORT, "--leader-elect") as process:
-            await asyncio.wait_for(leading.wait(), 30)
-            process.terminate()
-            await asyncio.wait_for(releasing.wait(), 30)
-            process.send_signal(signal.SIGINT)
-            assert await asyncio.wait_for(process.wait(), 10) == 1
+    async with (
+        cluster(tmp_path, lease_that_cannot_be_released) as (_, config),
+        operator("run", f"--kubeconfig={config}", *ANY_PORT, "--leader-elect") as process,
+    ):
+        await asyncio.wait_for(leading.wait(), 30)
+        process.terminate()
+        await asyncio.wait_for(releasing.wait(), 30)
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 10) == 1
 
 
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
