@@ -34,8 +34,6 @@ class Admission:
     """Field of which the refusal speaks; empty if all is admitted."""
     says: str
     api_only: bool
-    rule: str
-    """The rule that the case tries, of those in the table; empty if none."""
 
     def __str__(self) -> str:
         return f"{self.info.kind}-{self.name.replace(' ', '-')}"
@@ -66,7 +64,6 @@ def admissions() -> Iterator[Admission]:
                 _filled(refused.get("field", ""), info),
                 _filled(refused.get("says", ""), info),
                 "api_only" in case or "update" in case,
-                case.get("rule", ""),
             )
 
 

@@ -11,7 +11,7 @@ from unit_tests.operator.memory_api import MemoryApi, Network, now
 from training_api.registry import KINDS
 from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.model.records import JobRecord
-from training_operator.events import BURST, CROWDED, REFILL_SECONDS, SIMILAR, SIMILAR_SECONDS, WAITING, EventRecorder
+from training_operator.events import EventRecorder
 from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
@@ -101,45 +101,44 @@ async def test_events_of_different_jobs_types_and_reasons_are_apart() -> None:
 
 async def test_many_similar_events_are_combined() -> None:
     async with recording() as world:
-        for number in range(SIMILAR + 5):
+        for number in range(15):
             world.port.record(JOB, event(f"Created pod: sim-worker-{number}"))
         stored = await world.stored()
-    assert [each["message"] for each in stored[:SIMILAR]] == [f"Created pod: sim-worker-{n}" for n in range(SIMILAR)]
-    [combined] = stored[SIMILAR:]
-    assert combined["message"] == f"(combined from similar events): Created pod: sim-worker-{SIMILAR + 4}"
+    assert [each["message"] for each in stored[:10]] == [f"Created pod: sim-worker-{n}" for n in range(10)]
+    [combined] = stored[10:]
+    assert combined["message"] == "(combined from similar events): Created pod: sim-worker-14"
     assert combined["count"] == 5
 
 
 async def test_a_job_with_many_events_gets_two_of_each_further_reason() -> None:
     async with recording() as world:
         for reason in ("A", "B", "C", "D", "E"):
-            for number in range(SIMILAR + 5):
+            for number in range(15):
                 world.port.record(JOB, event(f"number {number}", reason=reason))
         reasons = Counter(each["reason"] for each in await world.stored())
-    single = SIMILAR + 1
-    assert reasons == {"A": single, "B": single, "C": CROWDED - 2 * single + 1, "D": 2, "E": 2}
+    assert reasons == {"A": 11, "B": 11, "C": 9, "D": 2, "E": 2}
 
 
 async def test_after_ten_quiet_minutes_similar_events_stand_alone_again() -> None:
     async with recording() as world:
-        for number in range(SIMILAR + 1):
+        for number in range(11):
             world.port.record(JOB, event(f"Created pod: {number}"))
-        await asyncio.sleep(SIMILAR_SECONDS)
+        await asyncio.sleep(600)
         world.port.record(JOB, event("Created pod: later"))
         assert (await world.stored())[-1]["message"] == "Created pod: later"
 
 
 async def test_a_flood_is_cut_off_and_trickles() -> None:
     async with recording() as world:
-        for _ in range(BURST + 20):
+        for _ in range(45):
             world.port.record(JOB, event())
-        assert (await world.stored())[0]["count"] == BURST
-        await asyncio.sleep(REFILL_SECONDS)
+        assert (await world.stored())[0]["count"] == 25
+        await asyncio.sleep(300)
         for _ in range(3):
             world.port.record(JOB, event())
         await world.recorder.flush()
         writes = [request for request in world.network.requests if request.method != "GET"]
-        assert len(writes) == BURST + 1
+        assert len(writes) == 26
 
 
 async def test_a_flood_of_one_reason_does_not_swallow_another() -> None:
@@ -164,7 +163,7 @@ async def test_too_many_waiting_events_are_dropped_with_a_word() -> None:
     async with recording() as world:
         world.network.down = True
         with capture_logs() as logs:
-            for number in range(WAITING + 10):
+            for number in range(10_010):
                 world.port.record(JobRecord("default", f"job-{number}", f"u{number}", "1", b"{}"), event())
         assert sum(line["event"].startswith("event dropped") for line in logs) == 10
 

@@ -9,7 +9,7 @@ import pytest
 from unit_tests.controllers.builders import START, World, conditions, pod, world
 
 from training_controllers.model.records import ContainerState, PodRecord
-from training_controllers.observe.injected_sidecars import SIDECAR_GRACE, phases_by_template
+from training_controllers.observe.injected_sidecars import phases_by_template
 
 KINDS = {
     "PyTorchJob": {"Master": 1, "Worker": 1},
@@ -57,8 +57,8 @@ def test_collectors_have_a_minute_before_their_pods_go(policy: str | None, left:
     w.set_pods("Running", exit_code=0)
     w.settle()
     assert len(w.pods) == 2
-    assert w.requeue_after == (SIDECAR_GRACE.total_seconds() if left == 0 else None)
-    w.advance(SIDECAR_GRACE.total_seconds())
+    assert w.requeue_after == (60 if left == 0 else None)
+    w.advance(60)
     w.settle()
     assert len(w.pods) == left
 
@@ -68,7 +68,7 @@ def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
     w.set_pods("Running", exit_code=0)
     w.settle()
     w.set_pods("Succeeded", exit_code=0)
-    w.advance(10 * SIDECAR_GRACE.total_seconds())
+    w.advance(600)
     w.settle()
     assert len(w.pods) == 2
 

@@ -1,14 +1,17 @@
-"""The seeds of the worlds that are played."""
+"""The seeds of the worlds that are played: the same in every run, or fresh ones in `make weekly`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Final
 
 import pytest
 
+WEEKLY: Final = "FRESH_SEED" in os.environ
 
-def seeds(variable: str, usual: int) -> Sequence[object]:
-    """As many as an environment variable says; the first is FRESH_SEED, in every usual run 0."""
-    first, count = int(os.environ.get("FRESH_SEED", "0")), int(os.environ.get(variable, usual))
-    return [pytest.param(seed, id=f"seed-{seed}-") for seed in range(first, first + count)]
+
+def seeds(usual: int, weekly: int) -> Sequence[object]:
+    """So many seeds from 0; or from FRESH_SEED, by which such a run can be played again."""
+    first = int(os.environ.get("FRESH_SEED", "0"))
+    return [pytest.param(seed, id=f"seed-{seed}-") for seed in range(first, first + (weekly if WEEKLY else usual))]

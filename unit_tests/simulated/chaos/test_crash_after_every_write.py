@@ -14,6 +14,7 @@ from e2e.support.simulation.jobs import jax, mpi, paddle, pytorch, tensorflow, x
 from e2e.support.simulation.process import SETTINGS
 from unit_tests.simulated.chaos.play import only_kinds_of, stage
 from unit_tests.simulated.chaos.scenario import Scenario, Slot, UserAction
+from unit_tests.simulated.chaos.seeds import WEEKLY
 
 from training_operator.settings import Settings
 
@@ -113,6 +114,10 @@ SCENARIOS = {
 }
 
 
+REPRESENTATIVE = ("PyTorchJob", "MPIJob", "gang", "JAXJob that restarts as a whole")
+"""Pods that are replaced, owned objects, a PodGroup, attempts; `make weekly` plays all."""
+
+
 async def end_of(scenario: Rehearsed, crashes: list[int]) -> tuple[Json, int]:
     """Play the scenario with an operator that ends after so many writes, then the next one, and so on.
 
@@ -166,7 +171,7 @@ async def _left(world: Cluster, scenario: Rehearsed) -> Json:
     }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", SCENARIOS if WEEKLY else REPRESENTATIVE)
 async def test_whatever_was_written_last_the_end_is_the_same(name: str) -> None:
     scenario = SCENARIOS[name]
     truth, writes = await end_of(scenario, [])

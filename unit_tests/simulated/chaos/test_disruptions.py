@@ -110,7 +110,7 @@ async def lost_nodes(world: Cluster, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(0, 3))
 
 
-@pytest.mark.parametrize("seed", seeds("DISRUPTION_SEEDS", 12))
+@pytest.mark.parametrize("seed", seeds(12, weekly=200))
 async def test_disruptions_are_replaced_and_counted_exactly(seed: int, truth: Played) -> None:
     """Only what a kubelet tells of is counted for certain: a pod may be gone before anybody sees it being evicted."""
     assert truth.complaints == []

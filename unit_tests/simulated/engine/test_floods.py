@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from e2e.support.simulation.flood import flood
 
-from training_controllers.reconcile.status_throttle import BURST, SECONDS
-
 pytestmark = pytest.mark.virtual_time
 
 MOST_EVENTS = 50
@@ -17,8 +15,8 @@ MOST_EVENTS = 50
 async def test_many_failing_pods_flood_neither_events_nor_status(policy: str) -> None:
     """`python -m e2e.endurance.flood` does the same with a thousand pods."""
     seen = await flood(100, policy)
-    assert seen.status_writes <= seen.seconds / SECONDS + BURST
-    assert seen.most_writes_in_a_second <= BURST
+    assert seen.status_writes <= seen.seconds + 5, "one a second, after five at once"
+    assert seen.most_writes_in_a_second <= 5
     assert seen.events <= MOST_EVENTS
     if policy != "Never":
         assert seen.job["replicaStatuses"]["Worker"]["restarts"] == 100
