@@ -20,13 +20,7 @@ from e2e.fidelity.owners import apply, config_map, define_jobs, job, job_status,
 from e2e.fidelity.player import MERGE, Json, Player, session_of
 from e2e.fidelity.suite import Case, play, prepare
 from e2e.harness.providers import provide
-
-from training_local.apiserver.certificates import server_identity
-from training_local.apiserver.crd import crd_types
-from training_local.apiserver.http import serving
-from training_local.apiserver.kubeconfig import write_kubeconfig
-from training_local.apiserver.server import ApiServer
-from training_local.apiserver.types import BUILTIN
+from e2e.support.embedded import embedded
 
 STEPS = 12
 _FIRST_VERSION = 100_000
@@ -129,15 +123,11 @@ _APPLY = "application/apply-patch+yaml"
 
 
 @asynccontextmanager
-async def embedded() -> AsyncIterator[Path]:
+async def _embedded() -> AsyncIterator[Path]:
     """The kubeconfig of an embedded server."""
-    identity = server_identity(["127.0.0.1", "localhost"])
-    server = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode())
-    server.state.storage.version = _FIRST_VERSION
     with TemporaryDirectory() as folder:
-        async with server.running(), serving(server, identity, "token") as url:
-            kubeconfig = Path(folder) / "kubeconfig"
-            write_kubeconfig(kubeconfig, url, identity.authority, "token")
+        async with embedded(Path(folder)) as (server, kubeconfig):
+            server.state.storage.version = _FIRST_VERSION
             yield kubeconfig
 
 
@@ -145,7 +135,7 @@ async def compare(real: Path, first: int, runs: int) -> int:
     """Play the sequences on both servers; return how many differ."""
     different = 0
     async with (
-        embedded() as local,
+        _embedded() as local,
         session_of(real) as (real_session, real_url),
         session_of(local) as (local_session, local_url),
     ):

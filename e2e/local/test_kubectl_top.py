@@ -13,21 +13,15 @@ import pytest
 from e2e.harness.binaries import KUBECTLS, programs
 from e2e.support import marks
 from e2e.support.api_client import Client
+from e2e.support.embedded import embedded
 
-from training_local.apiserver.certificates import server_identity
-from training_local.apiserver.crd import crd_types
 from training_local.apiserver.exec import ExecOptions, Execution
-from training_local.apiserver.http import serving
-from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.metrics_api import Amounts, Measurement
 from training_local.apiserver.pods import NoLogs
-from training_local.apiserver.server import ApiServer
-from training_local.apiserver.types import BUILTIN
 
 pytestmark = marks.local  # a server of its own, once
 
 Json = dict[str, Any]
-TOKEN = "token of the test"
 USED = {"main": Amounts(1.5, 3 << 30, 30), "sidecar": Amounts(0.0204, 5 << 20, 30)}
 
 
@@ -47,18 +41,15 @@ class _Node(NoLogs):
 @asynccontextmanager
 async def busy_cluster(folder: Path) -> AsyncIterator[Path]:
     """A server with a node of 8 processors and 32 GiB and one pod of two containers."""
-    identity, node = server_identity(["127.0.0.1"]), _Node()
-    server = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode())
-    server.attach_node(node)
-    async with server.running(), serving(server, identity, TOKEN) as url:
-        client = Client(server)
+    async with embedded(folder) as (server, kubeconfig):
+        node, client = _Node(), Client(server)
+        server.attach_node(node)
         resources = {"cpu": "8", "memory": "32Gi"}
         await client.create("/api/v1/nodes", "local", status={"capacity": resources, "allocatable": resources})
         containers = [{"name": name, "image": "none"} for name in USED]
         pod = await client.create("/api/v1/namespaces/default/pods", "trainer", spec={"containers": containers})
         node.pods[pod["metadata"]["uid"]] = USED
-        write_kubeconfig(folder / "kubeconfig", url, identity.authority, TOKEN)
-        yield folder / "kubeconfig"
+        yield kubeconfig
 
 
 @pytest.mark.parametrize("minor", KUBECTLS)

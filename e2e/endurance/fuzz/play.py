@@ -15,12 +15,10 @@ import aiohttp
 from e2e.endurance.fuzz.checks import PATIENCE, check_answer, check_storage, decoded
 from e2e.endurance.fuzz.requests import VALID
 from e2e.fidelity.player import session_of
+from e2e.support.embedded import embedded
 from yarl import URL
 
-from training_local.apiserver.certificates import server_identity
 from training_local.apiserver.crd import crd_types
-from training_local.apiserver.http import serving
-from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.types import BUILTIN
 from training_operator.kube.transport import Request, Response
@@ -113,11 +111,6 @@ class HttpsTarget:
 @asynccontextmanager
 async def https_target() -> AsyncIterator[HttpsTarget]:
     """Serve the API with what requests are about."""
-    identity = server_identity(["127.0.0.1"])
-    server = ApiServer(BUILTIN, crd_types)
     with TemporaryDirectory() as folder:
-        async with server.running(), serving(server, identity, "token-of-the-fuzz") as url:
-            kubeconfig = Path(folder) / "kubeconfig"
-            write_kubeconfig(kubeconfig, url, identity.authority, "token-of-the-fuzz")
-            async with session_of(kubeconfig) as (session, _):
-                yield HttpsTarget(server, session, url)
+        async with embedded(Path(folder)) as (server, kubeconfig), session_of(kubeconfig) as (session, url):
+            yield HttpsTarget(server, session, url)

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 import yaml
+from e2e.support.embedded import embedded
 from e2e.support.objects import config_map, pod
 from e2e.support.widgets import WIDGETS, widget
 from kubernetes_asyncio import client, config, dynamic, utils, watch
 from kubernetes_asyncio.leaderelection.electionconfig import Config
 from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
-from unit_tests.local.apiserver.test_official_client import serving_to_clients
 
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[client.ApiClient]:
     """A client of a server of its own."""
     async with (
-        serving_to_clients(tmp_path) as kubeconfig,
+        embedded(tmp_path) as (_, kubeconfig),
         await config.new_client_from_config(str(kubeconfig)) as connection,
     ):
         yield connection

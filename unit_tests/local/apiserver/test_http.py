@@ -15,6 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 import yaml
+from e2e.support.embedded import TOKEN, session_with
 from e2e.support.permissive import TYPES
 
 from training_local.apiserver.certificates import ServerIdentity, server_identity
@@ -22,7 +23,6 @@ from training_local.apiserver.http import serving
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 
-TOKEN = "a-token"
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -41,12 +41,12 @@ class Served:
 async def served(token: str = TOKEN, host: str = "127.0.0.1") -> AsyncIterator[Served]:
     identity = server_identity(["127.0.0.1", "localhost"])
     server = ApiServer(TYPES, lambda definition: ())
-    async with server.running(), serving(server, identity, TOKEN, host=host) as url:
-        trust = ssl.create_default_context(cadata=identity.authority.decode())
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        connector = aiohttp.TCPConnector(ssl=trust)
-        async with aiohttp.ClientSession(url, connector=connector, headers=headers) as session:
-            yield Served(url, server, identity, session)
+    async with (
+        server.running(),
+        serving(server, identity, TOKEN, host=host) as url,
+        session_with(identity, url, token) as session,
+    ):
+        yield Served(url, server, identity, session)
 
 
 @pytest.mark.parametrize("token", ["", "another", TOKEN[:-1], f"{TOKEN} "[:-1] + "x", "ü"])
@@ -102,9 +102,7 @@ async def test_a_watch_ends_when_its_client_leaves() -> None:
 async def test_watches_end_with_the_server() -> None:
     identity = server_identity(["127.0.0.1"])
     server = ApiServer(TYPES, lambda definition: ())
-    trust = ssl.create_default_context(cadata=identity.authority.decode())
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust), headers=headers) as session:
+    async with session_with(identity) as session:
         async with server.running(), serving(server, identity, TOKEN) as url:
             answer = await session.get(url + PODS, params={"watch": "1"})
         assert await answer.content.read() == b""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,41 +14,13 @@ import kubernetes.dynamic.exceptions
 import kubernetes.utils
 import pytest
 import yaml
+from e2e.support.embedded import embedded
 from e2e.support.objects import config_map, pod
+from e2e.support.widgets import WIDGETS, widget
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 
-from training_local.apiserver.certificates import server_identity
-from training_local.apiserver.crd import crd_types
-from training_local.apiserver.http import serving
-from training_local.apiserver.kubeconfig import write_kubeconfig
-from training_local.apiserver.server import ApiServer
-from training_local.apiserver.types import BUILTIN
-
 T = TypeVar("T")
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "names": {"kind": "Widget", "plural": "widgets"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
 
 
 def use(client: kubernetes.client.ApiClient) -> dict[str, Any]:
@@ -72,9 +43,8 @@ def use(client: kubernetes.client.ApiClient) -> dict[str, Any]:
     definitions.create_custom_resource_definition(WIDGETS)
     established = watch.stream(definitions.list_custom_resource_definition, timeout_seconds=5)
     seen["established"] = any(_established(event["object"]) for event in established)
-    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    where = ("example.com", "v1", "default", "widgets")
-    custom.create_namespaced_custom_object(*where, body)
+    where = ("fidelity.example.com", "v1", "default", "widgets")
+    custom.create_namespaced_custom_object(*where, widget("w", size=3))
     custom.patch_namespaced_custom_object(*where, "w", {"spec": {"size": 4}})
     seen["size"] = custom.get_namespaced_custom_object(*where, "w")["spec"]["size"]
     try:
@@ -91,19 +61,9 @@ def _established(definition: Any) -> bool:
     return conditions.get("Established") == "True"
 
 
-@asynccontextmanager
-async def serving_to_clients(folder: Path) -> AsyncIterator[Path]:
-    """A server of the real types, and the kubeconfig for it."""
-    identity = server_identity(["127.0.0.1"])
-    server = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode())
-    async with server.running(), serving(server, identity, "secret") as url:
-        write_kubeconfig(folder / "kubeconfig", url, identity.authority, "secret")
-        yield folder / "kubeconfig"
-
-
 async def on_server(folder: Path, use: Callable[[kubernetes.client.ApiClient], T]) -> T:
     """Let `use` talk to a server from a thread, because the client blocks."""
-    async with serving_to_clients(folder) as kubeconfig:
+    async with embedded(folder) as (_, kubeconfig):
         client = kubernetes.config.new_client_from_config(str(kubeconfig))
         return await asyncio.to_thread(use, client)
 
@@ -122,7 +82,7 @@ async def test_the_client_works_as_on_any_cluster(tmp_path: Path) -> None:
 
 
 async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
-    async with serving_to_clients(tmp_path) as kubeconfig:
+    async with embedded(tmp_path) as (_, kubeconfig):
         content = yaml.safe_load(kubeconfig.read_text())
         content["users"][0]["user"]["token"] = "guessed"
         client = kubernetes.config.new_client_from_config_dict(content)
@@ -141,9 +101,9 @@ async def test_the_dynamic_client(tmp_path: Path) -> None:
             if conditions.get("Established") == "True":
                 break
         dynamic = kubernetes.dynamic.DynamicClient(client)  # discovers anew
-        widgets = dynamic.resources.get(api_version="example.com/v1", kind="Widget")
-        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"a": "b"}}}
-        assert widgets.create(body={**body, "spec": {"size": 1}}, namespace="default").spec.size == 1
+        widgets = dynamic.resources.get(api_version="fidelity.example.com/v1", kind="Widget")
+        body = {**widget("w", size=1), "metadata": {"name": "w", "labels": {"a": "b"}}}
+        assert widgets.create(body=body, namespace="default").spec.size == 1
         merge = {"content_type": "application/merge-patch+json"}
         change = {"metadata": {"name": "w"}, "spec": {"size": 2}}
         assert widgets.patch(body=change, namespace="default", **merge).spec.size == 2

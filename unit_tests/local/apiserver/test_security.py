@@ -13,8 +13,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from e2e.support.embedded import TOKEN, session_with
 from e2e.support.objects import pod
-from unit_tests.local.apiserver.test_http import PODS, TOKEN, Served, served
+from unit_tests.local.apiserver.test_http import PODS, Served, served
 
 from training_local.apiserver import http
 from training_local.apiserver.certificates import server_identity
@@ -196,12 +197,10 @@ async def whole_server() -> AsyncIterator[aiohttp.ClientSession]:
     """A server with the real types."""
     identity = server_identity(["127.0.0.1"])
     server = ApiServer(BUILTIN, lambda definition: ())
-    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=identity.authority.decode()))
-    headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
         server.running(),
         serving(server, identity, TOKEN) as url,
-        aiohttp.ClientSession(url, connector=connector, headers=headers) as session,
+        session_with(identity, url) as session,
     ):
         yield session
 

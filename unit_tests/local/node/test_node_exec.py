@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from e2e.support.embedded import TOKEN, session_with
 from e2e.support.local_node import Cluster, pod, processes_with
 
 from training_local.apiserver.certificates import server_identity
 from training_local.apiserver.http import serving
 
-TOKEN = "a-token"
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
 ALL = {"stdin": "true", "stdout": "true", "stderr": "true"}
@@ -82,11 +81,8 @@ class Connection:
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
     identity = server_identity(["127.0.0.1"])
     cluster.api.server.attach_node(cluster.node)
-    async with serving(cluster.api.server, identity, TOKEN) as url:
-        trust = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=identity.authority.decode()))
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        async with aiohttp.ClientSession(url, connector=trust, headers=headers) as session:
-            yield Client(session)
+    async with serving(cluster.api.server, identity, TOKEN) as url, session_with(identity, url) as session:
+        yield Client(session)
 
 
 async def box(cluster: Cluster, **changes: Any) -> None:
