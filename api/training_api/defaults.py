@@ -1,4 +1,4 @@
-"""Defaults of a job. They exist in memory only: nobody writes them into the stored spec."""
+"""Defaults of a job. They exist in memory only and are never written into the stored spec."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class BadDeclaration(ValueError):
 class KindInfo:
     """The declaration of one job kind; CRDs, defaults, validation and engine are derived from it.
 
-    Raises `BadDeclaration` with all that is wrong with it: what Kubernetes would refuse later, with every definition,
+    Raises `BadDeclaration` with all that is wrong with it: what Kubernetes would refuse later, with every CRD,
     pod or service of the kind, or what would have no effect.
     """
 

@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """How one sort of names is written."""
+    """How one kind of names is written."""
 
     what: str
     """What a name must be, in words that follow `must be`."""

@@ -1,6 +1,6 @@
 """The rules that the CRDs make the API server enforce, in Python, for objects that came in through v1's own CRDs.
 
-They are those of v1 with three differences: an object is judged as defaults would complete it (K-54), negative
+They are those of v1 with three differences: an object is validated as defaults would complete it (K-54), negative
 counts are refused (K-07), the longest name of a replica must fit into the name of a service (K-33).
 """
 

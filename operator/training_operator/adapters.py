@@ -1,4 +1,4 @@
-"""The engine's ports, made of caches and the API client."""
+"""Adapters: the engine's ports, implemented by caches and the API client."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CachedJobs:
 
 
 class CachedDependents(Generic[R]):
-    """The objects of one sort that jobs control (the port `Dependents`)."""
+    """The objects of one kind that jobs own (the port `Dependents`)."""
 
     def __init__(
         self, client: KubeClient, resource: Resource[R], store: Store[R], absent: Callable[[], bool] = lambda: False
@@ -50,7 +50,7 @@ class CachedDependents(Generic[R]):
 
     @property
     def absent(self) -> bool:
-        """Tell whether the API server does not have this resource at all."""
+        """Return whether the API server does not have this resource."""
         return self._absent()
 
     def of_job(self, uid: str) -> Sequence[R]:
@@ -104,7 +104,7 @@ class CachedDependents(Generic[R]):
 
 
 class UnwatchedDependents(CachedDependents[R]):
-    """Objects of a sort that is not watched: they are created, and nothing of them is read or kept."""
+    """Objects of a kind that is not watched: they are created, but neither read nor cached."""
 
     def __init__(self, client: KubeClient, resource: Resource[R]) -> None:
         super().__init__(client, resource, Store())

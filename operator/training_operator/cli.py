@@ -84,8 +84,8 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled at once.")
 @JOBS.option(
     "--gang-scheduler-name",
-    help="Who places the pods of a job together: `volcano`, or the name of a scheduler with scheduler-plugins. "
-    "Default: nobody.",
+    help="The scheduler that places the pods of a job together: `volcano`, or the name of one with scheduler-plugins. "
+    "Default: none.",
 )
 @JOBS.option(
     "--replace-pods-on-lost-nodes-after",
@@ -172,7 +172,7 @@ def _level(text: str | None) -> LogLevel:
 def go_flags(arguments: Sequence[str]) -> list[str]:
     """Translate Go's flag syntax: `-flag` is `--flag`, `--switch=false` is `--no-switch`; flags alone mean `run`.
 
-    Commands that v1 does not have are left alone.
+    Commands that v1 does not have are ignored.
     """
     if not arguments or not (arguments[0] == "run" or arguments[0].startswith("-")):
         return list(arguments)

@@ -29,10 +29,10 @@ class TerminalError(Exception):
 
 
 class Reconciler(Protocol[K_contra]):
-    """Brings the world closer to what the object of a key asks for."""
+    """Brings the cluster closer to the spec of the object of a key."""
 
     async def reconcile(self, key: K_contra) -> Result:
-        """Look at the object once. What is raised is retried with the key's back-off."""
+        """Reconcile the object once. What is raised is retried with the key's back-off."""
         ...
 
 
@@ -52,7 +52,7 @@ class ControllerMetrics(Protocol):
         ...
 
     def crashed(self) -> None:
-        """Note an error that nobody expected."""
+        """Note an unexpected error."""
         ...
 
     def retried(self) -> None:
@@ -96,7 +96,7 @@ class Controller(Generic[K]):
                 await self._reconcile(key)
             finally:
                 self._queue.done(key)
-            # A look at which nothing had to be waited for: others (watches, the lease, probes) get their turn.
+            # A reconcile may not have waited for anything: let watches, the lease and probes have their turn.
             await asyncio.sleep(0)
 
     async def _reconcile(self, key: K) -> None:

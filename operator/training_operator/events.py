@@ -1,4 +1,4 @@
-"""Events on jobs: similar ones are combined, identical ones counted up, floods cut off.
+"""Events on jobs, with dedup and a rate limit: similar ones are combined, identical ones counted up, floods cut off.
 
 The correlation follows client-go's three stages, with one difference: the flood gate is kept per object *and reason*,
 so that a thousand creations never swallow the one event that says why the job failed (K-39).
@@ -159,7 +159,7 @@ class EventRecorder:
         )
 
     async def run(self) -> None:
-        """Send what is recorded, for ever."""
+        """Send what is recorded, indefinitely."""
         async with asyncio.TaskGroup() as group:
             for queue in self._queues:
                 group.create_task(self._send_all_of(queue))
@@ -185,7 +185,7 @@ class EventRecorder:
             patch = {name: body[name] for name in ("count", "lastTimestamp", "message")}
             try:
                 await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, flow=BACKGROUND)
-            except NotFound:  # its time to live is over, or it was never sent
+            except NotFound:  # its TTL is over, or it was never sent
                 pass
             else:
                 return

@@ -1,4 +1,4 @@
-"""What the settings say to the frameworks."""
+"""The options of the frameworks, from the settings."""
 
 from __future__ import annotations
 

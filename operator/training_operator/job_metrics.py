@@ -33,7 +33,7 @@ DURATION_SECONDS: Final = (
 )
 
 JobStates = Callable[[], Iterable[tuple[str, JobPhase]]]
-"""Returns the namespace of each job of a kind, and how it stands."""
+"""Returns namespace and phase of each job of a kind."""
 
 
 class JobSeries:
@@ -100,7 +100,7 @@ class JobCounters:
         self._objects[counter].inc()
 
     def measure(self, measures: Measures, namespace: str) -> None:
-        """Take over what one stored status tells."""
+        """Record the measures of one stored status."""
         if measures.start is not None:
             self._start.observe(measures.start)
         if measures.duration is not None:
@@ -110,10 +110,10 @@ class JobCounters:
 
 
 class _JobCollector(Collector):
-    """Counts the jobs anew for each scrape, so that nothing has to be kept in step with them."""
+    """Counts the jobs at each scrape, so that no counter has to be kept in step with them."""
 
     def __init__(self, job_states: dict[str, JobStates]) -> None:
-        self._censuses = job_states
+        self._job_states = job_states
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the number of jobs by state, and of those that wait by reason."""
@@ -121,10 +121,10 @@ class _JobCollector(Collector):
         waiting = GaugeMetricFamily(
             "training_operator_jobs_waiting", "Jobs that make no progress, by reason", labels=(*JOB_LABELS, "reason")
         )
-        for framework, job_states in self._censuses.items():
-            standings = list(job_states())
-            states = collections.Counter((namespace, each.state) for namespace, each in standings if each.state)
-            reasons = collections.Counter((namespace, each.waiting) for namespace, each in standings if each.waiting)
+        for framework, job_states in self._job_states.items():
+            phases = list(job_states())
+            states = collections.Counter((namespace, each.state) for namespace, each in phases if each.state)
+            reasons = collections.Counter((namespace, each.waiting) for namespace, each in phases if each.waiting)
             for family, counts in ((jobs, states), (waiting, reasons)):
                 for (namespace, label), count in counts.items():
                     family.add_metric((namespace, framework, label), count)

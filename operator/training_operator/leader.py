@@ -29,12 +29,12 @@ RENEW_SECONDS: Final = 10.0
 """A leader that could not renew for so long gives up; shorter than the lease, so that there are never two."""
 RETRY_SECONDS: Final = 2.0
 ATTEMPT_SECONDS: Final = 3.0
-"""For one look at the lease and one write, so that a leader has several attempts before it gives up."""
+"""For one read of the lease and one write, so that a leader has several attempts before it gives up."""
 LOOK_SECONDS: Final = 0.4
-"""Between two looks of one who waits for the lease; a lease that was given back is taken with the next one."""
+"""Between two reads by a process that waits for the lease; a released lease is taken with the next one."""
 JITTER: Final = 0.2
 FENCE_SECONDS: Final = 0.1
-"""Between two looks of a write that waits for certainty."""
+"""Between two checks by a write that waits for certainty."""
 NEVER: Final = -math.inf
 
 
@@ -89,7 +89,7 @@ class LeaderElector:
         self._log.info("leading")
 
     async def keep(self) -> None:
-        """Renew for ever; raises `LeadershipLost` as soon as it is not certain any more that this process leads."""
+        """Renew indefinitely; raises `LeadershipLost` once it is not certain any more that this process leads."""
         try:
             while (left := self._left()) > 0:
                 await asyncio.sleep(min(RETRY_SECONDS, left))
@@ -99,7 +99,7 @@ class LeaderElector:
             self._observe(False)
 
     def certain(self) -> bool:
-        """Whether nobody else can lead yet: the last renewal began so lately that the lease cannot have run out."""
+        """Whether no other process can lead yet: the last renewal began so lately that the lease has not run out."""
         return self._left() > 0
 
     async def opened(self) -> None:
@@ -153,7 +153,7 @@ class LeaderElector:
                 taken = await self._take_if_free()
         except (ApiError, OSError) as error:
             complaint = str(error) or repr(error)
-            if complaint != self._complaint and missing_permission(complaint) is None:  # of a right the client tells
+            if complaint != self._complaint and missing_permission(complaint) is None:  # logged by the client already
                 self._log.warning("lease not reached: trying again", error=complaint)
             self._complaint = complaint
             return False
@@ -163,7 +163,7 @@ class LeaderElector:
         return taken
 
     def _tell_of(self, holder: str, program: str) -> None:
-        """Say whom this process waits for; by the names of programs, the Go operator is `manager`."""
+        """Log whom this process waits for; by the names of programs, the Go operator is `manager`."""
         if program in ("", AGENT):
             self._log.info("waiting for the lease", holder=holder)
             return
@@ -174,7 +174,7 @@ class LeaderElector:
         )
 
     def _left(self) -> float:
-        """Seconds for which it is certain that nobody else leads."""
+        """Seconds for which it is certain that no other process leads."""
         return self._renewed_at + RENEW_SECONDS - self._clock()
 
     async def _take_if_free(self) -> bool:

@@ -22,7 +22,7 @@ COMMON: Final = (
     PolicyRule("", "services", ("create", "delete", "get", "list", "watch")),
     PolicyRule("", "events", ("create", "patch")),
 )
-"""What the operator needs for every kind; the right to the lease is a matter of its namespace."""
+"""What the operator needs for every kind; the permission for the lease is one of its namespace."""
 
 Object = dict[str, Any]
 
@@ -60,7 +60,7 @@ def rules_of(framework: Framework) -> Iterator[PolicyRule]:
     yield PolicyRule(GROUP, f"{plural}/status", ("patch",))
     yield PolicyRule(GROUP, f"{plural}/finalizers", ("update",))
     for kind in framework.owned_kinds:
-        if not kind.advice:  # such a right is granted apart, by those who want it: the advice says how
+        if not kind.advice:  # such a permission is optional: the advice says how to grant it
             resource = owned_resource(kind)
             yield PolicyRule(resource.group, resource.plural, tuple(sorted(_verbs(kind))))
     yield from framework.permissions

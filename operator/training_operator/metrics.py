@@ -56,9 +56,7 @@ class Metrics:
         self._terminal = self._counter(
             "controller_runtime_terminal_reconcile_errors_total", "Errors that are not retried", "controller"
         )
-        self._panics = self._counter(
-            "controller_runtime_reconcile_panics_total", "Errors that nobody expected", "controller"
-        )
+        self._panics = self._counter("controller_runtime_reconcile_panics_total", "Unexpected errors", "controller")
         self._timeouts = self._counter(
             "controller_runtime_reconcile_timeouts_total", "Reconciles cut off; none ever is", "controller"
         )
@@ -108,7 +106,7 @@ class Metrics:
         return self._jobs.of_kind(info.metrics_label)
 
     def jobs(self, info: KindInfo, job_states: JobStates) -> None:
-        """Count the jobs of one kind by what `census` returns whenever somebody scrapes."""
+        """Count the jobs of one kind by what `job_states` returns at each scrape."""
         self._jobs.job_states[info.metrics_label] = job_states
 
     def controller(self, name: str, workers: int) -> ControllerMetrics:
@@ -126,7 +124,7 @@ class Metrics:
         )
 
     def queue(self, name: str, queue: Callable[[], Measurable]) -> QueueMetrics:
-        """Return the metrics of one work queue; `queue` returns it whenever somebody scrapes."""
+        """Return the metrics of one work queue; `queue` returns it at each scrape."""
         return QueueMetrics(self._queue, name, queue)
 
     def undecodable(self, resource: str) -> Callable[[], None]:
@@ -178,7 +176,7 @@ class ControllerMetrics:
         self._terminal.inc()
 
     def crashed(self) -> None:
-        """Note an error that nobody expected (a panic, in the words of the metric)."""
+        """Note an unexpected error (a panic, in the words of the metric)."""
         self._panics.inc()
 
     def retried(self) -> None:

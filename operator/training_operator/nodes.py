@@ -1,4 +1,4 @@
-"""The nodes of the cluster, followed by an operator that is told to give up pods on lost ones."""
+"""The cache of nodes, for operators that replace pods on lost ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from training_operator.kube.resources import NODES
 
 
 class NodeCache:
-    """Which nodes are lost, and since when (the port `Nodes`); tells of each that becomes ready or unready or goes."""
+    """Which nodes are lost, and since when (the port `Nodes`); calls `turned` for each change of that."""
 
     def __init__(
         self,
@@ -30,18 +30,18 @@ class NodeCache:
         self._turned = turned
         self._store = Store[NodeRecord]()
         self._store.subscribe(self._changed)
-        # Without namespace, for nodes have none; and jobs that need no node by name must not wait for the right.
+        # Nodes have no namespace. Optional: jobs on healthy nodes must not wait for the permission.
         self.reflector = Reflector(client, NODES, self._store, rng=rng, undecodable=undecodable, optional=True)
 
     @property
     def patience(self) -> timedelta:
-        """Return for how long a node has to be lost until the pods on it are given up."""
+        """Return for how long a node has to be lost until its pods count as lost."""
         return self._patience
 
     def lost(self, names: Collection[str]) -> Mapping[str, datetime | None]:
         """Return those of the nodes that are lost.
 
-        While the cache may be wrong they are so since now: nothing is given up for what the server said some time ago.
+        While the cache may be stale they are lost since now, so that no pod is deleted for an old state of its node.
         """
         if not self.reflector.synced.is_set():
             return {}

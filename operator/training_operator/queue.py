@@ -37,7 +37,7 @@ class WorkQueue(Generic[K]):
     """Hands out each key at most once at a time; adds during processing are remembered, not lost.
 
     A priority is a head start in seconds: a key is passed by those of higher priority that come so many seconds after
-    it at most, so that no stream of urgent keys keeps the others waiting for ever.
+    it at most, so that no stream of urgent keys keeps the others waiting indefinitely.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None, metrics: QueueMetrics | None = None) -> None:
@@ -84,7 +84,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_at(due, self._ring, key, priority)
 
     async def get(self) -> K:
-        """Wait for a key that nobody works on; call `done` afterwards. Nothing is handed out once closed."""
+        """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed."""
         while True:
             await self._entries.acquire()
             if self._closed:

@@ -24,7 +24,7 @@ from training_operator.settings import Settings
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
-KNOCK_SECONDS: Final = 15.0
+CONNECTION_SECONDS: Final = 15.0
 
 
 def serve(settings: Settings) -> int:
@@ -53,7 +53,7 @@ async def _serve(settings: Settings) -> None:
     structlog.get_logger().info("starting", version=__version__, server=config.server, config=config.source)
     transport = HttpTransport(config)
     try:
-        await _knock(transport, config)
+        await check_connection(transport, config)
         namespace = settings.operator_namespace or config.namespace
         app = App(settings.model_copy(update={"operator_namespace": namespace}), transport)
         async with asyncio.TaskGroup() as tasks:
@@ -64,12 +64,12 @@ async def _serve(settings: Settings) -> None:
         await transport.close()
 
 
-async def _knock(transport: Transport, config: ClusterConfig) -> None:
-    """Make sure that there is an API server that knows us; raises `ConfigError` if not."""
+async def check_connection(transport: Transport, config: ClusterConfig) -> None:
+    """Raise `ConfigError` unless an API server answers and accepts our credentials."""
     try:
-        answer = await transport.request(Request("GET", "/version", timeout=KNOCK_SECONDS))
+        answer = await transport.request(Request("GET", "/version", timeout=CONNECTION_SECONDS))
     except OSError as error:
-        why = str(error) or f"no answer within {KNOCK_SECONDS:g} s"
+        why = str(error) or f"no answer within {CONNECTION_SECONDS:g} s"
         raise ConfigError(f"no API server can be reached at {config.server} (from {config.source}): {why}") from None
     if answer.status == 401:
         raise ConfigError(

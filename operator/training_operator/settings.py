@@ -1,4 +1,4 @@
-"""What the operator can be told: one immutable object, checked once; the flags of `cli` fill it."""
+"""The settings of the operator: one immutable object, checked once; the flags of `cli` fill it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Settings(BaseModel):
     leader_elect: bool = False
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
-    """Who places the pods of a job together: `volcano`, the name of a scheduler with scheduler-plugins, or nobody."""
+    """The gang scheduler: `volcano`, the name of a scheduler with scheduler-plugins, or empty for none."""
     replace_pods_on_lost_nodes_after: Annotated[timedelta | None, BeforeValidator(_duration)] = None
     """For how long a node has to be gone or not ready until pods on it are deleted by force; None for never."""
     pytorch_init_container: MasterWait = MasterWait.IMAGE

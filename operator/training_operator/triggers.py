@@ -1,4 +1,4 @@
-"""Which change makes which job be looked at."""
+"""Which change enqueues which job."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from training_operator.queue import FOLLOW_UP, LOW, NORMAL, WorkQueue
 COMING_UP: Final = frozenset({"", "Pending", "Running"})
 """Phases of pods that have not ended; other objects have none."""
 BATCH_SECONDS: Final = 0.1
-"""Changes of pods and services within this time lead to one look at their job."""
+"""Changes of pods and services within this time lead to one reconcile of their job."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindQueue:
-    """The jobs of one kind, and the queue of those to be looked at."""
+    """The jobs of one kind, and the queue of those to be reconciled."""
 
     info: KindInfo
     store: Store[JobRecord]
@@ -42,27 +42,27 @@ class Triggers:
         """Whether this process acts; a standby sees the same changes, and counts nothing."""
 
     def watch_jobs(self, target: KindQueue) -> None:
-        """Look at the jobs of a kind when they change."""
+        """Enqueue the jobs of a kind when they change."""
         self._kinds[target.info.kind] = target
         target.store.subscribe(_enqueue(target.queue))
 
     def watch_pods(self, pods: Store[PodRecord]) -> None:
-        """Look at jobs when their pods change, and count how pods end."""
+        """Enqueue jobs when their pods change, and count how pods end."""
         self.watch_dependents(pods)
         pods.subscribe(self._count_end)
 
     def watch_dependents(self, dependents: Store[Any]) -> None:
-        """Look at jobs when objects of one sort that they control change."""
+        """Enqueue jobs when objects of one kind that they own change."""
         dependents.subscribe(self._dependent_changed)
 
     def enqueue_all(self) -> None:
-        """Look at every job again, because a resource has appeared or vanished that jobs may wait for (K-50)."""
+        """Enqueue every job, because a resource has appeared or vanished that jobs may wait for (K-50)."""
         for kind in self._kinds.values():
             for record in kind.store:
                 kind.queue.add(record.key, priority=LOW)
 
     def enqueue_owners(self, pods: list[PodRecord]) -> None:
-        """Look at the jobs of these pods."""
+        """Enqueue the jobs of these pods."""
         for kind, key in {owner for pod in pods if (owner := self._job_of(pod)) is not None}:
             self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
 
@@ -102,7 +102,7 @@ def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
 
 
 def _urgency_of_job(change: Change[JobRecord]) -> int:
-    """How soon a job is to be looked at: what is new of its status alone was mostly written by ourselves."""
+    """The priority of a changed job: a change of its status alone mostly comes from our own write."""
     if change.initial:
         return LOW
     status_only = change.old is not None and change.new is not None and change.old.raw == change.new.raw
@@ -110,7 +110,7 @@ def _urgency_of_job(change: Change[JobRecord]) -> int:
 
 
 def _urgency_of_dependent(change: Change[Any]) -> int:
-    """How soon the job of an object is to be looked at: what comes up is only counted, what ends may be replaced."""
+    """The priority of the job of a changed object: what comes up is only counted, what ends may be replaced."""
     if change.initial:
         return LOW
     comes_up = change.new is not None and not change.new.deleting and getattr(change.new, "phase", "") in COMING_UP

@@ -51,7 +51,7 @@ async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> No
         said = [line["event"] for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
         assert said == [
             "the API server does not have this resource yet: waiting for it",
-            "following the resource again",
+            "watching the resource again",
         ]
 
 
@@ -112,8 +112,8 @@ async def test_without_a_permission_on_one_kind_the_others_are_served_until_it_i
                 assert await cluster.names() == ["jax-worker-0", "sim-worker-0", "sim-worker-1"]
     told = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
     assert [(line["event"], line.get("reason"), line.get("apply")) for line in told] == [
-        ("this resource may not be seen: going on without it", network.words, "deploy/base/rights.yaml"),
-        ("following the resource again", None, None),
+        ("no permission for this resource: ignoring it", network.words, "deploy/base/rights.yaml"),
+        ("watching the resource again", None, None),
     ]
 
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.virtual_time
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MPI_JOBS = "mpijobs.kubeflow.org"
 ABSENT = "the API server does not have this resource yet: waiting for it"
-FOREIGN = "another operator owns this resource: leaving it alone"
-AGAIN = "following the resource again"
+FOREIGN = "this CRD is another operator's: ignoring its objects"
+AGAIN = "watching the resource again"
 OURS = {version["name"]: version for version in definition("mpijobs")["spec"]["versions"]}
 ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 

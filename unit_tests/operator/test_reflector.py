@@ -117,8 +117,8 @@ async def test_a_broken_connection_goes_on_where_it_was() -> None:
             assert world.known == {"a": "1", "b": "21"}
     assert world.queries[1]["resourceVersion"] == "10"
     assert [line["event"] for line in logs] == [
-        "cannot follow the resource: trying again",
-        "following the resource again",
+        "cannot list or watch the resource: trying again",
+        "watching the resource again",
     ]
 
 

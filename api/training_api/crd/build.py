@@ -20,7 +20,7 @@ MAX_CONTAINERS = 256
 
 
 def build(info: KindInfo) -> dict[str, Any]:
-    """The definition of a kind as an object to be applied."""
+    """The CRD of a kind as an object to be applied."""
     version: dict[str, Any] = {
         "name": VERSION,
         "served": True,

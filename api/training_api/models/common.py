@@ -159,7 +159,7 @@ class RunPolicy(ApiModel):
     ttl_seconds_after_finished: Int32 | None = None
     """Seconds after which a finished job is deleted. Absent means that it is kept."""
     active_deadline_seconds: Int64 | None = None
-    """Seconds that the job may be active, counted anew after each resume, before it fails."""
+    """Seconds that the job may be active, counted again after each resume, before it fails."""
     backoff_limit: Int32 | None = None
     """Number of restarts at which the job fails. Absent means that it may restart without end."""
     scheduling_policy: SchedulingPolicy | None = None

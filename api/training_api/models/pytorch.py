@@ -49,7 +49,7 @@ class PyTorchJobSpec(JobSpec):
     """Makes the number of workers elastic."""
 
     def with_kind_defaults(self) -> PyTorchJobSpec:
-        """Complete the elastic bounds; `nprocPerNode` is `auto` unless its deprecated twin is used."""
+        """Complete the elastic bounds; `nprocPerNode` is `auto` unless the deprecated field is used."""
         elastic = self.elastic_policy
         nproc = self.nproc_per_node
         if nproc is None and (elastic is None or elastic.n_proc_per_node is None):

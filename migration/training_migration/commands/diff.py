@@ -38,7 +38,7 @@ from training_migration.v2.stock import stock
 @click.argument("v1")
 @click.argument("v2", required=False)
 @flags.target
-@OPERATOR.option("--gang-scheduler-name", default="", help="Who places the pods of a job together. Default: nobody.")
+@OPERATOR.option("--gang-scheduler-name", default="", help="The gang scheduler. Default: none.")
 @OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
 @click.option("--all", "everything", is_flag=True, help="Show what is the same as well.")
 @flags.fail_on

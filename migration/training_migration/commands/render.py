@@ -64,7 +64,7 @@ class Rendered:
     "gang_scheduler_name",
     default="",
     metavar="NAME",
-    help="Who places the pods of a job together. Default: nobody.",
+    help="The gang scheduler. Default: none.",
 )
 @OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
 @flags.formats("yaml", "json")

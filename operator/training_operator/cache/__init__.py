@@ -1,1 +1,1 @@
-"""What the process knows of the cluster: records, and how they are kept up to date."""
+"""The caches (informers) of the process: records of objects, kept up to date by list and watch."""

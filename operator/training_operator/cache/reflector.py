@@ -1,4 +1,4 @@
-"""Follows one resource: what the API server says about it goes into a store."""
+"""The informer of one resource: lists it into a store, watches it, and relists after 410 Gone or a refused version."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from training_operator.kube.resources import Cacheable, Resource
 
 R = TypeVar("R", bound=Cacheable)
 OwnerCheck = Callable[[], Awaitable[str]]
-"""Says why another operator owns a resource; empty if none does."""
+"""Returns why a resource is another operator's; empty if it is ours."""
 
 FIRST_DELAY: Final = 0.8
 LONGEST_DELAY: Final = 30.0
 CALM: Final = 120.0
 """After so many seconds without a failure the delay starts from the beginning."""
 ABSENT_DELAY: Final = 5.0
-"""Seconds between two looks for a resource that the server does not have, or that another operator owns."""
+"""Seconds between two attempts at a resource that the server does not have, or that is another operator's."""
 SETTLING: Final = 1.0
-"""Seconds until discovery shows a new definition for certain; watches end with the old one."""
+"""Seconds until discovery shows a new CRD for certain; watches end with the old one."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -46,17 +46,17 @@ class _Object(msgspec.Struct, gc=False):
 _decode_object = msgspec.json.Decoder(_Object).decode
 
 
-class _OwnedElsewhere(Exception):
-    """Another operator owns the resource; the text says how that shows."""
+class _ForeignCrd(Exception):
+    """The CRD is another operator's; the text says how that shows."""
 
 
 class Reflector(Generic[R]):
-    """Keeps a store equal to what the server has: first everything, then each change, for ever.
+    """Keeps a store equal to what the server has: lists everything, then watches changes, indefinitely.
 
-    Everything comes as a stream of initial events or, from servers without them, in pages. An object that cannot be
-    decoded is logged, counted and skipped; what was known of it stays. An `optional` resource that may not be seen is
-    not waited for, and what was known of it stays. `turned` is called when the resource appears on the server, or
-    vanishes from it.
+    The list is a stream of initial events or, from servers without them, comes in pages. An object that cannot be
+    decoded is logged, counted and skipped; its cached record stays. An `optional` resource without permission is not
+    waited for, and its cached records stay. `turned` is called when the resource appears on the server, or vanishes
+    from it.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Reflector(Generic[R]):
         self._optional = optional
         self._absent = False
         self._turned = turned
-        self._owned_elsewhere = foreign_crd
+        self._foreign_crd = foreign_crd
         self._streaming = True
         self._resume = False
         self._cut_short = False
@@ -95,16 +95,16 @@ class Reflector(Generic[R]):
         self.synced = asyncio.Event()
         """Set once everything was there for the first time."""
         self.settled = asyncio.Event()
-        """Set once synced, or once it is known that there is nothing to be followed: no such resource, or not ours."""
+        """Set once synced, or once it is known that there is nothing to watch: no such resource, or not ours."""
 
     @property
     def name(self) -> str:
-        """The resource, for people."""
+        """The qualified name of the resource."""
         return self._resource.qualified
 
     @property
     def complaint(self) -> str:
-        """Why the resource cannot be followed at the moment; empty if it can."""
+        """Why the resource cannot be watched at the moment; empty if it can."""
         return self._complaint
 
     @property
@@ -114,16 +114,16 @@ class Reflector(Generic[R]):
 
     @property
     def progress(self) -> float:
-        """When the server was last heard of, or spoken to, by the clock of the event loop."""
+        """When the last request was sent or the last line came, by the clock of the event loop."""
         return self._progress
 
     def forget(self) -> None:
-        """Let the next `run` begin with everything the server has then; it is not settled until that is there."""
+        """Let the next `run` begin with a relist; it is not settled until that is there."""
         self._resume = False
         self.settled.clear()
 
     async def run(self) -> None:
-        """Follow the resource until cancelled; no answer of the server ends it."""
+        """List and watch the resource until cancelled; no answer of the server ends it."""
         clock = asyncio.get_running_loop().time
         delay = FIRST_DELAY
         while True:
@@ -132,20 +132,20 @@ class Reflector(Generic[R]):
                 await self._check_owner()
                 await self._step()
                 continue
-            except Gone:
+            except Gone:  # 410: the version is too old to watch from, so relist
                 self._resume = False
             except NotFound:
                 self._turn(absent=True)
                 notice = "the API server does not have this resource yet: waiting for it"
-                await self._stand_back(notice, f"the API server does not have {self.name}")
+                await self._wait_absent(notice, f"the API server does not have {self.name}")
                 continue
-            except _OwnedElsewhere as error:
-                await self._stand_back("another operator owns this resource: leaving it alone", str(error))
+            except _ForeignCrd as error:
+                await self._wait_absent("this CRD is another operator's: ignoring its objects", str(error))
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
-                    notice, right = "this resource may not be seen: going on without it", missing_permission(str(error))
-                    await self._stand_back(notice, str(error), keep=True, apply=right.manifest if right else "")
+                    notice, missing = "no permission for this resource: ignoring it", missing_permission(str(error))
+                    await self._wait_absent(notice, str(error), keep=True, apply=missing.manifest if missing else "")
                     continue
                 self._resume = self._resume and not isinstance(error, Invalid)
                 self._complain(error)
@@ -155,16 +155,16 @@ class Reflector(Generic[R]):
             delay = min(2 * delay, LONGEST_DELAY)
 
     async def _check_owner(self) -> None:
-        """Ask before every watch: servers end watches when a definition is exchanged."""
-        if self._owned_elsewhere is None:
+        """Ask before every watch: servers end watches when a CRD is exchanged."""
+        if self._foreign_crd is None:
             return
         if self._cut_short:
             await asyncio.sleep(SETTLING)
-        if reason := await self._owned_elsewhere():
-            raise _OwnedElsewhere(reason)
+        if reason := await self._foreign_crd():
+            raise _ForeignCrd(reason)
 
     async def _step(self) -> None:
-        """Do one watch, or one list in pages; return to go on."""
+        """Do one watch, or one relist in pages; return to go on."""
         if self._resume:
             await self._watch(self._store.version)
         elif not self._streaming:
@@ -178,7 +178,7 @@ class Reflector(Generic[R]):
                 self._streaming = False  # a server without initial events: pages from now on
 
     async def _watch(self, version: str) -> None:
-        """Follow changes after `version`, or take everything first if there is none, until the watch ends."""
+        """Watch changes after `version`, or relist first if there is none, until the watch ends."""
         clock = asyncio.get_running_loop().time
         started, seconds = clock(), self._rng.randint(300, 600)
         self._cut_short = False
@@ -268,10 +268,10 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _stand_back(self, notice: str, reason: str, *, keep: bool = False, **fields: str) -> None:
-        """Have nothing to follow, for a while; say so once.
+    async def _wait_absent(self, notice: str, reason: str, *, keep: bool = False, **fields: str) -> None:
+        """Log once that there is nothing to watch, and wait.
 
-        What was known is gone, unless one look was a mistake, or it is only out of sight (`keep`).
+        The second such answer in a row empties the store, unless its records are to be kept (`keep`).
         """
         self._resume = False
         if reason != self._complaint:
@@ -288,18 +288,18 @@ class Reflector(Generic[R]):
             self._turned()
 
     def _complain(self, error: Exception) -> None:
-        """Say once what is wrong, not with every attempt."""
+        """Log an error once, not with every attempt."""
         complaint = str(error) or type(error).__name__
         if complaint != self._complaint:
             self._complaint = complaint
             if not self._client.permissions.refused(complaint):
-                self._log.warning("cannot follow the resource: trying again", error=complaint)
+                self._log.warning("cannot list or watch the resource: trying again", error=complaint)
 
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
             self._turn(absent=False)
-            self._log.info("following the resource again")
+            self._log.info("watching the resource again")
 
 
 class _Listed(Generic[R]):

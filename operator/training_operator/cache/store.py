@@ -1,4 +1,4 @@
-"""Records of one resource by name and by owner; whoever changes one tells everybody who wants to know."""
+"""The store of an informer: records of one resource by name and by owner, and handlers for their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Change(Generic[R]):
     old: R | None
     new: R | None
     initial: bool = False
-    """Whether it comes from a list of everything rather than from somebody's doing."""
+    """Whether it comes from a list rather than from a watch or a write of ours."""
 
 
 class Store(Generic[R]):

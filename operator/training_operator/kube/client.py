@@ -63,7 +63,7 @@ class WatchEvent(msgspec.Struct, gc=False):
 
 
 class Observer(Protocol):
-    """Is told of every answer; `code` is 0 if there was none."""
+    """Counts every answer; `code` is 0 if there was none."""
 
     def __call__(self, method: str, code: int) -> None:
         """Note one attempt."""
@@ -126,7 +126,7 @@ class KubeClient:
         self._observe = observe
         self._fence = fence
         self.permissions = MissingPermissions(structlog.get_logger())
-        """Tells of each right once, whoever meets its lack."""
+        """Logs each missing permission once, whichever request needs it."""
 
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "") -> R:
         """Return the object as the server has it now."""
@@ -161,9 +161,9 @@ class KubeClient:
         seconds: int = 300,
         initial: bool = False,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Follow changes after `version`, with bookmarks; with `initial`, first all objects and a bookmark.
+        """Watch changes after `version`, with bookmarks; with `initial`, first all objects and a bookmark.
 
-        The server ends the watch after `seconds`. An ERROR line is raised as the error that it tells of.
+        The server ends the watch after `seconds`. An ERROR line is raised as the error of its code.
         """
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         if version:
@@ -191,7 +191,7 @@ class KubeClient:
     ) -> R:
         """Create the object. One that appeared after an attempt without answer is ours if its controller is.
 
-        Where objects are not `readable`, nobody looks: then that one raises `AlreadyExists`, too.
+        Objects that are not `readable` are not checked: then that one raises `AlreadyExists`, too.
         """
         request = Request("POST", resource.path(namespace), body=_encode(body))
         doubt = _Doubt()
@@ -258,7 +258,7 @@ class KubeClient:
     ) -> R | None:
         """Delete the object, if it still has this uid, after `grace` seconds where it is not to say itself.
 
-        Returns the object if the server answers with one (it may linger, only a watch tells its end), else None.
+        Returns the object if the server answers with one (it may be terminating still), else None.
         """
         options: dict[str, Any] = {"propagationPolicy": propagation}
         if uid:
@@ -278,7 +278,7 @@ class KubeClient:
         urgent: bool = False,
         doubt: _Doubt | None = None,
     ) -> Response:
-        """Send a request until it has an answer; `doubt` is told of attempts that may have been carried out."""
+        """Send a request until it has an answer; `doubt` notes attempts that may have been carried out."""
         delay = FIRST_DELAY
         for left in reversed(range(ATTEMPTS)):
             try:

@@ -1,4 +1,4 @@
-"""As whom requests are sent: what stands in their Authorization header, read anew before it expires."""
+"""As whom requests are sent: what stands in their Authorization header, read again before it expires."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TokenFile:
 
 
 class Renewed:
-    """A value with a date of expiry that is obtained anew, for example from an exec plugin."""
+    """A value with a date of expiry that is obtained again, for example from an exec plugin."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Renewed:
         self._now = now
 
     async def authorization(self) -> str:
-        """Return the value, obtained anew if it expires within a minute or was refused."""
+        """Return the value, obtained again if it expires within a minute or was refused."""
         if self._expires is not None and self._now() >= self._expires - REREAD_SECONDS:
             self._expires = None  # meanwhile others go on with the old value
             self._value, self._expires = await self._renew()

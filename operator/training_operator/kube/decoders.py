@@ -250,7 +250,7 @@ def service(raw: bytes) -> ServiceRecord:
 
 
 def owned(kind: OwnedKind, raw: bytes) -> OwnedRecord:
-    """Decode an object of a sort; of what it says only the part that follows the job is kept."""
+    """Decode an owned object; only the part that depends on the job is kept."""
     meta = _decode_metadata(raw).metadata
     parts = _decode_parts(raw) if kind.content else {}
     content = msgspec.json.decode(parts[kind.content]) if kind.content in parts else None
@@ -284,7 +284,7 @@ def priority_class(raw: bytes) -> PriorityClassRecord:
 
 
 def job(raw: bytes) -> JobRecord:
-    """Take a job of any kind as JSON; what its spec says is looked at only when the job is."""
+    """Take a job of any kind as JSON; its spec is decoded only when the job is reconciled."""
     meta = _decode_metadata(raw).metadata
     parts = _decode_parts(raw)
     metadata = _decode_parts(parts["metadata"])
@@ -329,7 +329,7 @@ def _controller(meta: _Metadata) -> Owner | None:
 
 @lru_cache(maxsize=1024)
 def _owner(kind: str, name: str, uid: str, group: str) -> Owner:
-    """Share one owner among all objects of a job; names are not interned: Python 3.12 keeps such strings for ever."""
+    """Share one owner among all objects of a job; names are not interned: Python 3.12 keeps such strings forever."""
     return Owner(intern(kind), name, uid, intern(group))
 
 
@@ -338,7 +338,7 @@ def _natural(text: str, default: int) -> int:
 
 
 def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | None:
-    """Find the condition that says why no container has a status yet."""
+    """Find the condition that gives the reason why no container has a status yet."""
     if not conditions or status.container_statuses or status.init_container_statuses:
         return None
     latest = max(conditions, key=lambda each: each.last_transition_time or _NO_TIME)
@@ -346,7 +346,7 @@ def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | Non
 
 
 def _notable(wire: _Pod) -> Iterator[ContainerState]:
-    """Return the containers of a pod that have something to tell; native sidecars restart on their own account."""
+    """Return the containers of a pod with something notable; native sidecars restart on their own account."""
     sidecars = {each.name for each in wire.spec.init_containers or () if each.restart_policy == "Always"}
     statuses = ((True, wire.status.init_container_statuses), (False, wire.status.container_statuses))
     for init, containers in statuses:

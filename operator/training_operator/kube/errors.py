@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Gone(ApiError):
-    """The resource version or the continue token is too old (410): list again."""
+    """The resource version or the continue token is too old (410 Gone): relist."""
 
 
 class Unauthorized(ApiError):

@@ -1,4 +1,4 @@
-"""Who may send a request now: fair between jobs, as many at once as the server bears, per second only if asked."""
+"""Flow control and rate limit of requests: fair between jobs, as many at once as the server bears."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IN_FLIGHT: Final = 32
 RESERVED: Final = 8
 """Places beyond the limit that only urgent requests may take."""
 BACKGROUND: Final = "background"
-"""The flow of requests that nobody waits for; while others are at work, one of them at a time is let through."""
+"""The flow of requests that nothing waits for; while others are in flight, one of them at a time is let through."""
 CALM: Final = 4
 """With fewer other requests in flight than this, there is nothing that those in the background could hold up."""
 
@@ -83,7 +83,7 @@ class FairGate:
 
     @property
     def limit(self) -> AdaptiveLimit:
-        """The limit, to be told how requests fared."""
+        """The limit, which learns from the answers to requests."""
         return self._limit
 
     @property

@@ -1,4 +1,4 @@
-"""Whether a job kind that the server has is this operator's, or another operator's under the same name."""
+"""Whether the CRD of a job kind is this operator's, or another operator's of the same name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from training_operator.kube.resources import Resource
 
 
 async def why_foreign(client: KubeClient, resource: Resource[Any]) -> str:
-    """Return why another operator owns the resource; empty if it is ours, or if there is none of this name.
+    """Return why a CRD is another operator's; empty if it is ours, or if there is none of this name.
 
-    Operators cannot share a definition, but its name: `mpijobs.kubeflow.org` is also the mpi-operator's, which stores
-    v2beta1. Whoever defines the stored version owns the objects, since the server shows them in every version that it
-    serves. Discovery tells of it by the hash of group, version and kind (`storageVersionHash`), and needs no right.
+    Two operators can have CRDs of the same name: `mpijobs.kubeflow.org` is also the mpi-operator's, which stores
+    v2beta1. The stored version decides whose the objects are, since the server shows them in every version that it
+    serves. Discovery shows its hash (`storageVersionHash`: group, version and kind) without any permission.
     """
     try:
         return await _reason(client, resource)

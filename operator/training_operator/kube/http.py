@@ -20,7 +20,7 @@ CONNECTIONS: Final = 96
 """40 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes 256 KiB."""
 CONNECT_SECONDS: Final = 10.0
 UNACKNOWLEDGED_SECONDS: Final = 5
-"""What no peer has received for so long is given up: a write of a leader must not arrive when another one leads."""
+"""Unacknowledged data is dropped after so long: a write of a leader must not arrive when another one leads."""
 SOCKET_OPTIONS: Final = {
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPINTVL": 10,
@@ -31,7 +31,7 @@ SOCKET_OPTIONS: Final = {
 
 
 class HttpTransport:
-    """Carries requests to the API server of a `ClusterConfig`. Make it inside the event loop that uses it."""
+    """Sends requests to the API server of a `ClusterConfig`. Make it inside the event loop that uses it."""
 
     def __init__(self, config: ClusterConfig, connections: int = CONNECTIONS) -> None:
         """Use at most so many `connections` at once; 0 for any number."""

@@ -1,4 +1,4 @@
-"""Permissions that the operator lacks: which one a refusal tells of, and which of our manifests grants it."""
+"""Missing RBAC permissions: which one a refusal names, and which of our manifests grants it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Permission:
 
 
 def missing_permission(refusal: str) -> Permission | None:
-    """Return the permission for whose lack the API server has refused a request; None if that is not the reason."""
+    """Return the permission that a refused request lacked; None if that is not the reason."""
     for pattern in _PATTERNS:
         if found := pattern.search(refusal):
             return Permission(found["verb"], found["resource"], found["group"])
@@ -69,7 +69,7 @@ def _packages() -> Mapping[str, str]:
 
 
 class MissingPermissions:
-    """Says of each missing permission once that it is missing, and what to apply."""
+    """Logs each missing permission once, and what to apply."""
 
     def __init__(self, log: Any) -> None:
         self._log = log

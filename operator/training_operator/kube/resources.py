@@ -60,7 +60,7 @@ class Resource(Generic[R]):
 
     @property
     def qualified(self) -> str:
-        """The name for people: `pods`, `pytorchjobs.kubeflow.org`."""
+        """The name with its group: `pods`, `pytorchjobs.kubeflow.org`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -82,7 +82,7 @@ LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", decoder
 
 
 def owned_resource(kind: OwnedKind) -> Resource[OwnedRecord]:
-    """Return the resource of a sort of objects beside pods and services."""
+    """Return the resource of a kind of owned objects."""
     group, _, version = kind.api_version.rpartition("/")
     return Resource(group, version, f"{kind.name.lower()}s", kind.name, partial(decoders.owned, kind))
 

@@ -51,7 +51,7 @@ class Stream:
 
 
 class Transport(Protocol):
-    """Carries requests to one API server: over HTTP, or into the embedded one in the same process.
+    """Sends requests to one API server: over HTTP, or into the embedded one in the same process.
 
     A broken connection or a time-out raises `OSError` (of which `TimeoutError` is one); every answer of the
     server, also a refusal, is a `Response` or a `Stream`.
