@@ -44,47 +44,41 @@ def test_jobs_without_run_policy_can_be_read(seen: Seen, kind: str) -> None:
     assert seen("without-policy")[kind] == [{"suspend": False}, kind, [f"plain-{kind.lower()}"]]
 
 
+TRAPS = {
+    "no replicas": "not created: .*spec.pytorchReplicaSpecs: Required value",
+    "null replicas": "not created: .*spec.pytorchReplicaSpecs: Required value",
+    "null policy": "fine: None None",
+    "metrics": "not read: Failed to get PyTorchJob: sdk-models-traps/d",
+    "minimal resources": "not read: Failed to get PyTorchJob: sdk-models-traps/e",
+    "processes as a number": "not created: .*spec.nprocPerNode.* string",
+    "processes": "fine: 2 None",
+    "limit as text": "not created: .*spec.runPolicy.backoffLimit.* integer",
+    "limit": "fine: None 3",
+}
+
+
 @pytest.mark.shows("SDK-3.1", "SDK-3.3", "SDK-3.4", "SDK-3.5", "SDK-3.10", "SDK-3.11")
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        pytest.param("no replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="no replicas"),
-        pytest.param("null replicas", "not created: .*spec.pytorchReplicaSpecs: Required value", id="null replicas"),
-        pytest.param("null policy", "fine: None None", id="null policy"),
-        pytest.param("metrics", "not read: Failed to get PyTorchJob: sdk-models-traps/d", id="metrics"),
-        pytest.param(
-            "minimal resources", "not read: Failed to get PyTorchJob: sdk-models-traps/e", id="minimal resources"
-        ),
-        pytest.param("processes as a number", "not created: .*spec.nprocPerNode.* string", id="processes as a number"),
-        pytest.param("processes", "fine: 2 None", id="processes"),
-        pytest.param("limit as text", "not created: .*spec.runPolicy.backoffLimit.* integer", id="limit as text"),
-        pytest.param("limit", "fine: None 3", id="limit"),
-    ],
-)
-def test_what_the_deserialiser_stumbles_over(seen: Seen, case: str, expected: str) -> None:
-    assert re.match(expected, seen("traps")[case]), seen("traps")[case]
+@pytest.mark.parametrize("case", TRAPS)
+def test_what_the_deserialiser_stumbles_over(seen: Seen, case: str) -> None:
+    assert re.match(TRAPS[case], seen("traps")[case]), seen("traps")[case]
+
+
+STATUSES = {
+    "none": "it worked, 0 conditions",
+    "no conditions": "it worked, 0 conditions",
+    "a condition without status": "not stored: .*status.conditions.0..status: Required",
+    "a condition": "it worked, 1 conditions",
+    "an empty time": "not stored: .*startTime in body must be of type date-time",
+    "a fraction of a second": "it worked, 0 conditions",
+    "unknown fields": "it worked, 0 conditions",
+    "empty counters": "it worked, 0 conditions",
+}
 
 
 @pytest.mark.shows("SDK-3.6", "SDK-3.7", "SDK-3.8", "SDK-3.9", "SDK-3.12")
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        pytest.param("none", "it worked, 0 conditions", id="none"),
-        pytest.param("no conditions", "it worked, 0 conditions", id="no conditions"),
-        pytest.param(
-            "a condition without status",
-            "not stored: .*status.conditions.0..status: Required",
-            id="a condition without status",
-        ),
-        pytest.param("a condition", "it worked, 1 conditions", id="a condition"),
-        pytest.param("an empty time", "not stored: .*startTime in body must be of type date-time", id="an empty time"),
-        pytest.param("a fraction of a second", "it worked, 0 conditions", id="a fraction of a second"),
-        pytest.param("unknown fields", "it worked, 0 conditions", id="unknown fields"),
-        pytest.param("empty counters", "it worked, 0 conditions", id="empty counters"),
-    ],
-)
-def test_statuses(seen: Seen, case: str, expected: str) -> None:
-    assert re.match(expected, seen("statuses")[case]), seen("statuses")[case]
+@pytest.mark.parametrize("case", STATUSES)
+def test_statuses(seen: Seen, case: str) -> None:
+    assert re.match(STATUSES[case], seen("statuses")[case]), seen("statuses")[case]
 
 
 @pytest.mark.shows("SDK-3.4", "SDK-3.5", "SDK-9.1")

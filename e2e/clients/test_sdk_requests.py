@@ -19,57 +19,35 @@ def seen(cluster: Cluster, operator: Operator) -> Iterator[Seen]:
     operator.child.check_alive()
 
 
+REFUSALS = {
+    "unknown kind": ("ValueError", "Job kind must be one of these"),
+    "unknown kind of a job": ("ValueError", "Job kind must be one of these"),
+    "unknown manager": (
+        "RuntimeError",
+        "Failed to create PyTorchJob: sdk-requests-refusals/bad. Error: (422)",
+        "spec.runPolicy.managedBy: Unsupported value",
+    ),
+    "other manager": ("RuntimeError", "spec.runPolicy.managedBy: Forbidden: field is immutable"),
+    "bad replica type": ("RuntimeError", 'unsupported replica type \\"worker-1\\"'),
+    "twice": ("RuntimeError", "already exists"),
+    "absent": ("RuntimeError", "(404)"),
+    "absent update": ("RuntimeError", "(404)"),
+    "absent delete": ("RuntimeError", "(404)"),
+    "object and function": ("ValueError", "Argument `train_func` must be None"),
+    "kind without functions": ("ValueError", "JAXJob can't be created using function"),
+    "nameless": ("ValueError", "Job name must be set"),
+    "replica type of pods": ("ValueError", "replica type must be one of"),
+    "object of another kind": ("ValueError", "Job must be one of these types"),
+}
+
+
 @pytest.mark.shows("SDK-1.9", "SDK-4.1", "SDK-4.2", "SDK-4.3", "SDK-4.5", "SDK-4.7", "SDK-4.14", "SDK-4.15")
 @pytest.mark.shows("SDK-5.5.1", "SDK-5.5.2", "SDK-S4")
-@pytest.mark.parametrize(
-    ("case", "kind", "words"),
-    [
-        pytest.param("unknown kind", "ValueError", "Job kind must be one of these", id="unknown kind"),
-        pytest.param(
-            "unknown kind of a job", "ValueError", "Job kind must be one of these", id="unknown kind of a job"
-        ),
-        pytest.param(
-            "unknown manager",
-            "RuntimeError",
-            "Failed to create PyTorchJob: sdk-requests-refusals/bad. Error: (422)",
-            id="unknown manager",
-        ),
-        pytest.param(
-            "unknown manager", "RuntimeError", "spec.runPolicy.managedBy: Unsupported value", id="unknown manager"
-        ),
-        pytest.param(
-            "other manager",
-            "RuntimeError",
-            "spec.runPolicy.managedBy: Forbidden: field is immutable",
-            id="other manager",
-        ),
-        pytest.param(
-            "bad replica type", "RuntimeError", 'unsupported replica type \\"worker-1\\"', id="bad replica type"
-        ),
-        pytest.param("twice", "RuntimeError", "already exists", id="twice"),
-        pytest.param("absent", "RuntimeError", "(404)", id="absent"),
-        pytest.param("absent update", "RuntimeError", "(404)", id="absent update"),
-        pytest.param("absent delete", "RuntimeError", "(404)", id="absent delete"),
-        pytest.param(
-            "object and function", "ValueError", "Argument `train_func` must be None", id="object and function"
-        ),
-        pytest.param(
-            "kind without functions",
-            "ValueError",
-            "JAXJob can't be created using function",
-            id="kind without functions",
-        ),
-        pytest.param("nameless", "ValueError", "Job name must be set", id="nameless"),
-        pytest.param("replica type of pods", "ValueError", "replica type must be one of", id="replica type of pods"),
-        pytest.param(
-            "object of another kind", "ValueError", "Job must be one of these types", id="object of another kind"
-        ),
-    ],
-)
-def test_refusals(seen: Seen, case: str, kind: str, words: str) -> None:
-    sentence = seen("refusals")[case]
+@pytest.mark.parametrize("case", REFUSALS)
+def test_refusals(seen: Seen, case: str) -> None:
+    sentence, (kind, *words) = seen("refusals")[case], REFUSALS[case]
     assert sentence.startswith(f"{kind}: ")
-    assert words in sentence
+    assert [each for each in words if each not in sentence] == []
 
 
 @pytest.mark.shows("SDK-9.5")

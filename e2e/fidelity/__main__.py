@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from e2e.fidelity import sessions
 from e2e.fidelity.commands import SESSIONS
 from e2e.fidelity.player import session_of
+from e2e.fidelity.sessions import play_session, recording
 from e2e.fidelity.suite import all_cases, play, prepare, recorded, write_recorded
 from e2e.harness.binaries import KUBECTLS
 from e2e.harness.providers import provide
@@ -35,13 +35,14 @@ async def record(kubeconfig: Path, wanted: Sequence[str]) -> None:
 async def record_sessions(kubeconfig: Path, wanted: Sequence[str]) -> None:
     """Run the sessions with every kubectl there is, and keep what it prints."""
     for minor in KUBECTLS:
-        known = sessions.recorded(minor)
+        module = recording(minor)
+        known = recorded(module)
         for name in SESSIONS:
             if not wanted or name in wanted or "sessions" in wanted:
                 with TemporaryDirectory() as cache:
-                    known[name] = await sessions.play_session(minor, kubeconfig, name, Path(cache))
+                    known[name] = await play_session(minor, kubeconfig, name, Path(cache))
                 print(f"kubectl 1.{minor} {name}: {len(known[name])} commands")
-        sessions.write_recorded(minor, {name: steps for name, steps in known.items() if name in SESSIONS})
+        write_recorded(module, {name: steps for name, steps in known.items() if name in SESSIONS})
 
 
 async def record_all(kubeconfig: Path, wanted: Sequence[str]) -> None:

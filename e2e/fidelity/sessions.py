@@ -6,7 +6,6 @@ Recordings are kept per minor version of kubectl, because its own words change b
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import secrets
@@ -19,10 +18,9 @@ import yaml
 from e2e.fidelity.commands import SESSIONS, Step
 from e2e.fidelity.plain import Plain
 from e2e.fidelity.player import PATIENCE, Player, session_of
-from e2e.fidelity.suite import RECORDED, STEPS, new_namespace, prepare
+from e2e.fidelity.suite import new_namespace, prepare
 from e2e.harness.binaries import KUBECTLS, programs
 from e2e.harness.cluster import CRDS
-from e2e.harness.recordings import write
 
 Transcript = list[dict[str, Any]]
 
@@ -40,16 +38,9 @@ _VARYING = [
 _SPACES = re.compile(r"  +")
 
 
-def recorded(minor: str) -> dict[str, Transcript]:
-    """The recorded sessions of one version of kubectl."""
-    path = RECORDED / f"kubectl-1.{minor}.json"
-    sessions: dict[str, Transcript] = json.loads(path.read_text()) if path.exists() else {}
-    return sessions
-
-
-def write_recorded(minor: str, sessions: dict[str, Transcript]) -> None:
-    """Keep the sessions of one version of kubectl."""
-    write(RECORDED / f"kubectl-1.{minor}.json", sessions, STEPS)
+def recording(minor: str) -> str:
+    """Name of the recording of one version of kubectl."""
+    return f"kubectl-1.{minor}"
 
 
 async def play_session(minor: str, kubeconfig: Path, name: str, cache: Path) -> Transcript:

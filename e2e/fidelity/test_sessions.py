@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from e2e.fidelity.commands import SESSIONS
-from e2e.fidelity.sessions import play_session, recorded
+from e2e.fidelity.sessions import play_session, recording
+from e2e.fidelity.suite import recorded
 from e2e.harness.binaries import KUBECTLS
 from e2e.harness.cluster import Cluster
 from e2e.support import marks
@@ -21,9 +22,9 @@ MINORS = [
 @pytest.mark.parametrize("minor", MINORS)
 @pytest.mark.parametrize("name", SESSIONS)
 async def test_session_is_current(minor: str, name: str, cluster: Cluster, tmp_path: Path) -> None:
-    assert await play_session(minor, cluster.kubeconfig, name, tmp_path) == recorded(minor)[name]
+    assert await play_session(minor, cluster.kubeconfig, name, tmp_path) == recorded(recording(minor))[name]
 
 
 @pytest.mark.parametrize("minor", KUBECTLS)
 def test_every_session_is_recorded(minor: str) -> None:
-    assert recorded(minor).keys() == SESSIONS.keys()
+    assert recorded(recording(minor)).keys() == SESSIONS.keys()
