@@ -120,6 +120,15 @@ class Job:
         """The replica map of the spec, once defaults are applied in processing order."""
         return self.spec.replica_specs
 
+    def count(self, replica_type: str) -> int:
+        """Desired replicas of a type; 0 for a type that the job does not have, and for a negative number (K-07)."""
+        return max(self.replicas[replica_type].replicas or 0, 0) if replica_type in self.replicas else 0
+
+    @property
+    def total(self) -> int:
+        """Desired replicas of all types together."""
+        return sum(map(self.count, self.replicas))
+
     def main_container(self, replica_type: str) -> str:
         """Name of the container whose end counts: the one of the fixed name, or the first where names are free."""
         if self.info.services:

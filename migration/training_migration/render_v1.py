@@ -12,15 +12,13 @@ from typing import Any, Final
 from training_api.kinds import Job
 from training_controllers.decide.gang import pod_groups
 from training_controllers.decide.job_state import JobState, observe
-from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import NewPod, Slot, Snapshot
 from training_controllers.model.records import Owner, PodRecord
 from training_controllers.observe.slots import wanted_slots
-from training_controllers.reconcile.pods import build_pod
-from training_controllers.reconcile.services import build_service
+from training_controllers.reconcile.builders import build_owned_object, build_pod, build_service
 from training_migration.rendering import RenderedPod, Rendering
 from training_migration.v1_job import V1Job
 

@@ -128,7 +128,7 @@ class App:
             structlog.get_logger().error("a framework cannot be used", error=problem)
         chosen = [known[kind] for kind in settings.kinds]
         watched = {each.name: each for framework in chosen for each in framework.owned_kinds if each.watched}
-        self._owned = {name: self._cache_owned_kind(kind) for name, kind in watched.items()}
+        self._owned_caches = {name: self._cache_owned_kind(kind) for name, kind in watched.items()}
         gang = any(framework.gang and framework.gang.pod_group for framework in chosen)
         self._priority_classes = self._cache_priority_classes() if gang else None
         self._nodes = self._cache_nodes()
@@ -235,7 +235,7 @@ class App:
     @property
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
         of_kinds = (kind.reflector for kind in self._kinds.values())
-        of_companions = (companion.reflector for companion in self._owned.values())
+        of_companions = (companion.reflector for companion in self._owned_caches.values())
         return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *self._cluster_wide)
 
     @property
@@ -314,7 +314,7 @@ class App:
     def _dependents(self, kind: OwnedKind) -> CachedDependents[OwnedRecord]:
         if not kind.watched:
             return UnwatchedDependents(self._client, owned_resource(kind))
-        known = self._owned[kind.name]
+        known = self._owned_caches[kind.name]
         return CachedDependents(self._client, known.resource, known.store, known.is_absent)
 
     def _build_controller(self, framework: Framework) -> Kind:
@@ -358,7 +358,7 @@ class App:
             self._triggers.watch_jobs(KindQueue(kind.info, kind.store, kind.queue))
         self._triggers.watch_pods(self._pods)
         self._triggers.watch_dependents(self._services)
-        for companion in self._owned.values():
+        for companion in self._owned_caches.values():
             self._triggers.watch_dependents(companion.store)
 
     def _make_elector(self, transport: Transport, identity: str) -> LeaderElector:

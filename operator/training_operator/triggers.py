@@ -10,7 +10,7 @@ import msgspec
 
 from training_api.kinds import KindInfo
 from training_controllers.model.records import JobRecord, PodRecord, Record
-from training_controllers.observe.disruptions import is_disrupted
+from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_controllers.reconcile.expectations import Expectations
 from training_operator.cache.store import Change, Store

@@ -16,7 +16,6 @@ from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_api.registry import KINDS
 from training_controllers.decide.decide import decide
-from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.plan import (
@@ -30,8 +29,7 @@ from training_controllers.model.plan import (
 )
 from training_controllers.model.records import ContainerState, OwnedRecord, Owner, PodRecord, ServiceRecord
 from training_controllers.observe.injected_sidecars import phases_by_template
-from training_controllers.reconcile.pods import build_pod
-from training_controllers.reconcile.services import build_service
+from training_controllers.reconcile.builders import build_owned_object, build_pod, build_service
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UID = "uid-of-job"

@@ -22,7 +22,7 @@ from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.annotations import COMMON_ANNOTATIONS
 from training_controllers.model.owned_objects import MPI_NETWORK_LABEL
 from training_controllers.model.plan import NewPod
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "controllers" / "training_controllers" / "frameworks"

@@ -15,9 +15,8 @@ from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model.plan import EventType, JobEvent, Plan, PodDeletion, RestartHistory, Slot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
-from training_controllers.observe.disruptions import how, is_disrupted, is_refused
 from training_controllers.observe.lost_nodes import must_be_forced, tell_of_force
-from training_controllers.observe.pod_failures import has_failed
+from training_controllers.observe.pod_failures import has_failed, how, is_disrupted, is_refused
 from training_controllers.observe.replica_status import completed_indexes
 from training_controllers.observe.slots import wanted_slots
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from training_api.conditions import is_finished
@@ -14,7 +15,7 @@ from training_controllers.decide.finished import settle_finished
 from training_controllers.decide.gang import wait_for_gang
 from training_controllers.decide.job_state import JobState, observe
 from training_controllers.decide.limits import enforce_limits
-from training_controllers.decide.pod_events import abnormal_states, exits
+from training_controllers.decide.pod_events import abnormal_states, disruptions, exits
 from training_controllers.decide.replicas import run_replicas
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.decide.suspended import hold_suspended, resume
@@ -22,7 +23,6 @@ from training_controllers.decide.template_changes import template_changes
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.annotations import annotation_warnings
 from training_controllers.model.plan import Counter, Plan, Snapshot
-from training_controllers.observe.disruptions import disruptions
 from training_controllers.observe.lost_nodes import without_lost_pods
 
 Policy = Callable[[JobState, StatusBuilder], Plan | None]
@@ -47,8 +47,10 @@ def decide(snapshot: Snapshot, framework: Framework) -> Plan:
         return Plan()
     state = observe(without_lost_pods(snapshot), framework)
     builder = begin(state)
-    plans = (policy(state, builder) for policy in POLICIES)
-    return next(plan for plan in plans if plan is not None)
+    for policy in POLICIES:
+        if (plan := policy(state, builder)) is not None:
+            return replace(plan, policy=policy.__name__)
+    raise AssertionError("the last policy always has an answer")
 
 
 def managed_here(job: Job) -> bool:

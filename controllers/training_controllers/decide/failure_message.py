@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from training_controllers.model.records import ContainerState, PodRecord
-from training_controllers.observe.disruptions import is_disrupted
-from training_controllers.observe.pod_failures import FIRST_RETRYABLE_EXIT_CODE, has_failed
+from training_controllers.observe.pod_failures import FIRST_RETRYABLE_EXIT_CODE, has_failed, is_disrupted
 
 LONGEST_LAST_LINE = 300
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)

@@ -12,8 +12,8 @@ from training_api.conditions import holds
 from training_api.models.common import ConditionType
 from training_controllers.decide.job_state import JobState
 from training_controllers.decide.owned_changes import owned_changes
+from training_controllers.decide.pod_group import pod_group
 from training_controllers.decide.status_builder import StatusBuilder
-from training_controllers.gang.pod_group import pod_group
 from training_controllers.gang.schedulers import GangScheduler, gang_of
 from training_controllers.model.owned_objects import OwnedKind, OwnedObject
 from training_controllers.model.plan import Cause, Plan

@@ -12,7 +12,7 @@ from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.frameworks.base import ConditionUpdate
 from training_controllers.model.plan import Counter, EventType, Slot
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.disruptions import FailureAction, failure_action, is_disrupted
+from training_controllers.observe.pod_failures import FailureAction, failure_action, is_disrupted
 from training_controllers.observe.restarts import uncounted_indexes
 
 

@@ -11,8 +11,7 @@ from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model import deadlines
 from training_controllers.model.plan import EventType, JobEvent, Plan
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.disruptions import FailureAction, failure_action
-from training_controllers.observe.pod_failures import is_active
+from training_controllers.observe.pod_failures import FailureAction, failure_action, is_active
 
 _BACKOFF_LIMIT = "has failed because it has reached the specified backoff limit"
 _DEADLINE = "has failed because it was active longer than specified deadline"

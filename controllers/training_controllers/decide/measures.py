@@ -18,8 +18,8 @@ from training_api.models.common import ConditionStatus, ConditionType, JobStatus
 from training_controllers.model.annotations import restarts_together
 from training_controllers.model.index_ranges import parse_ranges
 from training_controllers.model.plan import Slot, Snapshot
-from training_controllers.observe.disruptions import is_disrupted
 from training_controllers.observe.lost_nodes import without_lost_pods
+from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.observe.slots import slot_of
 
 NONE: Final = ""

@@ -10,12 +10,12 @@ MAX_PODS_BEFORE_STATUS: Final = 32
 """So many pods are created so fast that the first status can wait for them."""
 
 
-def is_fresh(snapshot: Snapshot, plan: Plan) -> bool:
+def creates_pods_first(snapshot: Snapshot, plan: Plan) -> bool:
     """Whether nothing has been done for the job yet, and all there is to do is to create a few pods.
 
     A crash in between leaves pods that the next reconcile finds. Where a thousand jobs come at once the pods of all of
-    them are created first, and many a first status says already that the job runs. After a failed create the status
-    comes first, so that it says why.
+    them are created first, and many a first status says already that the job runs. If anything could not be created the
+    job is not new any more, so that its status says why.
     """
     touched = snapshot.job.status.conditions or snapshot.pods or snapshot.create_errors or snapshot.owned_errors
     return not touched and 0 < len(plan.create_pods) <= MAX_PODS_BEFORE_STATUS

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from training_api.kinds import Job
 from training_controllers.frameworks.base import Framework
 from training_controllers.gang.schedulers import gang_of
 from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.model.records import ContainerState, PodRecord
-from training_controllers.observe.pod_failures import exit_code, is_active
+from training_controllers.observe.pod_failures import (
+    FailureAction,
+    exit_code,
+    failure_action,
+    how,
+    is_active,
+    is_disrupted,
+)
+from training_controllers.observe.slots import SlotAssignment
 
 
 def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
@@ -77,3 +86,18 @@ def _abnormality(container: ContainerState) -> str:
 
 def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
     return JobEvent(EventType.WARNING, reason, f"Error pod {pod.name} {what}", once=f"state/{pod.uid}/{key}/{reason}")
+
+
+def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:
+    """One warning for each disrupted pod, with what happens to its replica."""
+    for slot, pod in assignment.pods_by_slot.items():
+        if is_disrupted(pod):
+            text = f"pod {pod.name} was disrupted ({how(pod)}): {_CONSEQUENCES[failure_action(job, slot, pod)]}"
+            yield JobEvent(EventType.WARNING, "PodDisrupted", text, once=f"disrupted/{pod.uid}")
+
+
+_CONSEQUENCES: Final = {
+    FailureAction.REPLACE: "it is replaced, which does not count as a restart",
+    FailureAction.RESTART: "it is replaced, which counts as a restart",
+    FailureAction.FAIL: "its replica has failed for good",
+}

@@ -51,7 +51,7 @@ def never(_job: Job, _slot: Slot) -> bool:
 
 def all_replicas(job: Job, replica_type: str) -> int:
     """Of a kind whose jobs need all their replicas."""
-    return max(job.replicas[replica_type].replicas or 0, 0)
+    return job.count(replica_type)
 
 
 def pod_created(_slot: Slot, name: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from training_controllers.frameworks.base import ConditionUpdate, Framework, Rep
 from training_controllers.frameworks.rules import failed_replicas, until_the_end, workers_decide
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_of, with_env
 
 WORKER = "Worker"
 
@@ -34,15 +34,14 @@ def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     """The environment that v1 sets, in v1's order."""
-    worker = job.replicas.get(WORKER)
-    port = port_number(worker.template, job.info.container, job.info.port_name) if worker else None
+    port = port_of(job, WORKER)
     if port is None:
         raise CannotBuild("default container port is not exposed")
     return [
         env("PYTHONUNBUFFERED", 1),
         env("COORDINATOR_PORT", port),
         env("COORDINATOR_ADDRESS", replica_name(job, Slot(WORKER, 0))),
-        env("NUM_PROCESSES", sum(replica.replicas or 0 for replica in job.replicas.values())),
+        env("NUM_PROCESSES", job.total),
         env("PROCESS_ID", slot.index),
     ]
 

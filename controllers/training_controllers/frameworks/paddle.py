@@ -16,7 +16,7 @@ from training_controllers.frameworks.rules import (
 )
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import PodSpec, env, env_from_field, port_number, with_env
+from training_controllers.model.pod_spec import PodSpec, env, env_from_field, port_of, with_env
 
 MASTER = "Master"
 WORKER = "Worker"
@@ -46,7 +46,7 @@ def environment(job: Job, slot: Slot) -> list[Mapping[str, Any]]:
     return [
         env("PYTHONUNBUFFERED", 1),
         env("PADDLE_JOB_ID", job.metadata.name),
-        env("PADDLE_NNODES", sum(replica.replicas or 0 for replica in job.replicas.values())),
+        env("PADDLE_NNODES", job.total),
         *_endpoint(job, meeting_point, own=slot == meeting_point),
         *([env("PADDLE_SERVER_NUM" if slot.replica_type == MASTER else "PADDLE_TRAINER_NUM", 1)] * with_servers),
     ]
@@ -54,8 +54,7 @@ def environment(job: Job, slot: Slot) -> list[Mapping[str, Any]]:
 
 def _endpoint(job: Job, meeting_point: Slot, *, own: bool) -> list[Mapping[str, Any]]:
     """The rendezvous pod listens on its own address, which Kubernetes fills in; the others know it by name."""
-    replica = job.replicas.get(meeting_point.replica_type)
-    declared = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    declared = port_of(job, meeting_point.replica_type)
     port = job.info.port if declared is None else declared
     if own:
         return [env_from_field("POD_IP_DUMMY", "status.podIP"), env("PADDLE_MASTER", f"$(POD_IP_DUMMY):{port}")]

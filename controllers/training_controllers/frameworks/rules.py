@@ -81,4 +81,4 @@ def until_the_end(updates: Iterator[ConditionUpdate]) -> tuple[ConditionUpdate, 
 
 def missing(job: Job, replica_type: str, status: ReplicaStatus) -> int:
     """How many replicas of this type have not succeeded yet."""
-    return max(job.replicas[replica_type].replicas or 0, 0) - status.succeeded
+    return job.count(replica_type) - status.succeeded

@@ -16,7 +16,7 @@ from training_controllers.frameworks.rules import until_the_end, workers_decide
 from training_controllers.model.index_ranges import parse_ranges
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import PodSpec, env, port_number, with_env
+from training_controllers.model.pod_spec import PodSpec, env, port_of, with_env
 
 WORKER = "Worker"
 PS = "PS"
@@ -44,7 +44,7 @@ def is_master(job: Job, slot: Slot) -> bool:
 
 def configure_pod(cluster_domain: str, job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
     """Give the container that trains its TF_CONFIG, if it has peers."""
-    if sum(job.replicas[name].replicas or 0 for name in job.info.replica_types if name in job.replicas) == 1:
+    if sum(job.count(name) for name in job.info.replica_types) == 1:
         return spec
     return with_env(spec, [env("TF_CONFIG", tf_config(cluster_domain, job, slot))], only=job.info.container)
 
@@ -72,13 +72,12 @@ def _sparse_cluster(cluster_domain: str, job: Job, slot: Slot) -> dict[str, Any]
 
 
 def _endpoints(cluster_domain: str, job: Job, replica_type: str) -> list[str]:
-    count = job.replicas[replica_type].replicas or 0
+    count = job.count(replica_type)
     return [_endpoint(cluster_domain, job, Slot(replica_type, index)) for index in range(count)]
 
 
 def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
-    template = job.replicas[slot.replica_type].template
-    declared = port_number(template, job.info.container, job.info.port_name)
+    declared = port_of(job, slot.replica_type)
     host = f"{replica_name(job, slot)}.{job.metadata.namespace}.svc"
     domain = f".{cluster_domain}" if cluster_domain else ""
     return f"{host}{domain}:{job.info.port if declared is None else declared}"

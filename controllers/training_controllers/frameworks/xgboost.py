@@ -11,7 +11,7 @@ from training_controllers.frameworks.base import ConditionUpdate, Framework, Rep
 from training_controllers.frameworks.rules import failed_unless_exit_code, missing, until_the_end
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_number, with_env
+from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_of, with_env
 
 MASTER = "Master"
 WORKER = "Worker"
@@ -34,8 +34,7 @@ def configure_pod(job: Job, slot: Slot, spec: PodSpec) -> PodSpec:
 
 def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     """The environment that v1 sets, in v1's order."""
-    size = sum(replica.replicas or 0 for replica in job.replicas.values())
-    masters = job.replicas[MASTER].replicas or 0 if MASTER in job.replicas else 0
+    size, masters = job.total, job.count(MASTER)
     variables = [
         env("MASTER_PORT", _port(job, MASTER)),
         env("MASTER_ADDR", replica_name(job, Slot(MASTER, 0))),
@@ -71,8 +70,7 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
 
 
 def _port(job: Job, replica_type: str) -> int:
-    replica = job.replicas.get(replica_type)
-    port = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    port = port_of(job, replica_type)
     if port is None:
         raise CannotBuild("failed to found the port")
     return port

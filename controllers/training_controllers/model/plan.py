@@ -162,10 +162,12 @@ class Plan:
     """All effects of a decision, in the order of the fields.
 
     The status comes first: a crash after any of the later effects finds a status that already accounts for them,
-    so nothing is counted twice and a terminal state is never lost (K-03, K-17). Where a few first pods are created
-    before the status (`decide.new_job`), the next reconcile decides on status, events and counters again.
+    so nothing is counted twice and a terminal state is never lost (K-03, K-17). For new jobs (`decide.new_job`) the
+    status, its events and its counters follow with the next reconcile, which decides on them again.
     """
 
+    policy: str = field(default="", compare=False)
+    """Name of the policy that made the plan, for the log."""
     status: JobStatus | None = None
     """The complete new status, or None to leave it as it is."""
     events: tuple[JobEvent, ...] = ()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from training_api.kinds import Job
+
 PodSpec = Mapping[str, Any]
 Container = Mapping[str, Any]
 
@@ -47,10 +49,11 @@ def container_named(template: Mapping[str, Any], name: str) -> Container | None:
     return next((c for c in containers if c.get("name") == name), None)
 
 
-def port_number(template: Mapping[str, Any], container: str, port: str) -> int | None:
-    """Number of the port named `port` of the container named `container`."""
-    ports = (container_named(template, container) or {}).get("ports") or ()
-    return next((number_of(p) for p in ports if p.get("name") == port), None)
+def port_of(job: Job, replica_type: str) -> int | None:
+    """Number of the port with the kind's port name in the kind's container of a type; None if there is none."""
+    replica = job.replicas.get(replica_type)
+    ports = (container_named(replica.template, job.info.container) or {}).get("ports") if replica else None
+    return next((number_of(port) for port in ports or () if port.get("name") == job.info.port_name), None)
 
 
 def number_of(port: Mapping[str, Any]) -> int:

@@ -16,8 +16,7 @@ from training_api.conditions import is_finished
 from training_controllers.model.deadlines import is_past
 from training_controllers.model.plan import EventType, JobEvent, PodDeletion, Snapshot
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.disruptions import NODE_LOST
-from training_controllers.observe.pod_failures import is_active
+from training_controllers.observe.pod_failures import NODE_LOST, is_active
 
 
 def without_lost_pods(snapshot: Snapshot) -> Snapshot:

@@ -9,8 +9,7 @@ from training_controllers.model.names import type_selector
 from training_controllers.model.plan import Slot, Snapshot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
-from training_controllers.observe.disruptions import has_failed_itself
-from training_controllers.observe.pod_failures import is_running
+from training_controllers.observe.pod_failures import has_failed_itself, is_running
 from training_controllers.observe.slots import SlotAssignment
 
 
@@ -35,7 +34,7 @@ def _count_type(snapshot: Snapshot, assignment: SlotAssignment, replica_type: st
         completed |= succeeded
     working = {index: pod for index, pod in pods.items() if index not in completed}
     running = [pod for pod in working.values() if is_running(pod)]
-    desired = job.replicas[replica_type].replicas or 0
+    desired = job.count(replica_type)
     return ReplicaStatus(
         active=len(running),
         ready=sum(pod.ready for pod in running),

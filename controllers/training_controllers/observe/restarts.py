@@ -14,7 +14,7 @@ from training_controllers.model.annotations import restarts_together
 from training_controllers.model.index_ranges import parse_ranges
 from training_controllers.model.plan import RestartHistory, Slot, Snapshot
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.disruptions import FailureAction, failure_action, is_refused
+from training_controllers.observe.pod_failures import FailureAction, failure_action, is_refused
 from training_controllers.observe.slots import SlotAssignment
 
 FIRST_DELAY = timedelta(seconds=10)
@@ -37,7 +37,7 @@ def counts(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
 
 
 def _is_wanted(snapshot: Snapshot, slot: Slot) -> bool:
-    return slot.index < (snapshot.job.replicas[slot.replica_type].replicas or 0)
+    return slot.index < snapshot.job.count(slot.replica_type)
 
 
 def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:

@@ -35,7 +35,7 @@ class SlotAssignment:
 
 def wanted_slots(job: Job, replica_type: str) -> Iterator[Slot]:
     """The slots of a type: one for each desired replica, none for 0 or a negative number (K-07)."""
-    return (Slot(replica_type, index) for index in range(job.replicas[replica_type].replicas or 0))
+    return (Slot(replica_type, index) for index in range(job.count(replica_type)))
 
 
 def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
@@ -48,7 +48,7 @@ def slot_of(job: Job, replica_type: str, index: int) -> Slot | None:
 
 def assign_slots(job: Job, pods: Sequence[PodRecord]) -> SlotAssignment:
     """Give each pod its slot. Pods whose labels name no slot and no type of the kind are ignored."""
-    desired = {name: spec.replicas or 0 for name, spec in job.replicas.items()}
+    desired = {name: job.count(name) for name in job.replicas}
     attempt = _present_attempt(job, pods)
     outdated: list[tuple[Slot, PodRecord]] = []
     pods_by_slot: dict[Slot, PodRecord] = {}

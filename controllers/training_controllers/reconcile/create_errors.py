@@ -1,15 +1,28 @@
-"""Sentences about what keeps a job from getting its objects."""
+"""Why objects of a job cannot be created: refused by the API server, or their names belong to others."""
 
 from __future__ import annotations
 
 from training_controllers.model.plan import Cause, EventType, JobEvent, WaitingReason
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.model.records import Owner
-from training_controllers.ports import Forbidden, Invalid
+from training_controllers.ports import Dependents, Forbidden, Invalid, NotFound, R
+from training_controllers.reconcile.memory import JobContext
 
 
-def name_taken(noun: str, name: str, owner: Owner | None, then: str) -> JobEvent:
-    """The warning that somebody else has an object of our name (K-34); `then` is what happens once it is free."""
+async def foreign_owner(
+    context: JobContext, objects: Dependents[R], noun: str, name: str, then: str
+) -> JobEvent | None:
+    """Find out whose object has the name that the job needs: None if it is the job's own.
+
+    Another's is never touched: then the answer is the warning to emit (K-34), and `then` says what happens once the
+    name is free. Raises `NotFound` if the object is about to go: it terminates, or its owner is an earlier job.
+    """
+    found = await objects.read(context.record.namespace, name, flow=context.uid)
+    owner = found.owner if found is not None else None
+    if found is not None and owner is not None and owner.uid == context.uid:
+        return None
+    predecessor = owner is not None and (owner.kind, owner.name) == (context.job.info.kind, context.record.name)
+    if found is None or found.deleting or predecessor:
+        raise NotFound(f"{noun} {name} is about to go")
     whose = f"{owner.kind} {owner.name}" if owner is not None else f"a {noun} that no job controls"
     text = f"NameTaken by {whose}: {noun} {name} exists already and is not touched; {then} once the name is free"
     return JobEvent(EventType.WARNING, "NameTaken", text, once=f"taken/{noun}/{name}/{whose}")

@@ -26,12 +26,12 @@ class Executor:
         self._framework = framework
         self._events = events
         self._owned_applier = OwnedApplier(ports, events)
-        self._deleter = Deleter(ports, expectations, events)
+        self._deleter = Deleter(ports, framework, expectations, events)
         self._creator = Creator(ports, framework, expectations, events)
 
     async def execute(self, context: JobContext, plan: Plan) -> None:
         """Carry out everything of the plan but its status; a part that fails keeps no other from being done."""
-        await self._owned_applier.keep(context, plan.owned_changes)
+        await self._owned_applier.apply(context, plan.owned_changes)
         await self._deleter.delete(context, plan)
         await self._creator.create(context, plan)
         if plan.delete_job:

@@ -16,10 +16,10 @@ from training_controllers.reconcile.status_throttle import StatusThrottle
 
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 300.0
-TAKEN_RETRY: Final = 60.0
+NAME_TAKEN_RETRY: Final = 60.0
 """Seconds until a name that somebody else has is tried again."""
-MOST_KEYS: Final = 5000
-"""Event keys kept per job; beyond, the oldest may be announced again."""
+MAX_EVENT_KEYS: Final = 5000
+"""Event keys kept per job; beyond, the oldest may be emitted again."""
 
 
 OF_CREATION: Final = frozenset(
@@ -51,10 +51,10 @@ class JobMemory:
     """The job as it was looked at last."""
     history: dict[Slot, RestartHistory] = field(default_factory=dict)
     """What the next pods of slots whose pods were deleted inherit (K-03)."""
-    announced: dict[str, None] = field(default_factory=dict)
-    """Keys of events that have been announced, the oldest first."""
+    emitted: dict[str, None] = field(default_factory=dict)
+    """Keys of events that have been emitted, the oldest first."""
     reported_errors: dict[str, str] = field(default_factory=dict)
-    """What fails at present, each with the sort of its error: announced when it begins, not on every retry."""
+    """What fails at present, each with the sort of its error: emitted when it begins, not on every retry."""
     retries: dict[str, Retry] = field(default_factory=dict)
     """What waits to be tried again, by sort of request."""
     names_taken: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class JobMemory:
     create_errors: dict[tuple[str, str], Cause] = field(default_factory=dict)
     """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
     throttle: StatusThrottle = field(default_factory=StatusThrottle)
-    made: set[tuple[str, str]] = field(default_factory=set)
+    created_unwatched: set[tuple[str, str]] = field(default_factory=set)
     """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
     _due: set[str] = field(default_factory=set)
     """What could have been tried again since the present look began, and has not been yet."""
@@ -78,12 +78,12 @@ class JobMemory:
     """How the job stood at the last look."""
 
     def first_time(self, key: str) -> bool:
-        """Whether the event with this key has not been announced yet; afterwards it has."""
-        if key in self.announced:
+        """Whether the event with this key has not been emitted yet; afterwards it has."""
+        if key in self.emitted:
             return False
-        self.announced[key] = None
-        if len(self.announced) > MOST_KEYS:
-            del self.announced[next(iter(self.announced))]
+        self.emitted[key] = None
+        if len(self.emitted) > MAX_EVENT_KEYS:
+            del self.emitted[next(iter(self.emitted))]
         return True
 
     def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:

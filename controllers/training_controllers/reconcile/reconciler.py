@@ -1,13 +1,15 @@
-"""The shell around the decision: look, decide, write the status, have the effects (new jobs: the other way round)."""
+"""Reconciling a job: load, decide, write the status, execute the plan (new jobs: the other way round)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import structlog
+
 from training_controllers.decide.decide import decide, managed_here
 from training_controllers.decide.measures import JobPhase, measure, phase
-from training_controllers.decide.new_job import is_fresh
+from training_controllers.decide.new_job import creates_pods_first
 from training_controllers.decide.template_changes import changed_types, see
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.plan import EventType, JobEvent, Plan, Snapshot
@@ -26,7 +28,7 @@ from training_controllers.reconcile.status_writer import StatusWriter
 
 
 class JobReconciler:
-    """Brings the jobs of one kind closer to what they ask for, one look at a time."""
+    """Brings the jobs of one kind closer to what they ask for, one reconcile at a time."""
 
     def __init__(self, framework: Framework, ports: Ports, expectations: Expectations) -> None:
         self._framework = framework
@@ -37,50 +39,71 @@ class JobReconciler:
         self._statuses = StatusWriter(ports.jobs, ports.pruned)
         self._executor = Executor(ports, framework, expectations, self._events)
         self._memory: dict[JobKey, JobMemory] = {}
+        self._log = structlog.get_logger().bind(kind=framework.info.kind)
 
     async def reconcile(self, key: JobKey) -> Result:
-        """Look at the job once. No two calls for one key may run at the same time.
+        """Reconcile the job once. No two calls for one key may run at the same time.
 
         Raises `ApiError` (often `Conflict`) or `OSError` if the status cannot be stored; then nothing else is done.
         """
-        context = self._look(key)
+        context = self._load(key)
+        namespace, name = key
         if context is None:
+            self._log.debug("reconciled", namespace=namespace, name=name, policy="ignored")
             return Result()
         if (wait := self._expectations.wait(context.uid)) > 0:
+            self._log.debug("reconciled", namespace=namespace, name=name, policy="expectations", requeue_after=wait)
             return Result(wait)
         snapshot = self._snapshot(context)
         plan = decide(snapshot, self._framework)
-        if is_fresh(snapshot, plan) and context.memory.may_try(CREATE, self._ports.monotonic()):
-            await self._execute(context, plan)
-            return Result(0.0)  # for the status
-        pause = self._pause(context, snapshot, plan)
-        if pause > 0 and not _is_rewording(snapshot, plan):
-            return Result(pause)  # nothing is done that the stored status does not account for
-        if plan.status is not None and pause == 0:
-            await self._statuses.write(context, plan.status)
-            context.memory.throttle.wrote(snapshot.job.status, plan.status, self._ports.monotonic())
-            self._ports.counters.measure(measure(snapshot, plan.status), context.record.namespace)
-        context.memory.phase = phase(plan.status or snapshot.job.status)
-        self._announce(context, plan)
-        await self._execute(context, plan)
-        if (context.memory.owned_errors, context.memory.create_errors) != (
-            snapshot.owned_errors,
-            snapshot.create_errors,
-        ):
-            return Result(0.0)  # to say so in the status
-        return Result(self._next_look(context, plan, pause or None))
+        result = Result(await self._apply(context, snapshot, plan))
+        self._log.debug(
+            "reconciled",
+            namespace=namespace,
+            name=name,
+            policy=plan.policy,
+            status_changed=plan.status is not None,
+            pods=len(snapshot.pods),
+            creates=len(plan.create_pods) + len(plan.create_services),
+            deletes=len(plan.delete_pods) + len(plan.delete_services),
+            owned_changes=len(plan.owned_changes),
+            requeue_after=result.requeue_after,
+        )
+        return result
 
-    def _pause(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float:
+    async def _apply(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float | None:
+        """Write the status, emit events, execute the plan; returns after how many seconds to requeue."""
+        memory = context.memory
+        if creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
+            await self._execute(context, plan)
+            return 0.0  # for the status
+        throttled = self._throttled(context, snapshot, plan)
+        if throttled > 0 and not _is_rewording(snapshot, plan):
+            return throttled  # nothing is done that the stored status does not account for
+        if plan.status is not None and throttled == 0:
+            await self._statuses.write(context, plan.status)
+            memory.throttle.wrote(snapshot.job.status, plan.status, self._ports.monotonic())
+            self._ports.counters.measure(measure(snapshot, plan.status), context.record.namespace)
+        memory.phase = phase(plan.status or snapshot.job.status)
+        self._emit(context, plan)
+        await self._execute(context, plan)
+        if (memory.owned_errors, memory.create_errors) != (snapshot.owned_errors, snapshot.create_errors):
+            return 0.0  # to say so in the status
+        unseen = self._expectations.wait(context.uid) or None
+        waits = (plan.requeue_after, memory.wait(self._ports.monotonic()), unseen, throttled or None)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _throttled(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float:
         """Seconds until the status may be written."""
         if plan.status is None:
             return 0.0
         return context.memory.throttle.wait(snapshot.job.status, plan.status, self._ports.monotonic())
 
     def job_states(self) -> Iterator[tuple[str, JobPhase]]:
-        """Return the namespace of each job that is looked after here, and how it stands."""
+        """Return the namespace of each job that this process reconciles, and its phase."""
         return ((namespace, memory.phase) for (namespace, _), memory in self._memory.items())
 
-    def _look(self, key: JobKey) -> JobContext | None:
+    def _load(self, key: JobKey) -> JobContext | None:
         """Find the job; None if there is nothing to be done for it."""
         record = self._ports.jobs.get(key)
         self._forget_predecessor(key, record)
@@ -144,7 +167,7 @@ class JobReconciler:
         memory.lost_nodes = lost_since(seen, memory.lost_nodes, self._ports.now())
         return {node: since + nodes.patience for node, since in memory.lost_nodes.items()}
 
-    def _announce(self, context: JobContext, plan: Plan) -> None:
+    def _emit(self, context: JobContext, plan: Plan) -> None:
         for event in plan.events:
             self._events.emit(context, event)
         for counter in plan.counters:
@@ -154,11 +177,6 @@ class JobReconciler:
         """Have the effects, of pods made from the templates as they are now."""
         context.memory.templates = see(context.job, context.memory.templates)
         await self._executor.execute(context, plan)
-
-    def _next_look(self, context: JobContext, plan: Plan, pause: float | None) -> float | None:
-        unseen = self._expectations.wait(context.uid) or None
-        waits = (plan.requeue_after, context.memory.wait(self._ports.monotonic()), unseen, pause)
-        return min((wait for wait in waits if wait is not None), default=None)
 
 
 def _is_rewording(snapshot: Snapshot, plan: Plan) -> bool:

@@ -1,35 +1,34 @@
-"""Many requests of one job, few of them wasted when they are refused (K-01)."""
+"""Slow start: batches that double, so that few of many requests are wasted when they are refused (K-01)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 LARGEST_BATCH: Final = 500
 FAILED_BATCHES: Final = 3
-"""After so many failed batches in a row the rest is left for a later pass.
+"""After so many failed batches in a row the rest is left for a later reconcile.
 
 More than one, because what fails one replica (a name that is taken) need not concern the next; few, because what fails
 three in a row (an exhausted quota) would fail all.
 """
 
 
-async def slow_start(work: Sequence[T], do: Callable[[T], Awaitable[bool]]) -> None:
-    """Run `do` on `work` in batches of 1, 2, 4 ... 500; a batch in which one returned False begins anew with 1."""
+async def slow_start(work: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any) -> None:
+    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 500.
+
+    After a batch in which one returned False the next one has size 1 again.
+    """
     done, size, failed = 0, 1, 0
     while done < len(work) and failed < FAILED_BATCHES:
         batch = work[done : done + size]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_run(do, item)) for item in batch]
+            tasks = [group.create_task(do(*context, item)) for item in batch]
         done += len(batch)
         if all(task.result() for task in tasks):
             size, failed = min(2 * size, LARGEST_BATCH), 0
         else:
             size, failed = 1, failed + 1
-
-
-async def _run(do: Callable[[T], Awaitable[bool]], item: T) -> bool:
-    return await do(item)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from training_api.decode import decode_status, encode_status
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, ReplicaStatus
+from training_controllers.model.json_patch import merge_patch
 from training_controllers.ports import Jobs
 from training_controllers.reconcile.memory import JobContext
 
@@ -54,19 +55,6 @@ class StatusWriter:
         if self._prunes and not self._told:
             self._told = True
             self._pruned()
-
-
-def merge_patch(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) that turns `stored` into `wanted`."""
-    patch: dict[str, Any] = {key: None for key in stored if key not in wanted}
-    for key, value in wanted.items():
-        old = stored.get(key)
-        if isinstance(value, Mapping) and isinstance(old, Mapping):
-            if nested := merge_patch(old, value):
-                patch[key] = nested
-        elif key not in stored or old != value:
-            patch[key] = value
-    return patch
 
 
 def _without_extensions(status: JobStatus) -> JobStatus:

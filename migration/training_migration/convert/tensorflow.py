@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from training_api.models.tensorflow import TFJobSpec
 from training_controllers.frameworks.tensorflow import ALL_WORKERS, CHIEFS, PS, WORKER
-from training_controllers.model.pod_spec import env, env_from_field, port_number
+from training_controllers.model.pod_spec import env, env_from_field, port_of
 from training_migration.convert.compat import drop_overridden
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import INDEX_FIELD, NODE, Context, Json
@@ -102,7 +102,7 @@ def _endpoints(context: Context, replica_type: str) -> list[str]:
 def _endpoint(context: Context, replica_type: str, index: object) -> str:
     """Host and port of a pod; the namespace is in it as in v1, where it is known."""
     info = context.job.job.info
-    declared = port_number(context.replica(replica_type).template, info.container, info.port_name)
+    declared = port_of(context.job.job, replica_type)
     host = f"{context.name}-{replica_type.lower()}-0-{index}.{context.name}"
     service = f".{context.namespace}.svc" if context.namespace else ""
     return f"{host}{service}:{info.port if declared is None else declared}"

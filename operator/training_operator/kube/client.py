@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 import structlog
 
+from training_controllers.model.json_patch import changes_nothing
 from training_operator.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -241,7 +242,7 @@ class KubeClient:
             stored = (
                 await self._send(Request("GET", resource.path(namespace, name)), what, flow=flow, urgent=urgent)
             ).body
-            if not _fulfils(_decode_kind(stored).status, patch.get("status")):
+            if not changes_nothing(_decode_kind(stored).status, patch.get("status")):
                 raise
             return resource.decode(stored)
 
@@ -345,10 +346,3 @@ async def _events(lines: AsyncIterator[bytes], what: str) -> AsyncIterator[Watch
 def _controller_uid(body: Mapping[str, Any]) -> str | None:
     owners = body["metadata"].get("ownerReferences") or ()
     return next((each["uid"] for each in owners if each.get("controller")), None)
-
-
-def _fulfils(stored: Any, patch: Any) -> bool:
-    """Whether a merge patch would change nothing in `stored`."""
-    if not isinstance(patch, Mapping):
-        return bool(stored == patch)
-    return isinstance(stored, Mapping) and all(_fulfils(stored.get(key), value) for key, value in patch.items())

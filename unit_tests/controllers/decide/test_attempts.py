@@ -8,7 +8,7 @@ from unit_tests.controllers.builders import World, conditions, texts, world
 
 from training_api.constants import ATTEMPT_ANNOTATION
 from training_controllers.model.plan import Counter, NewPod, Plan, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 SCOPE = "extension.training.kubeflow.org/restart-scope"
 NAMES = ["sim-master-0", "sim-worker-0", "sim-worker-1"]

@@ -11,7 +11,7 @@ from unit_tests.controllers.builders import START, World, conditions, message, p
 from training_api.registry import KINDS
 from training_controllers.model.plan import Counter, Plan
 from training_controllers.model.records import ContainerState
-from training_controllers.observe.disruptions import is_disrupted
+from training_controllers.observe.pod_failures import is_disrupted
 
 ANNOTATION = "extension.training.kubeflow.org/disruptions"
 SCOPE = "extension.training.kubeflow.org/restart-scope"

@@ -14,8 +14,7 @@ from training_api.constants import MANAGED_BY_US
 from training_api.registry import KINDS
 from training_controllers.model.plan import NewPod, Plan, Slot
 from training_controllers.model.records import ContainerState
-from training_controllers.reconcile.pods import build_pod
-from training_controllers.reconcile.services import build_service
+from training_controllers.reconcile.builders import build_pod, build_service
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 REPLICAS = {

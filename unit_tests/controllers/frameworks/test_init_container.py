@@ -12,7 +12,7 @@ from training_controllers.frameworks.pytorch.framework import PyTorchOptions
 from training_controllers.frameworks.pytorch.init_container import BadTemplate, render_init_containers
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 
 def init_containers(job: Job, replica_type: str = "Worker", options: PyTorchOptions | None = None) -> Any:

@@ -19,7 +19,7 @@ from unit_tests.controllers.builders import (
 from training_controllers.frameworks.jax import environment
 from training_controllers.model.plan import NewPod, Slot
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 
 @pytest.mark.shows("JAX-009", "JAX-010", "JAX-012")

@@ -18,7 +18,7 @@ from training_controllers.frameworks.pytorch.framework import PyTorchOptions, pr
 from training_controllers.frameworks.pytorch.master_wait import MasterWait, wait_in_own_image
 from training_controllers.model.annotations import annotation_warnings
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 ANNOTATION = "extension.training.kubeflow.org/init-container"
 BOTH = {"Master": 1, "Worker": 1}

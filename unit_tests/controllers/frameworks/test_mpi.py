@@ -18,13 +18,12 @@ from unit_tests.controllers.builders import (
 )
 
 from training_api.kinds import Job
-from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.frameworks.mpi.framework import MPIOptions
 from training_controllers.frameworks.mpi.objects import discover_hosts, files, hostfile, owned_objects
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.model.plan import NewPod, OwnedVerb, Slot
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_owned_object, build_pod
 
 BOTH = {"Launcher": 1, "Worker": 2}
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)

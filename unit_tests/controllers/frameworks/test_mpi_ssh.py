@@ -16,13 +16,12 @@ from e2e.support.paths import ROOT
 from unit_tests.controllers.builders import UID, World, load, stored_job, texts
 
 from training_api.kinds import Job
-from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.frameworks.mpi.framework import owned_objects
 from training_controllers.frameworks.mpi.ssh_keys import key_pair, secret_fields
 from training_controllers.frameworks.mpi.ssh_pods import files
 from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_owned_object, build_pod
 
 ANNOTATION = "extension.training.kubeflow.org/mpi-launch"
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 1)

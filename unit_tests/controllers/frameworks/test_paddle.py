@@ -20,7 +20,7 @@ from unit_tests.controllers.builders import (
 from training_api.kinds import Job
 from training_controllers.frameworks.paddle import environment
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 OWN_ADDRESS = {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 

@@ -24,7 +24,7 @@ from training_api.kinds import Job
 from training_controllers.frameworks.pytorch.framework import environment
 from training_controllers.model.plan import NewPod, Slot
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 ALWAYS = {"PYTHONUNBUFFERED": "1"}
 

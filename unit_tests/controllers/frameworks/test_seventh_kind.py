@@ -13,7 +13,7 @@ from training_controllers.frameworks.rules import failed_replicas, master_decide
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import NewPod, Slot
 from training_controllers.model.pod_spec import PodSpec, env, with_env
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 from training_local.apiserver.crd import crd_types
 
 

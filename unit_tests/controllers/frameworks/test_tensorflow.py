@@ -22,7 +22,7 @@ from training_api.kinds import Job
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.frameworks.tensorflow import tf_config
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 CHIEF_JOB = {"Chief": 1, "PS": 1, "Worker": 2}
 

@@ -20,7 +20,7 @@ from training_api.kinds import Job
 from training_controllers.frameworks.xgboost import environment
 from training_controllers.model.plan import NewPod, Slot
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 
 def with_ports(replicas: dict[str, int], name: str, **ports: int) -> Job:

@@ -10,7 +10,7 @@ from unit_tests.controllers.builders import framework_of, load, make_job, stored
 
 from training_api.kinds import Job
 from training_controllers.model.plan import NewPod, RestartHistory, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 
 def build(job: Job, replica_type: str = "Worker", index: int = 0, **carried: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from e2e.support.paths import ROOT
 from unit_tests.controllers.builders import UID, framework_of, load
 
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_pod
 
 CONFORMANCE = ROOT / "e2e" / "conformance"
 CASES = sorted(

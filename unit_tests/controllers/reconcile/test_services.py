@@ -13,7 +13,7 @@ from training_api.kinds import Job
 from training_api.registry import KINDS
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.reconcile.services import build_service, service_ports
+from training_controllers.reconcile.builders import build_service, service_ports
 
 
 def service(job: Job, slot: Slot) -> dict[str, Any]:

@@ -257,7 +257,7 @@ async def test_pod_groups_of_others_are_not_even_kept() -> None:
             await world.api.create({**theirs, "metadata": {"name": f"podgroup-{number}"}})
         process = world.operator(settings=VOLCANO)
         await asyncio.sleep(SETTLED)
-        assert len(process.app._owned["PodGroup"].store) == 0
+        assert len(process.app._owned_caches["PodGroup"].store) == 0
 
 
 @pytest.mark.shows("INT-118")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from training_controllers.ports import ApiError
-from training_controllers.reconcile.memory import MOST_KEYS, Failures, JobMemory
+from training_controllers.reconcile.memory import MAX_EVENT_KEYS, Failures, JobMemory
 
 
 def failed(retry_after: float | None = None) -> Failures:
@@ -73,7 +73,7 @@ def test_event_keys_are_remembered_but_not_without_end() -> None:
     memory = JobMemory("uid")
     assert memory.first_time("a")
     assert not memory.first_time("a")
-    for number in range(MOST_KEYS):
+    for number in range(MAX_EVENT_KEYS):
         memory.first_time(str(number))
-    assert len(memory.announced) == MOST_KEYS
+    assert len(memory.emitted) == MAX_EVENT_KEYS
     assert memory.first_time("a")

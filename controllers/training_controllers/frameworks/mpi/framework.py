@@ -30,8 +30,7 @@ from training_controllers.model.owned_objects import (
 from training_controllers.model.plan import EventType, JobEvent, Slot
 from training_controllers.model.pod_spec import CannotBuild, PodSpec
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.disruptions import FailureAction, failure_action, is_disrupted
-from training_controllers.observe.pod_failures import may_restart
+from training_controllers.observe.pod_failures import FailureAction, failure_action, is_disrupted, may_restart
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,7 @@ def _own_host(job: Job) -> tuple[str, ...]:
 
 
 def _workers(job: Job) -> Iterator[str]:
-    count = (job.replicas[WORKER].replicas or 0) if WORKER in job.replicas else 0
-    return (replica_name(job, Slot(WORKER, index)) for index in range(count))
+    return (replica_name(job, Slot(WORKER, index)) for index in range(job.count(WORKER)))
 
 
 def _slots(job: Job) -> int:

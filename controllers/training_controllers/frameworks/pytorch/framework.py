@@ -30,7 +30,7 @@ from training_controllers.model.pod_spec import (
     Container,
     PodSpec,
     env,
-    port_number,
+    port_of,
     with_env,
     with_init_containers,
 )
@@ -133,7 +133,7 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
     if spec.nproc_per_node is not None:
         variables.append(env("PET_NPROC_PER_NODE", spec.nproc_per_node))
     if spec.elastic_policy is None:
-        variables.append(env("PET_NNODES", _total(job)))
+        variables.append(env("PET_NNODES", job.total))
     else:
         variables += _elastic_environment(job, spec.elastic_policy)
     return variables
@@ -147,7 +147,7 @@ def _master_environment(job: Job, slot: Slot, nproc: str | None) -> list[dict[st
         env("PET_MASTER_PORT", port),
         env("MASTER_ADDR", address),
         env("PET_MASTER_ADDR", address),
-        env("WORLD_SIZE", _total(job) * _processes_per_pod(nproc)),
+        env("WORLD_SIZE", job.total * _processes_per_pod(nproc)),
         env("RANK", rank),
         env("PET_NODE_RANK", rank),
     ]
@@ -216,10 +216,6 @@ def _spec(job: Job) -> PyTorchJobSpec:
     return job.spec
 
 
-def _total(job: Job) -> int:
-    return sum(replica.replicas or 0 for replica in job.replicas.values())
-
-
 def _processes_per_pod(nproc: str | None) -> int:
     """The number that `nprocPerNode` gives, 1 where it leaves the choice to torchrun (`auto`, `cpu`, `gpu`)."""
     return int(nproc) if nproc and re.fullmatch(r"[+-]?[0-9]{1,18}", nproc) else 1
@@ -230,8 +226,7 @@ def _master_address(job: Job) -> str:
 
 
 def _port(job: Job, replica_type: str) -> int:
-    replica = job.replicas.get(replica_type)
-    port = port_number(replica.template, job.info.container, job.info.port_name) if replica else None
+    port = port_of(job, replica_type)
     if port is None:
         raise CannotBuild("port not found")
     return port

@@ -12,15 +12,14 @@ from training_api.decode import decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.decide.owned_changes import build_owned_object
 from training_controllers.decide.pod_events import foreign_schedulers
+from training_controllers.decide.pod_group import pod_group
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
-from training_controllers.gang.pod_group import pod_group
 from training_controllers.gang.resources import pod_requests
 from training_controllers.gang.schedulers import VOLCANO, gang_scheduler
 from training_controllers.model.plan import NewPod, Slot
-from training_controllers.reconcile.pods import build_pod
+from training_controllers.reconcile.builders import build_owned_object, build_pod
 
 COSCHEDULER = "scheduler-plugins-scheduler"
 
