@@ -57,9 +57,10 @@ ifeq ($(ARGS),)
 	@$(BIN)/coverage json --quiet -o - --include='$(DECISIONS)' | $(BIN)/python -c '$(CHECK_BRANCHES)'
 endif
 
-lint: $(INSTALLED) ## ruff: rules and format
+lint: $(INSTALLED) ## ruff: rules and format; import-linter: the direction of imports
 	@$(BIN)/ruff check --no-cache $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
+	@PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
 
 format: $(INSTALLED) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix $(SOURCES)
