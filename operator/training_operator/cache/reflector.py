@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
+from enum import Enum, auto
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -30,6 +31,19 @@ ABSENT_DELAY: Final = 5.0
 SETTLING: Final = 1.0
 """Seconds until discovery shows a new CRD for certain; watches end with the old one."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class State(Enum):
+    """What a reflector does next."""
+
+    RELISTING = auto()
+    """It takes everything the server has: at the start, and after 410 Gone."""
+    WATCHING = auto()
+    """It watches from the version of the store."""
+    ABSENT = auto()
+    """It waits for the resource, which the server does not have."""
+    IGNORING = auto()
+    """It waits until the resource is its business: another operator's CRD, or no permission."""
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -83,11 +97,10 @@ class Reflector(Generic[R]):
         self._keep = keep
         self._undecodable = undecodable
         self._optional = optional
-        self._absent = False
         self._turned = turned
         self._foreign_crd = foreign_crd
+        self._state = State.RELISTING
         self._streaming = True
-        self._resume = False
         self._cut_short = False
         self._complaint = ""
         self._log = structlog.get_logger().bind(resource=resource.qualified)
@@ -110,7 +123,11 @@ class Reflector(Generic[R]):
     @property
     def absent(self) -> bool:
         """Whether the server does not have the resource, as far as is known."""
-        return self._absent
+        return self._state is State.ABSENT
+
+    @property
+    def _watching(self) -> bool:
+        return self._state is State.WATCHING
 
     @property
     def progress(self) -> float:
@@ -119,7 +136,8 @@ class Reflector(Generic[R]):
 
     def forget(self) -> None:
         """Let the next `run` begin with a relist; it is not settled until that is there."""
-        self._resume = False
+        if self._watching:
+            self._enter(State.RELISTING)
         self.settled.clear()
 
     async def run(self) -> None:
@@ -132,22 +150,23 @@ class Reflector(Generic[R]):
                 await self._check_owner()
                 await self._step()
                 continue
-            except Gone:  # 410: the version is too old to watch from, so relist
-                self._resume = False
+            except Gone:  # 410: the version is too old to watch from
+                self._enter(State.RELISTING)
             except NotFound:
-                self._turn(absent=True)
                 notice = "the API server does not have this resource yet: waiting for it"
-                await self._wait_absent(notice, f"the API server does not have {self.name}")
+                await self._wait(State.ABSENT, notice, f"the API server does not have {self.name}")
                 continue
             except _ForeignCrd as error:
-                await self._wait_absent("this CRD is another operator's: ignoring its objects", str(error))
+                await self._wait(State.IGNORING, "this CRD is another operator's: ignoring its objects", str(error))
                 continue
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
                     notice, missing = "no permission for this resource: ignoring it", missing_permission(str(error))
-                    await self._wait_absent(notice, str(error), keep=True, apply=missing.manifest if missing else "")
+                    manifest = missing.manifest if missing else ""
+                    await self._wait(State.IGNORING, notice, str(error), keep=True, apply=manifest)
                     continue
-                self._resume = self._resume and not isinstance(error, Invalid)
+                if self._watching and isinstance(error, Invalid):
+                    self._enter(State.RELISTING)
                 self._complain(error)
             if clock() - started >= CALM:
                 delay = FIRST_DELAY
@@ -165,7 +184,7 @@ class Reflector(Generic[R]):
 
     async def _step(self) -> None:
         """Do one watch, or one relist in pages; return to go on."""
-        if self._resume:
+        if self._watching:
             await self._watch(self._store.version)
         elif not self._streaming:
             await self._page()
@@ -173,7 +192,7 @@ class Reflector(Generic[R]):
             try:
                 await self._watch("")
             except Invalid:
-                if self._resume:
+                if self._watching:
                     raise
                 self._streaming = False  # a server without initial events: pages from now on
 
@@ -237,7 +256,7 @@ class Reflector(Generic[R]):
 
     def _replace(self, listed: _Listed[R], version: str) -> None:
         self._store.replace(listed.records.values(), version, listed.broken)
-        self._resume = True
+        self._enter(State.WATCHING)
         self._recovered()
         self.synced.set()
         self.settled.set()
@@ -268,12 +287,12 @@ class Reflector(Generic[R]):
     def _heard(self) -> None:
         self._progress = asyncio.get_running_loop().time()
 
-    async def _wait_absent(self, notice: str, reason: str, *, keep: bool = False, **fields: str) -> None:
+    async def _wait(self, state: State, notice: str, reason: str, *, keep: bool = False, **fields: str) -> None:
         """Log once that there is nothing to watch, and wait.
 
         The second such answer in a row empties the store, unless its records are to be kept (`keep`).
         """
-        self._resume = False
+        self._enter(state)
         if reason != self._complaint:
             self._complaint = reason
             self._log.warning(notice, reason=reason, **fields)
@@ -282,9 +301,10 @@ class Reflector(Generic[R]):
         self.settled.set()
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
 
-    def _turn(self, *, absent: bool) -> None:
-        if absent != self._absent:
-            self._absent = absent
+    def _enter(self, state: State) -> None:
+        """Change the state; who waits for the resource is told when it appears or vanishes."""
+        before, self._state = self._state, state
+        if (before is State.ABSENT) != (state is State.ABSENT):
             self._turned()
 
     def _complain(self, error: Exception) -> None:
@@ -298,7 +318,6 @@ class Reflector(Generic[R]):
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
-            self._turn(absent=False)
             self._log.info("watching the resource again")
 
 
