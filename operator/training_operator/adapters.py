@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
 from training_controllers.ports import JobKey, NotFound
 from training_operator.cache.store import Store
-from training_operator.kube.client import KubeClient, Propagation
+from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import Resource
 
 R = TypeVar("R", bound=PodRecord | ServiceRecord | OwnedRecord)
@@ -35,9 +35,7 @@ class CachedJobs:
 
     async def delete(self, job: JobRecord) -> None:
         """Delete the job, and in the background what it owns, if it still is this one."""
-        await self._client.delete(
-            self._resource, job.namespace, job.name, uid=job.uid, propagation=Propagation.BACKGROUND, flow=job.uid
-        )
+        await self._client.delete(self._resource, job.namespace, job.name, uid=job.uid, flow=job.uid)
 
 
 class CachedDependents(Generic[R]):

@@ -24,10 +24,6 @@ class ResultLabel(StrEnum):
     REQUEUE_AFTER = "requeue_after"
 
 
-class TerminalError(Exception):
-    """An error that trying again cannot mend: the key rests until its object changes."""
-
-
 class Reconciler(Protocol[K_contra]):
     """Brings the cluster closer to the spec of the object of a key."""
 
@@ -45,10 +41,6 @@ class ControllerMetrics(Protocol):
 
     def ended(self, outcome: ResultLabel, seconds: float) -> None:
         """Note the end of a reconcile."""
-        ...
-
-    def failed_terminally(self) -> None:
-        """Note an error that is not retried."""
         ...
 
     def crashed(self) -> None:
@@ -109,10 +101,6 @@ class Controller(Generic[K]):
             # Somebody else was faster: what he wrote is on its way to the cache.
             self._log.debug("overtaken by another write", error=str(error), **self._describe(key))
             self._retry(key, None)
-        except TerminalError as error:
-            self._metrics.failed_terminally()
-            self._backoff.forget(key)
-            self._log.error("reconcile failed for good", error=str(error), **self._describe(key))
         except (ApiError, OSError) as error:
             self._log.warning("reconcile failed", error=str(error) or repr(error), **self._describe(key))
             self._retry(key, getattr(error, "retry_after", None))

@@ -53,6 +53,7 @@ class Metrics:
         self._errors = self._counter(
             "controller_runtime_reconcile_errors_total", "Reconciles that ended with an error", "controller"
         )
+        # v1's dashboards read it; here every error is retried, so it stays 0.
         self._terminal = self._counter(
             "controller_runtime_terminal_reconcile_errors_total", "Errors that are not retried", "controller"
         )
@@ -113,10 +114,10 @@ class Metrics:
         """Return the metrics of one controller, present with value 0 from the start."""
         self._most_workers.labels(name).set(workers)
         self._timeouts.labels(name)
+        self._terminal.labels(name)
         return ControllerMetrics(
             results={outcome: self._reconciles.labels(name, outcome.value) for outcome in ResultLabel},
             errors=self._errors.labels(name),
-            terminal=self._terminal.labels(name),
             panics=self._panics.labels(name),
             seconds=self._seconds.labels(name),
             workers=self._workers.labels(name),
@@ -150,13 +151,12 @@ class ControllerMetrics:
         *,
         results: dict[ResultLabel, Counter],
         errors: Counter,
-        terminal: Counter,
         panics: Counter,
         seconds: Histogram,
         workers: Gauge,
         retries: Counter,
     ) -> None:
-        self._results, self._errors, self._terminal, self._panics = results, errors, terminal, panics
+        self._results, self._errors, self._panics = results, errors, panics
         self._seconds, self._workers, self._retries = seconds, workers, retries
 
     def began(self) -> None:
@@ -170,10 +170,6 @@ class ControllerMetrics:
         self._results[outcome].inc()
         if outcome is ResultLabel.ERROR:
             self._errors.inc()
-
-    def failed_terminally(self) -> None:
-        """Note an error that is not retried."""
-        self._terminal.inc()
 
     def crashed(self) -> None:
         """Note an unexpected error (a panic, in the words of the metric)."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from unit_tests.operator.scripted_api import ScriptedApi, answer, bookmark, event, pod, refusal
 
-from training_operator.kube.client import KubeClient, Propagation
+from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -49,7 +49,7 @@ async def test_verbs_become_requests() -> None:
     assert (await client.create(PODS, "ns", {"metadata": {"name": "a"}})).name == "a"
     await client.replace(PODS, "ns", "a", {"metadata": {"name": "a"}})
     await client.patch(PODS, "ns", "a", {"status": {"phase": "Failed"}}, subresource="status", urgent=True)
-    lingering = await client.delete(PODS, "ns", "a", uid="u", propagation=Propagation.FOREGROUND)
+    lingering = await client.delete(PODS, "ns", "a", uid="u")
     assert lingering is not None
     assert await client.delete(PODS, "ns", "a") is None
     path = "/api/v1/namespaces/ns/pods"
@@ -63,7 +63,7 @@ async def test_verbs_become_requests() -> None:
     ]
     assert setup.api.requests[3].content_type == MERGE_PATCH
     assert setup.body(3) == {"status": {"phase": "Failed"}}
-    assert setup.body(4) == {"propagationPolicy": "Foreground", "preconditions": {"uid": "u"}}
+    assert setup.body(4) == {"propagationPolicy": "Background", "preconditions": {"uid": "u"}}
     assert setup.body(5) == {"propagationPolicy": "Background"}
     assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
     assert setup.gate.in_flight == 0

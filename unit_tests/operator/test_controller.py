@@ -5,7 +5,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from training_controllers.ports import ApiError, Conflict, Result
-from training_operator.controller import Controller, ResultLabel, TerminalError
+from training_operator.controller import Controller, ResultLabel
 from training_operator.queue import WorkQueue
 
 pytestmark = pytest.mark.virtual_time
@@ -20,9 +20,6 @@ class Measured:
 
     def ended(self, outcome: ResultLabel, seconds: float) -> None:
         self.outcomes.append((outcome, seconds))
-
-    def failed_terminally(self) -> None:
-        self.notes.append("terminal")
 
     def crashed(self) -> None:
         self.notes.append("crashed")
@@ -105,13 +102,6 @@ async def test_a_conflict_is_retried_without_a_word() -> None:
     assert len(reconciler.begun) == 2
     assert [line for line in logs if line["log_level"] != "debug"] == []
     assert metrics.outcomes[0][0] is ResultLabel.ERROR
-
-
-async def test_a_terminal_error_rests() -> None:
-    reconciler = Scripted(TerminalError("hopeless"))
-    metrics = await played(reconciler, "a")
-    assert len(reconciler.begun) == 1
-    assert metrics.notes == ["began", "terminal"]
 
 
 async def test_a_crash_of_one_key_stops_nobody_and_is_retried() -> None:

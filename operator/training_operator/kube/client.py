@@ -7,7 +7,6 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -38,14 +37,6 @@ ATTEMPTS: Final = 4
 FIRST_DELAY: Final = 0.1
 LONGEST_WAIT: Final = 10.0
 """Seconds; a server that asks for more is answered by the caller's back-off."""
-
-
-class Propagation(StrEnum):
-    """What becomes of the objects that a deleted object owns."""
-
-    BACKGROUND = "Background"
-    FOREGROUND = "Foreground"
-    ORPHAN = "Orphan"
 
 
 class Page(msgspec.Struct, gc=False):
@@ -253,7 +244,6 @@ class KubeClient:
         name: str,
         *,
         uid: str = "",
-        propagation: Propagation = Propagation.BACKGROUND,
         grace: int | None = None,
         flow: str = "",
     ) -> R | None:
@@ -261,7 +251,7 @@ class KubeClient:
 
         Returns the object if the server answers with one (it may be terminating still), else None.
         """
-        options: dict[str, Any] = {"propagationPolicy": propagation}
+        options: dict[str, Any] = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid}
         if grace is not None:
