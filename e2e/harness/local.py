@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,7 @@ from e2e.harness.binaries import programs
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.processes import Child
-
-START_LIMIT = 30.0
+from e2e.harness.startup import wait_until
 
 
 @contextmanager
@@ -26,7 +24,7 @@ def local() -> Iterator[Cluster]:
         command = [sys.executable, "-m", "e2e.harness.local_server", str(kubeconfig)]
         server = Child(command, Path(folder) / "server.log")
         try:
-            _wait(server, kubeconfig)
+            wait_until(kubeconfig.exists, "the embedded API server", [server])
             cluster = Cluster("local", kubeconfig, str(kubectl))
             cluster.apply_crds()
             yield cluster
@@ -35,12 +33,3 @@ def local() -> Iterator[Cluster]:
             raise
         if (status := server.stop()) != 0:
             raise HarnessError(f"the embedded API server ended with status {status}:\n{server.output()[-4000:]}")
-
-
-def _wait(server: Child, kubeconfig: Path) -> None:
-    deadline = time.monotonic() + START_LIMIT
-    while not kubeconfig.exists():
-        server.check_alive()
-        if time.monotonic() > deadline:
-            raise HarnessError(f"the embedded API server did not start:\n{server.output()[-4000:]}")
-        time.sleep(0.05)

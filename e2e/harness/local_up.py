@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +10,7 @@ from pathlib import Path
 from e2e.harness.errors import HarnessError
 from e2e.harness.operator import PROGRAM
 from e2e.harness.processes import Child
-
-START_LIMIT = 30.0
+from e2e.harness.startup import wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,7 @@ def local_up(folder: Path, *flags: str) -> Iterator[LocalUp]:
     command: list[str | Path] = [PROGRAM, "local", "up", f"--kubeconfig={kubeconfig}", *flags]
     child = Child(command, folder / "cluster.log", env={"TRAINING_OPERATOR_STATE": str(folder / "state")})
     try:
-        deadline = time.monotonic() + START_LIMIT
-        while not kubeconfig.exists():
-            child.check_alive()
-            if time.monotonic() > deadline:
-                raise HarnessError(f"the local cluster did not start:\n{child.output()[-4000:]}")
-            time.sleep(0.05)
+        wait_until(kubeconfig.exists, "the local cluster", [child])
         yield LocalUp(kubeconfig, child)
     except BaseException:
         child.kill()

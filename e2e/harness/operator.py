@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,12 +13,10 @@ from e2e.harness.client import Api, eventually
 from e2e.harness.errors import HarnessError
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
-from e2e.harness.startup import answers
+from e2e.harness.startup import START_LIMIT, answers, wait_until
 
 PROGRAM = Path(sys.executable).with_name("training-operator")
 """The command of the virtual environment that runs the tests."""
-START_LIMIT = 30.0
-"""Seconds until the operator must be ready."""
 WRITES = re.compile(r'^rest_client_requests_total\{.*method="(?:PATCH|POST|PUT|DELETE)"\} (\S+)$', re.MULTILINE)
 """Series of the requests that may change something, for `Operator.counted`."""
 LOOKS = re.compile(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", re.MULTILINE)
@@ -47,12 +44,7 @@ class Operator:
 
     def wait_ready(self, limit: float = START_LIMIT) -> None:
         """Return once the probe says ready; an operator that ends before raises with its log."""
-        deadline = time.monotonic() + limit
-        while not answers(f"{self.probes}/readyz"):
-            self.child.check_alive()
-            if time.monotonic() > deadline:
-                raise HarnessError(f"the operator is not ready after {limit:.0f} s:\n{self.child.output()[-4000:]}")
-            time.sleep(0.05)
+        wait_until(lambda: answers(f"{self.probes}/readyz"), "the operator", [self.child], limit)
 
     def counted(self, series: re.Pattern[str]) -> float:
         """The sum of some counters since the start."""

@@ -17,14 +17,14 @@ START_LIMIT = 60.0
 """Seconds until a component must answer; usually all are up within four."""
 
 
-def wait_until(ready: Callable[[], bool], what: str, children: Sequence[Child]) -> None:
+def wait_until(ready: Callable[[], bool], what: str, children: Sequence[Child], limit: float = START_LIMIT) -> None:
     """Return once `ready`; raises `HarnessError` if one of `children` ends before, or nothing comes in time."""
-    deadline = time.monotonic() + START_LIMIT
+    deadline = time.monotonic() + limit
     while not ready():
         for child in children:
             child.check_alive()
         if time.monotonic() > deadline:
-            raise HarnessError(f"{what} did not answer within {START_LIMIT:.0f} s:\n{children[-1].output()[-2000:]}")
+            raise HarnessError(f"{what} did not answer within {limit:.0f} s:\n{children[-1].output()[-4000:]}")
         time.sleep(0.05)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -14,14 +13,13 @@ from typing import Any, Final
 
 import yaml
 from e2e.harness.binaries import PROMETHEUS, programs
-from e2e.harness.errors import HarnessError
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
+from e2e.harness.startup import wait_until
 from e2e.integrations.monitoring.rules import PLAIN
 
 WINDOW: Final = "15s"
 """What `$__rate_interval` stands for here: several scrapes."""
-START_LIMIT: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -44,6 +42,13 @@ class Prometheus:
         """Return the series that an expression has now."""
         found: list[dict[str, Any]] = self._get("query", query=expression)["result"]
         return found
+
+    def scrapes(self) -> bool:
+        """Whether it has scraped the operator; it begins some seconds after it is ready."""
+        try:
+            return bool(self.query("up == 1"))
+        except OSError:  # not listening yet, or still starting
+            return False
 
     def query_range(self, expression: str, begin: float, end: float, step: float) -> list[dict[str, Any]]:
         """Return the series of an expression over time, as seconds since 1970 and values."""
@@ -114,22 +119,7 @@ def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
     child = Child(command, folder / "prometheus.log")
     prometheus = Prometheus(f"http://127.0.0.1:{port}")
     try:
-        _wait_for_scrape(child, prometheus)
+        wait_until(prometheus.scrapes, "Prometheus", [child])
         yield prometheus
     finally:
         child.kill()  # nothing of it is kept
-
-
-def _wait_for_scrape(child: Child, prometheus: Prometheus) -> None:
-    """Prometheus begins to scrape some seconds after it is ready."""
-    deadline = time.monotonic() + START_LIMIT
-    while True:
-        child.check_alive()
-        try:
-            if prometheus.query("up == 1"):
-                return
-        except OSError:
-            pass  # not listening yet, or still starting
-        if time.monotonic() > deadline:
-            raise HarnessError(f"Prometheus has scraped nothing after {START_LIMIT:.0f} s")
-        time.sleep(0.1)
