@@ -51,7 +51,7 @@ class Rule:
 
 def _rules() -> list[Rule]:
     found = []
-    for file in sorted((DEPLOY / "base").glob("rights*.yaml")):
+    for file in sorted((DEPLOY / "base").glob("permissions*.yaml")):
         for each in yaml.safe_load_all(file.read_text()):
             where = f"namespaces/{NAMESPACE}/roles" if each["kind"] == "Role" else "clusterroles"
             role = f"/apis/rbac.authorization.k8s.io/v1/{where}/{each['metadata']['name']}"

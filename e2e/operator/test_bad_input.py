@@ -135,7 +135,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
     said = json.loads(line)
     assert (said["verb"], said["resource"], said["group"]) == ("watch", "pytorchjobs", "kubeflow.org")
-    assert said["apply"] == "deploy/base/rights.yaml"
+    assert said["apply"] == "deploy/base/permissions.yaml"
 
     async def named() -> bool:
         rights = _missing(operator)

@@ -112,7 +112,7 @@ async def test_without_a_permission_on_one_kind_the_others_are_served_until_it_i
                 assert await cluster.names() == ["jax-worker-0", "sim-worker-0", "sim-worker-1"]
     told = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
     assert [(line["event"], line.get("reason"), line.get("apply")) for line in told] == [
-        ("no permission for this resource: ignoring it", network.words, "deploy/base/rights.yaml"),
+        ("no permission for this resource: ignoring it", network.words, "deploy/base/permissions.yaml"),
         ("watching the resource again", None, None),
     ]
 

@@ -30,7 +30,7 @@ GRANT_REFUSED = (
 
 def manifests() -> dict[Path, list[dict[str, Any]]]:
     """The rules of every manifest of the operator's own roles."""
-    files = [*(DEPLOY / "base").glob("rights*.yaml"), *(DEPLOY / "components").glob("*/rbac.yaml")]
+    files = [*(DEPLOY / "base").glob("permissions*.yaml"), *(DEPLOY / "components").glob("*/rbac.yaml")]
     return {
         file: [rule for each in yaml.safe_load_all(file.read_text()) for rule in each.get("rules") or ()]
         for file in files
@@ -60,7 +60,7 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 def test_the_roles_of_the_six_kinds_are_those_that_their_declarations_need() -> None:
     written = manifests()
-    base = [*written[DEPLOY / "base" / "rights.yaml"], *written[DEPLOY / "base" / "rights-mpi.yaml"]]
+    base = [*written[DEPLOY / "base" / "permissions.yaml"], *written[DEPLOY / "base" / "permissions-mpi.yaml"]]
     role, binding = roles((), "team")
     assert allowed(role["rules"]) == allowed(base)
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
@@ -99,8 +99,8 @@ def test_each_right_is_told_of_once() -> None:
             False,
         ]
     assert [(line["verb"], line["resource"], line["apply"]) for line in logs] == [
-        ("create", "pods", "deploy/base/rights.yaml"),
-        ("create", "pods/exec", "deploy/base/rights-mpi.yaml"),
+        ("create", "pods", "deploy/base/permissions.yaml"),
+        ("create", "pods/exec", "deploy/base/permissions-mpi.yaml"),
     ]
 
 

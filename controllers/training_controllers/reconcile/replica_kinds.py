@@ -52,6 +52,11 @@ def pod_kind(ports: Ports, framework: Framework) -> ReplicaKind[PodRecord, NewPo
     )
 
 
+def service_created(_slot: Slot, name: str) -> tuple[str, str]:
+    """Reason and message of the event for a new service."""
+    return "SuccessfulCreateService", f"Created service: {name}"
+
+
 def service_kind(ports: Ports) -> ReplicaKind[ServiceRecord, Slot]:
     """Services."""
     return ReplicaKind(
@@ -59,7 +64,7 @@ def service_kind(ports: Ports) -> ReplicaKind[ServiceRecord, Slot]:
         ServiceRecord,
         ports.services,
         build_service,
-        lambda _slot, name: ("SuccessfulCreateService", f"Created service: {name}"),
+        service_created,
         ObjectCounter.SERVICES_CREATED,
         create_failed=ObjectCounter.SERVICES_FAILED,
     )

@@ -17,7 +17,7 @@ def permissions() -> str:
     """One table for each role, in the order of files: those of all installations, of components, of users."""
     deploy = ROOT / "deploy"
     files = [
-        *sorted((deploy / "base").glob("rights*.yaml"), key=lambda file: file.stem),
+        *sorted((deploy / "base").glob("permissions*.yaml"), key=lambda file: file.stem),
         *sorted((deploy / "components").glob("*/rbac.yaml")),
         *sorted((deploy / "overlays").glob("*/user-roles.yaml")),
     ]

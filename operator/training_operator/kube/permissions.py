@@ -20,10 +20,10 @@ _PATTERNS: Final = (
 )
 """How the API server's RBAC words a refusal; quotas, policies and namespaces that end word theirs otherwise."""
 
-_BASE: Final = "deploy/base/rights.yaml"
-_MPI: Final = "deploy/base/rights-mpi.yaml"
+_BASE: Final = "deploy/base/permissions.yaml"
+_MPI: Final = "deploy/base/permissions-mpi.yaml"
 _MANIFESTS: Final[Mapping[tuple[str, str], str]] = {
-    ("coordination.k8s.io", "leases"): "deploy/base/rights-lease.yaml",
+    ("coordination.k8s.io", "leases"): "deploy/base/permissions-lease.yaml",
     ("", "configmaps"): _MPI,
     ("", "serviceaccounts"): _MPI,
     ("", "pods/exec"): _MPI,
