@@ -63,7 +63,7 @@ def test_labels_beside_an_object(seen: Seen) -> None:
 
 
 @pytest.mark.shows("SDK-5.3.7", "SDK-S4")
-def test_a_job_of_another_manager_is_left_alone(seen: Seen) -> None:
+def test_a_job_of_another_manager_is_ignored(seen: Seen) -> None:
     """No condition, no pod."""
     assert seen("left-alone") == {"conditions": [], "pods": []}
 

@@ -27,13 +27,13 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 @cache
-def definition(plural: str) -> Any:
+def crd(plural: str) -> Any:
     return yaml.load((CRDS / f"kubeflow.org_{plural}.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @cache
 def job_types(plural: str) -> Sequence[ResourceType]:
-    return crd_types(definition(plural))
+    return crd_types(crd(plural))
 
 
 class World(MemoryApi):
@@ -54,7 +54,7 @@ class World(MemoryApi):
         )
 
     async def define(self, plural: str) -> None:
-        await self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(plural))
+        await self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(plural))
         await asyncio.sleep(5)
 
     async def create(self, path: str, body: Any) -> Any:

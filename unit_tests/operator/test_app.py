@@ -136,7 +136,7 @@ async def create_jax_job(cluster: World) -> None:
     await cluster.create("/apis/kubeflow.org/v1/namespaces/default/jaxjobs", job)
 
 
-async def test_pods_are_followed_by_label_in_the_wanted_namespace() -> None:
+async def test_pods_are_watched_by_label_in_the_wanted_namespace() -> None:
     async with world() as cluster:
         network = cluster.network()
         async with cluster.app(network, namespace="default").running():
@@ -223,7 +223,7 @@ async def test_a_lost_lease_ends_the_process_at_once() -> None:
         assert len(network.requests) == sent
 
 
-async def test_a_reflector_that_hangs_is_told_to_the_probe() -> None:
+async def test_a_reflector_that_hangs_fails_the_probe() -> None:
     async with world() as cluster:
         app = cluster.app()
         async with app.running():

@@ -251,7 +251,7 @@ def test_the_image_s_entry_point_runs_without_arguments(
     assert served == [Settings()]
 
 
-def test_arguments_of_other_commands_are_left_alone() -> None:
+def test_arguments_of_other_commands_are_kept() -> None:
     assert cli.go_flags(["local", "-abc", "--x=false"]) == ["local", "-abc", "--x=false"]
     assert cli.go_flags([]) == []
     assert cli.go_flags(["run", "-", "--", "-5", "-n"]) == ["run", "-", "--", "-5", "-n"]

@@ -206,7 +206,7 @@ async def test_a_creation_whose_answer_was_lost_is_not_ours_if_it_is_another_job
         await setup.client.create(PODS, "ns", BODY)
 
 
-async def test_a_name_that_is_taken_at_once_is_told() -> None:
+async def test_a_name_that_is_taken_at_once_is_in_the_status() -> None:
     setup = Setup(refusal(409, "AlreadyExists"))
     with pytest.raises(AlreadyExists):
         await setup.client.create(PODS, "ns", BODY)

@@ -70,7 +70,7 @@ async def test_many_keys_at_once_each_by_one_worker() -> None:
     assert metrics.outcomes == [(ResultLabel.SUCCESS, 1.0)] * 8
 
 
-async def test_a_key_is_looked_at_again_when_its_result_says() -> None:
+async def test_a_key_is_requeued_after_the_time_in_its_result() -> None:
     reconciler = Scripted(Result(30.0))
     metrics = await played(reconciler, "a")
     assert reconciler.begun == [("a", 0), ("a", 31)]

@@ -149,7 +149,7 @@ async def test_a_flood_of_one_reason_does_not_swallow_another() -> None:
         assert (await world.stored())[-1]["message"] == "it failed"
 
 
-async def test_an_event_that_has_expired_is_made_anew() -> None:
+async def test_an_event_that_has_expired_is_created_again() -> None:
     async with recording() as world:
         world.port.record(JOB, event())
         [stored] = await world.stored()

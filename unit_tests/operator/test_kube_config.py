@@ -242,7 +242,7 @@ async def test_a_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
         await from_kubeconfig(kubeconfig(tmp_path, plugin(tmp_path, {}, code=3)))
 
 
-async def test_a_plugin_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plugin_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "READ_SECONDS", 0.01)
     with pytest.raises(ConfigError, match="did not answer in time"):
         await from_kubeconfig(kubeconfig(tmp_path, {"token": "x"}))

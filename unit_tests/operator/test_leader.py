@@ -221,7 +221,7 @@ async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(r
 
 
 @pytest.mark.parametrize("seconds", [5, 60])
-async def test_the_holder_says_for_how_long_it_may_be_silent(seconds: int) -> None:
+async def test_the_duration_in_the_lease_counts(seconds: int) -> None:
     api = MemoryApi()
     first = Process(api, "gone")
     await asyncio.sleep(1)
@@ -247,7 +247,7 @@ async def test_a_leader_whose_lease_was_taken_ends_with_its_next_renewal() -> No
     assert (await spec(api))["holderIdentity"] == "thief"
 
 
-async def test_a_short_trouble_is_survived() -> None:
+async def test_a_short_outage_is_survived() -> None:
     api = MemoryApi()
     leader = Process(api, "a")
     await asyncio.sleep(1)
@@ -339,7 +339,7 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
 
 
 @pytest.mark.parametrize("program", [AGENT, ""])
-async def test_a_standby_of_the_same_program_is_no_trouble(program: str) -> None:
+async def test_a_standby_of_the_same_program_is_not_warned_of(program: str) -> None:
     """Nor is one of a program that the API server does not know."""
     api = MemoryApi()
     leader = Process(api, "a")
@@ -353,7 +353,7 @@ async def test_a_standby_of_the_same_program_is_no_trouble(program: str) -> None
     await other.end()
 
 
-async def test_a_lease_that_is_not_reached_is_told_of_once() -> None:
+async def test_a_lease_that_is_not_reached_is_logged_once() -> None:
     api = MemoryApi()
     process = Process(api, "a")
     process.network.down = True
@@ -472,5 +472,5 @@ async def test_a_write_that_got_its_connection_after_the_end_of_the_lease_does_n
     await leader.end()
 
 
-def test_what_the_network_holds_is_given_up_before_another_one_leads() -> None:
+def test_what_the_network_holds_is_dropped_before_another_one_leads() -> None:
     assert RENEW_SECONDS + UNACKNOWLEDGED_SECONDS <= LEASE_SECONDS

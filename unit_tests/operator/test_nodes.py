@@ -8,7 +8,7 @@ from e2e.support.paths import ROOT
 DEPLOY = ROOT / "deploy" / "components" / "lost-nodes"
 
 
-def test_the_right_that_is_deployed_can_only_look_at_nodes() -> None:
+def test_the_permission_that_is_deployed_can_only_read_nodes() -> None:
     rules = [
         rule
         for file in sorted(DEPLOY.glob("*.yaml"))

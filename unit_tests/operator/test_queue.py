@@ -70,7 +70,7 @@ async def test_new_work_passes_old_objects() -> None:
     assert await empty(queue)
 
 
-async def test_a_priority_is_a_head_start_and_not_a_right_of_way_for_ever() -> None:
+async def test_a_priority_is_a_limited_head_start() -> None:
     queue = WorkQueue[str]()
     queue.add("old", priority=FOLLOW_UP)
     await asyncio.sleep(-FOLLOW_UP - 1)
@@ -148,7 +148,7 @@ async def test_nothing_is_handed_out_after_closing() -> None:
     assert await empty(queue)
 
 
-async def test_what_is_out_is_told_with_its_time() -> None:
+async def test_what_is_out_is_shown_with_its_time() -> None:
     queue = WorkQueue[str]()
     await asyncio.sleep(1)
     queue.add("a")
@@ -185,7 +185,7 @@ async def test_the_queue_measures() -> None:
 
 
 @pytest.mark.shows("E-019")
-def test_the_back_off_doubles_up_to_its_end_and_starts_anew_after_a_success() -> None:
+def test_the_back_off_doubles_up_to_its_end_and_starts_again_after_a_success() -> None:
     backoff = Backoff[str]()
     delays = [backoff.next("a") for _ in range(200)]
     assert delays[:4] == [0.005, 0.01, 0.02, 0.04]

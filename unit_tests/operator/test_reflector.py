@@ -135,7 +135,7 @@ async def test_a_version_that_is_too_old_leads_to_a_new_list_that_reports_what_v
     assert "sendInitialEvents" in world.queries[2]
 
 
-async def test_failures_wait_longer_and_longer_and_are_told_once() -> None:
+async def test_failures_wait_longer_and_longer_and_are_logged_once() -> None:
     world = World([refusal(500, "InternalError", "etcd is down")] * 8 + [[*initial(), FOREVER]])
     with capture_logs() as logs:
         async with world.running(300):
@@ -170,7 +170,7 @@ async def test_initial_events_that_break_off_begin_again() -> None:
     assert "sendInitialEvents" in world.queries[1]
 
 
-async def test_a_missing_resource_is_told_once_and_waited_for() -> None:
+async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
     world = World([refusal(404, "NotFound", "could not find it")] * 3 + [[*initial(pod("a", "1")), FOREVER]])
     with capture_logs() as logs:
         async with world.running(3):
@@ -194,7 +194,7 @@ async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_tw
         assert world.known == {"b": "2"}
 
 
-async def test_a_missing_permission_is_told_and_waited_for() -> None:
+async def test_a_missing_permission_is_logged_and_waited_for() -> None:
     message = 'pods is forbidden: User "x" cannot list resource "pods" in API group ""'
     world = World([refusal(403, "Forbidden", message)] * 2 + [[*initial(), FOREVER]])
     with capture_logs() as logs:
@@ -268,7 +268,7 @@ async def test_a_version_that_the_server_does_not_take_leads_to_a_new_list() -> 
     assert "sendInitialEvents" in world.queries[2]
 
 
-async def test_who_asks_is_told_when_a_resource_appears_and_vanishes() -> None:
+async def test_turned_is_called_when_a_resource_appears_and_vanishes() -> None:
     missing, turns = refusal(404, "NotFound", "could not find it"), list[bool]()
     script = [missing, missing, [*initial(pod("a", "1"))], missing, [*initial(pod("a", "1")), FOREVER]]
     world = World(script, turned=lambda: turns.append(world.reflector.absent))

@@ -44,7 +44,7 @@ def test_a_new_owner_moves_the_record(store: Store[ServiceRecord]) -> None:
     assert store.of_owner("uid-next") == (moved,)
 
 
-def test_everybody_is_told_of_old_and_new(store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]) -> None:
+def test_every_handler_gets_old_and_new(store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]) -> None:
     first, second = service("a", 1), service("a", 2)
     store.observe(first)
     store.observe(second)
@@ -89,7 +89,7 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_has_seen_deleted(store
     assert len(store) == 1
 
 
-def test_what_was_deleted_for_us_does_not_come_back_with_what_is_told_of_it_late(store: Store[ServiceRecord]) -> None:
+def test_what_was_deleted_for_us_does_not_come_back_with_late_lines_of_the_watch(store: Store[ServiceRecord]) -> None:
     deleted, other = service("a", 5), service("b", 6)
     store.observe(deleted)
     store.observe(other)

@@ -13,6 +13,6 @@ pytestmark = marks.bare  # programs of the control plane are killed
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.short])
-async def test_everything_comes_right(name: str, tmp_path: Path) -> None:
+async def test_every_job_of_a_seed_ends_as_it_should(name: str, tmp_path: Path) -> None:
     report = await play(FAULTS[name], 1, tmp_path, short=True)
     assert report.complaints == [], "\n".join(report.complaints)

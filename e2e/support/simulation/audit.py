@@ -11,7 +11,7 @@ from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 
 JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")
-TWIN = "test/twin"
+DUPLICATE = "test/duplicate"
 """Annotation of pods that a test put beside others of the same index."""
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ class Audit:
 
     def _check_alone(self, place: Place, pod: Json) -> None:
         """Never two live pods of one index, unless the test made the second one."""
-        if is_twin(pod):
+        if is_duplicate(pod):
             return
         name = pod["metadata"]["name"]
         others = [p["metadata"]["name"] for p in self._pods.values() if place_of(p) == place and is_live(p)]
@@ -76,7 +76,7 @@ class Audit:
     def _check_attempt(self, place: Place, pod: Json) -> None:
         """Never a pod of one attempt while there is any of another one, be it on its way out."""
         attempt = attempt_of(pod)
-        peers = [p for p in self._pods.values() if owner_of(p) == place[0] and not is_twin(p)]
+        peers = [p for p in self._pods.values() if owner_of(p) == place[0] and not is_duplicate(p)]
         others = {p["metadata"]["name"]: attempt_of(p) for p in peers if attempt_of(p) != attempt}
         if others:
             self.complaints.append(f"{pod['metadata']['name']} of attempt {attempt} was created beside {others}")
@@ -87,8 +87,8 @@ class Audit:
         """An attempt is over when a failed pod of it is deleted, whatever its pods say."""
         before, owner = self._pods.get(pod["metadata"]["uid"], {}), owner_of(pod)
         leaves = event == "DELETED" or pod["metadata"].get("deletionTimestamp")
-        if owner in self._whole and leaves and has_failed(before) and not is_twin(pod):
-            self._spent[owner] |= {uid for uid, p in self._pods.items() if owner_of(p) == owner and not is_twin(p)}
+        if owner in self._whole and leaves and has_failed(before) and not is_duplicate(pod):
+            self._spent[owner] |= {uid for uid, p in self._pods.items() if owner_of(p) == owner and not is_duplicate(p)}
 
     def _saw_scope(self, job: Json) -> None:
         meta = job["metadata"]
@@ -144,9 +144,9 @@ def attempt_of(pod: Json) -> str | None:
     return attempt
 
 
-def is_twin(pod: Json) -> bool:
+def is_duplicate(pod: Json) -> bool:
     """Whether a test put the pod beside another one of the same index."""
-    return TWIN in pod["metadata"].get("annotations", {})
+    return DUPLICATE in pod["metadata"].get("annotations", {})
 
 
 def has_failed(pod: Json) -> bool:

@@ -136,42 +136,42 @@ async def _serve(server: ApiServer) -> None:
 @cache
 def job_types(prunes: bool, checks: bool) -> Sequence[ResourceType]:
     """The resource types of all kinds, from the shipped CRDs."""
-    definitions = [_definition(info.plural) for info in KINDS.values()]
+    crds = [_crd(info.plural) for info in KINDS.values()]
     if prunes:
-        definitions = [without_extensions(definition) for definition in definitions]
+        crds = [without_extensions(crd) for crd in crds]
     if not checks:
-        definitions = [without_checks(definition) for definition in definitions]
-    return [type for definition in definitions for type in crd_types(definition)]
+        crds = [without_checks(crd) for crd in crds]
+    return [type for crd in crds for type in crd_types(crd)]
 
 
-def _definition(plural: str) -> Json:
+def _crd(plural: str) -> Json:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loaded: Json = yaml.load((CRDS / f"kubeflow.org_{plural}.yaml").read_text(), loader)
     return loaded
 
 
-def without_extensions(definition: Json) -> Json:
+def without_extensions(crd: Json) -> Json:
     """The CRD as v1 has it, as far as the status is concerned."""
-    definition = copy.deepcopy(definition)
-    schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    crd = copy.deepcopy(crd)
+    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     status = schema["properties"]["status"]["properties"]
     replica = status["replicaStatuses"]["additionalProperties"]["properties"]
     for fields, names in ((status, EXTENSIONS), (replica, REPLICA_EXTENSIONS)):
         for name in names:
             words = name.split("_")
             del fields[words[0] + "".join(word.title() for word in words[1:])]
-    return definition
+    return crd
 
 
-def without_checks(definition: Json) -> Json:
+def without_checks(crd: Json) -> Json:
     """The CRD of somebody who wants no checks: any spec is stored as it is."""
-    definition = copy.deepcopy(definition)
-    version = definition["spec"]["versions"][0]
+    crd = copy.deepcopy(crd)
+    version = crd["spec"]["versions"][0]
     version["subresources"] = {"status": {}}
     schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"] = {"x-kubernetes-preserve-unknown-fields": True}
     schema.pop("x-kubernetes-validations", None)
-    return definition
+    return crd
 
 
 async def started(world: Cluster, job: Json, settled: float = 5.0) -> list[str]:

@@ -1,10 +1,10 @@
-"""PodGroups in a simulated cluster: their definitions, as far as anything here depends on them."""
+"""PodGroups in a simulated cluster: their CRDs, as far as anything here depends on them."""
 
 from __future__ import annotations
 
 from e2e.support.simulation.api import Api, Json
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APIS: dict[str, tuple[str, str, Json]] = {
     "PodGroup": ("scheduling.volcano.sh", "v1beta1", {}),
     "CoschedulingPodGroup": ("scheduling.x-k8s.io", "v1alpha1", {"status": {}}),
@@ -14,15 +14,15 @@ APIS: dict[str, tuple[str, str, Json]] = {
 
 async def install(api: Api, kind: str = "PodGroup") -> None:
     """Let the API server have PodGroups."""
-    await api.send("POST", DEFINITIONS, definition(kind))
+    await api.send("POST", CRDS, crd(kind))
 
 
 async def uninstall(api: Api, kind: str = "PodGroup") -> None:
-    """Take the definition away, and all PodGroups with it."""
-    await api.send("DELETE", f"{DEFINITIONS}/{definition(kind)['metadata']['name']}", {})
+    """Delete the CRD, and all PodGroups with it."""
+    await api.send("DELETE", f"{CRDS}/{crd(kind)['metadata']['name']}", {})
 
 
-def definition(kind: str) -> Json:
+def crd(kind: str) -> Json:
     """The CustomResourceDefinition of PodGroups; any spec and status will do, if the members are in order."""
     group, version, subresources = APIS[kind]
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

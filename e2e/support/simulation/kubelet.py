@@ -17,7 +17,7 @@ NODE = "node-0"
 
 
 class Kubelet:
-    """Binds every pod, lets pods that are deleted go after `grace` seconds, and tells states on demand."""
+    """Binds every pod, lets pods that are deleted go after `grace` seconds, and sets states on demand."""
 
     def __init__(self, api: Api, now: Callable[[], datetime], *, grace: float = 1.0) -> None:
         self._api = api
@@ -76,7 +76,7 @@ class Kubelet:
 
     async def running(self, name: str, *, restarts: int = 0, namespace: str = "default") -> None:
         """The pod runs and is ready."""
-        await self._tell(name, namespace, "Running", {"running": {"startedAt": self._time()}}, restarts)
+        await self._set_phase(name, namespace, "Running", {"running": {"startedAt": self._time()}}, restarts)
 
     async def ended(self, name: str, code: int = 0, *, restarts: int = 0, namespace: str = "default") -> None:
         """All containers of the pod have ended with this exit code."""
@@ -87,14 +87,14 @@ class Kubelet:
             "startedAt": self._time(),
         }
         phase = "Failed" if code else "Succeeded"
-        await self._tell(name, namespace, phase, {"terminated": ended}, restarts)
+        await self._set_phase(name, namespace, phase, {"terminated": ended}, restarts)
 
-    async def _tell(self, name: str, namespace: str, phase: str, state: Json, restarts: int) -> None:
+    async def _set_phase(self, name: str, namespace: str, phase: str, state: Json, restarts: int) -> None:
         pod = await self._api.get("Pod", name, namespace)
         assert pod is not None, f"there is no pod {name}"
-        await self.tell(pod, phase, state, restarts)
+        await self.set_status(pod, phase, state, restarts)
 
-    async def tell(self, pod: Json, phase: str, state: Json, restarts: int = 0) -> Json:
+    async def set_status(self, pod: Json, phase: str, state: Json, restarts: int = 0) -> Json:
         """Write the pod's status, with all containers in one state; returns the pod as stored."""
         running = phase == "Running"
         status: dict[str, Any] = {

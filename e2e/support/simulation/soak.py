@@ -69,10 +69,10 @@ class BusyKubelet(Kubelet):
         run, code = self._rng.uniform(1, LONGEST_RUN), self._rng.choices((0, 1, 137), (90, 5, 5))[0]
         with contextlib.suppress(Refused):
             await self._bind(pod)
-            await self.tell(pod, "Running", {"running": {"startedAt": self._time()}})
+            await self.set_status(pod, "Running", {"running": {"startedAt": self._time()}})
             await asyncio.sleep(run)
             ended = {"exitCode": code, "startedAt": self._time(), "finishedAt": self._time()}
-            await self.tell(pod, "Failed" if code else "Succeeded", {"terminated": ended})
+            await self.set_status(pod, "Failed" if code else "Succeeded", {"terminated": ended})
 
 
 def job(kind: str, name: str, rng: random.Random) -> Json:

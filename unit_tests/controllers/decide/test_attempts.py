@@ -244,7 +244,7 @@ def test_every_kind_restarts_as_a_whole(kind: str, policy: str) -> None:
         ("Never", "job", "Never"),
     ],
 )
-def test_what_the_kubelet_is_told(policy: str, scope: str, told: str) -> None:
+def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, told: str) -> None:
     w = together(restart=policy, scope=scope)
     template = w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
     template["metadata"] = {"annotations": {ATTEMPT_ANNOTATION: "99", "mine": "yes"}}

@@ -75,7 +75,7 @@ def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
     assert [text for text in texts(w.events) if "Disrupted" in text] == [f"Warning PodDisrupted {told}"] * 3
 
 
-def test_each_disruption_is_told_once() -> None:
+def test_each_disruption_emits_one_event() -> None:
     w = running()
     w.lingering = True
     disrupt(w)
@@ -209,7 +209,7 @@ def test_failures_beside_a_disruption_are_counted_as_ever() -> None:
 
 
 @pytest.mark.parametrize(("mode", "counted"), [("restart", 0), ("count", 1)])
-def test_of_a_job_that_restarts_as_a_whole_all_replicas_begin_anew(mode: str, counted: int) -> None:
+def test_of_a_job_that_restarts_as_a_whole_all_replicas_begin_again(mode: str, counted: int) -> None:
     """What the others die of is the disruption, so nobody counts that either."""
     w = running("PyTorchJob", scope="job", mode=mode)
     w.lingering = True

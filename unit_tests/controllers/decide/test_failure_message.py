@@ -49,7 +49,7 @@ def test_containers_that_ended_well_are_not_to_blame() -> None:
     assert text == "Pod sim-worker-1: container side exited with code 4"
 
 
-def test_the_first_of_several_failures_is_told() -> None:
+def test_the_first_of_several_failures_is_in_the_message() -> None:
     early, late = (START, START + timedelta(seconds=1))
     first = failed(
         ContainerState("late", exit_code=1, finished_at=late), ContainerState("early", exit_code=2, finished_at=early)
@@ -59,7 +59,7 @@ def test_the_first_of_several_failures_is_told() -> None:
     assert first_failure([unknown, second, first]) == "Pod sim-worker-1: container early exited with code 2"
 
 
-def test_without_failure_there_is_nothing_to_tell() -> None:
+def test_without_failure_there_is_no_message() -> None:
     running = pod("Worker", 0, "Running")
     replaced = pod("Worker", 1, "Failed", exit_code=1, deleting=True)
     assert first_failure([running, replaced]) == ""

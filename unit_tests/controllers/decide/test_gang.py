@@ -215,7 +215,7 @@ def test_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
 @pytest.mark.shows("K-36", "E-132", "INT-075")
 @pytest.mark.parametrize("policy", ["All", "Running", "None"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, policy: str) -> None:
+def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: str) -> None:
     w = gang(kind, run_policy={"cleanPodPolicy": policy})
     w.settle()
     set_phase(w, "Inqueue")
@@ -236,7 +236,7 @@ def test_the_pod_group_of_a_finished_job_goes_and_that_is_told_once(kind: str, p
 
 @pytest.mark.shows("E-132", "INT-084", "INT-118")
 @pytest.mark.parametrize("kind", KINDS)
-def test_suspension_deletes_the_pod_group_and_resume_waits_anew(kind: str) -> None:
+def test_suspension_deletes_the_pod_group_and_resume_waits_again(kind: str) -> None:
     w = gang(kind)
     w.settle()
     set_phase(w, "Running")

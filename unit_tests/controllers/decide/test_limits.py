@@ -219,7 +219,7 @@ def test_a_failed_job_that_did_not_exceed_a_limit_keeps_its_pods() -> None:
 
 
 @pytest.mark.shows("K-62")
-def test_a_resume_starts_the_deadline_anew() -> None:
+def test_a_resume_starts_the_deadline_again() -> None:
     w = running("JAXJob", {"Worker": 1}, activeDeadlineSeconds=60)
     w.patch(runPolicy={"activeDeadlineSeconds": 60, "suspend": True})
     w.settle()

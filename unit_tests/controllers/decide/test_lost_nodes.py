@@ -1,4 +1,4 @@
-"""Pods on nodes that are gone or not ready are given up after a while, if the operator is told to."""
+"""Pods on nodes that are gone or not ready are deleted by force after a while, if a flag asks for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training_controllers.model.plan import Plan
 from training_controllers.observe.lost_nodes import lost_since
 
 FIRST = {"MPIJob": "Launcher", "TFJob": "Chief"}
-GIVEN_UP = START + timedelta(minutes=5)
+LOST_AT = START + timedelta(minutes=5)
 
 
 def running(
@@ -36,9 +36,9 @@ def running(
     return w
 
 
-def look(w: World, at: datetime) -> Plan:
+def decide_at(w: World, at: datetime) -> Plan:
     """Decide while node `lost` is lost, at some moment; nothing of it comes true but the status."""
-    plan = decide(replace(w.snapshot(), lost_nodes={"lost": GIVEN_UP}, now=at), w.framework)
+    plan = decide(replace(w.snapshot(), lost_nodes={"lost": LOST_AT}, now=at), w.framework)
     w.status = plan.status or w.status
     return plan
 
@@ -53,9 +53,9 @@ def change(w: World, **fields: Any) -> None:
 def test_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, phase: str) -> None:
     w = running(kind)
     change(w, phase=phase)
-    early = look(w, GIVEN_UP - timedelta(seconds=20))
+    early = decide_at(w, LOST_AT - timedelta(seconds=20))
     assert (early.delete_pods, early.requeue_after) == ((), 20)
-    plan = look(w, GIVEN_UP)
+    plan = decide_at(w, LOST_AT)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert texts(plan.events) == [
         "Warning PodDisrupted pod sim-worker-1 was disrupted (NodeLost: node lost is gone or not ready): "
@@ -78,11 +78,11 @@ def test_without_lost_nodes_nothing_is_forced() -> None:
 @pytest.mark.parametrize("grace", [0, 60])
 def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
     w = running()
-    stops_by = GIVEN_UP + timedelta(seconds=grace)
+    stops_by = LOST_AT + timedelta(seconds=grace)
     change(w, deleting=True, stops_by=stops_by)
-    before = look(w, stops_by - timedelta(seconds=1))
+    before = decide_at(w, stops_by - timedelta(seconds=1))
     assert (before.delete_pods, before.requeue_after) == ((), 1)
-    plan = look(w, stops_by)
+    plan = decide_at(w, stops_by)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert [text for text in texts(plan.events) if "Disrupted" in text] == []
     # If the request fails, it is tried again with its own delays.
@@ -92,7 +92,7 @@ def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
 def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again() -> None:
     w = running()
     change(w, deleting=True, stops_by=None)
-    plan = look(w, GIVEN_UP + timedelta(hours=1))
+    plan = decide_at(w, LOST_AT + timedelta(hours=1))
     assert (plan.delete_pods, plan.requeue_after) == ((), None)
 
 
@@ -101,14 +101,14 @@ def test_a_replica_that_has_succeeded_is_not_run_again_when_its_node_goes() -> N
     w = running()
     w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
     w.settle()
-    assert look(w, GIVEN_UP).delete_pods == ()
+    assert decide_at(w, LOST_AT).delete_pods == ()
     del w.pods["sim-worker-1"]
-    assert look(w, GIVEN_UP).create_pods == ()
+    assert decide_at(w, LOST_AT).create_pods == ()
 
 
 def test_disruptions_that_fail_a_job_do_so_for_lost_nodes() -> None:
     w = running(restart="Never")
-    plan = look(w, GIVEN_UP)
+    plan = decide_at(w, LOST_AT)
     assert plan.delete_pods == ()
     assert conditions(w.status)[-1] == "Failed=True"
     assert message(w.status, "Failed").endswith("Pod sim-worker-1: NodeLost: node lost is gone or not ready")
@@ -116,14 +116,14 @@ def test_disruptions_that_fail_a_job_do_so_for_lost_nodes() -> None:
 
 def test_disruptions_that_count_do_so_for_lost_nodes() -> None:
     w = running(annotations={"disruptions": "count"})
-    plan = look(w, GIVEN_UP)
+    plan = decide_at(w, LOST_AT)
     assert [(each.force, each.history and each.history.restarts) for each in plan.delete_pods] == [(True, 1)]
     assert w.status.replica_statuses["Worker"].restarts == 1
 
 
 def test_a_job_that_restarts_as_a_whole_begins_its_next_attempt() -> None:
     w = running("PyTorchJob", annotations={"restart-scope": "job"})
-    plan = look(w, GIVEN_UP)
+    plan = decide_at(w, LOST_AT)
     assert {each.pod.name: each.force for each in plan.delete_pods} == {
         "sim-master-0": False,
         "sim-worker-0": False,
@@ -140,7 +140,7 @@ def test_what_is_left_of_an_earlier_attempt_on_a_lost_node_is_deleted_by_force()
     assert w.status.attempt == 1
     for name in w.pods:
         w.pods[name] = msgspec.structs.replace(w.pods[name], deleting=True, stops_by=START)
-    assert [each.pod.name for each in look(w, GIVEN_UP).delete_pods] == ["sim-worker-1"]
+    assert [each.pod.name for each in decide_at(w, LOST_AT).delete_pods] == ["sim-worker-1"]
 
 
 @pytest.mark.parametrize(("policy", "left"), [("None", True), ("Running", False), ("All", False)])
@@ -148,7 +148,7 @@ def test_a_finished_job_is_cleaned_up_as_ever(policy: str, left: bool) -> None:
     w = running(cleanPodPolicy=policy, activeDeadlineSeconds=1)
     w.advance(1)
     w.step()
-    plan = look(w, GIVEN_UP)
+    plan = decide_at(w, LOST_AT)
     assert ("sim-worker-1" not in [each.pod.name for each in plan.delete_pods]) is left
     assert not any(each.force for each in plan.delete_pods)
 

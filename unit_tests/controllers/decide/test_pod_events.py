@@ -12,7 +12,7 @@ from training_controllers.model.records import ContainerState
 
 @pytest.mark.shows("E-048")
 @pytest.mark.parametrize("code", [0, 1, 137])
-def test_an_ended_main_container_is_told(code: int) -> None:
+def test_an_ended_main_container_emits_an_event(code: int) -> None:
     events = list(exits([pod("Worker", 0, "Failed", exit_code=code)], "pytorch"))
     assert texts(events) == [f"Normal ExitedWithCode Pod: ns.sim-worker-0 exited with code {code}"]
 
@@ -24,7 +24,7 @@ def test_other_containers_are_not() -> None:
 
 
 @pytest.mark.shows("K-39")
-def test_an_exit_is_told_once_per_end_of_the_container() -> None:
+def test_an_exit_emits_one_event_per_end_of_the_container() -> None:
     w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
     w.settle()
     w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=0)
@@ -74,7 +74,7 @@ def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
 
 
 @pytest.mark.shows("K-39")
-def test_a_state_is_told_once_until_the_container_restarts() -> None:
+def test_a_state_emits_one_event_until_the_container_restarts() -> None:
     w = world("JAXJob", {"Worker": 1})
     w.settle()
     for restarts in (0, 0, 1, 1):
@@ -84,7 +84,7 @@ def test_a_state_is_told_once_until_the_container_restarts() -> None:
     assert [event.reason for event in w.events] == ["CrashLoopBackOff"] * 2
 
 
-def test_abnormal_states_are_told_in_the_pass_that_fails_the_job() -> None:
+def test_abnormal_states_emit_events_in_the_reconcile_that_fails_the_job() -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 5})
     w.settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], containers=(CRASH,))

@@ -130,7 +130,7 @@ COMPUTED = {
 
 @pytest.mark.shows("E-121", "E-122", "E-124", "INT-062")
 @pytest.mark.parametrize("kind", ALL_TYPES)
-def test_what_volcano_is_told_without_a_policy(kind: str) -> None:
+def test_the_pod_group_for_volcano_without_a_policy(kind: str) -> None:
     job = stored(kind)
     for replica_type in ALL_TYPES[kind]:
         requesting(job, replica_type, {"requests": {"cpu": "1", "memory": "2Gi"}})
@@ -229,7 +229,7 @@ def test_the_class_of_pods_without_one_counts() -> None:
     assert spec_of(job, priorities={"high": 10, "": 20})["minResources"] == {"cpu": "1"}
 
 
-def test_the_fewest_members_that_each_api_takes() -> None:
+def test_the_least_min_member_that_each_api_takes() -> None:
     assert spec_of(mixed(minAvailable=-1))["minMember"] == 0
     assert spec_of(mixed(minAvailable=0), COSCHEDULER)["minMember"] == 1
 

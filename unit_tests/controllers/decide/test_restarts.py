@@ -60,7 +60,7 @@ def test_which_failures_restart(policy: RestartPolicy | None, code: int | None, 
     assert may_restart(failed, policy, "pytorch") is restarts_it
 
 
-def test_only_the_main_container_tells_the_exit_code() -> None:
+def test_only_the_main_container_gives_the_exit_code() -> None:
     states = (
         ContainerState("pytorch", init=True, exit_code=3),
         ContainerState("sidecar", exit_code=1),
@@ -296,7 +296,7 @@ def test_recreation_is_delayed_longer_each_time() -> None:
 
 
 @pytest.mark.shows("K-04")
-def test_the_delay_starts_anew_after_ten_minutes_of_running() -> None:
+def test_the_delay_starts_again_after_ten_minutes_of_running() -> None:
     short, long = (pod("Worker", 0, "Failed", exit_code=1, ran=timedelta(minutes=m), backoff_level=5) for m in (9, 10))
     assert restarts.recreation_due(short) == START + timedelta(seconds=160)
     assert restarts.recreation_due(long) is None

@@ -64,7 +64,7 @@ def test_the_event_comes_once() -> None:
 
 
 @pytest.mark.shows("E-111", "PT-047", "JAX-025")
-def test_resuming_starts_the_clock_and_the_pods_anew() -> None:
+def test_resuming_starts_the_deadline_and_the_pods_again() -> None:
     w = running()
     suspend(w)
     w.settle()

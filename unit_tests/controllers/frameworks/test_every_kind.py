@@ -90,7 +90,7 @@ def test_every_kind_can_be_suspended_and_resumed(kind: str) -> None:
 
 @pytest.mark.shows("XGB-029", "MPI-049")
 @EVERY
-def test_a_job_of_another_manager_is_left_alone(kind: str) -> None:
+def test_a_job_of_another_manager_is_ignored(kind: str) -> None:
     assert job_of(kind, run_policy={"managedBy": MULTIKUEUE}).decide() == Plan()
     assert job_of(kind, run_policy={"managedBy": MANAGED_BY_US}).decide() != Plan()
 

@@ -24,7 +24,7 @@ from training_controllers.reconcile.builders import build_pod
 
 @pytest.mark.shows("JAX-009", "JAX-010", "JAX-012")
 @pytest.mark.parametrize("index", [0, 1])
-def test_workers_are_told_their_coordinator_and_rank(index: int) -> None:
+def test_workers_get_their_coordinator_and_rank(index: int) -> None:
     job = make_job("JAXJob", {"Worker": 2}, name="jaxjob-simple")
     assert [(v["name"], v["value"]) for v in environment(job, Slot("Worker", index))] == [
         ("PYTHONUNBUFFERED", "1"),

@@ -120,7 +120,7 @@ def test_with_python_it_waits_until_the_port_is_open(tmp_path: Path) -> None:
         assert server.accept()[0].recv(1) == b"", "nothing is said to the master"
 
 
-def test_with_python_a_closed_port_or_an_unknown_name_is_waited_for_and_given_up(tmp_path: Path) -> None:
+def test_with_python_a_closed_port_or_an_unknown_name_is_waited_for_until_the_tries_are_over(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     closed = run(tmp_path, "python3", host="127.0.0.1", port=port, tries=1)

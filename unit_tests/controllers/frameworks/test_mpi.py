@@ -245,7 +245,7 @@ def test_a_launcher_no_longer_waits_for_workers_that_are_scaled_away() -> None:
 
 
 @pytest.mark.shows("MPI-017", "MPI-038")
-def test_scaling_changes_host_list_rights_and_pods() -> None:
+def test_scaling_changes_host_list_role_and_pods() -> None:
     w = running_world({"Launcher": 1, "Worker": 3}, "sim-launcher")
     w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
     changes = {change.kind: change for change in w.decide().owned_changes}

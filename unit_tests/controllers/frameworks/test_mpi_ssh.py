@@ -179,7 +179,7 @@ def test_another_kind_does_not_know_it() -> None:
     assert told.endswith("under this prefix, JAXJobs know disruptions, gang-scheduling, restart-scope")
 
 
-def test_the_right_that_is_deployed_can_only_create() -> None:
+def test_the_permission_that_is_deployed_can_only_create() -> None:
     rules = [
         rule
         for file in sorted(DEPLOY.glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""MPIJob: what the states of launcher and workers mean, and what is told of them."""
+"""MPIJob: what the states of launcher and workers mean, and the events about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOTH = {"Launcher": 1, "Worker": 2}
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)
 
 
-def running_world(*running: str, **spec: Any) -> World:
+def running_job(*running: str, **spec: Any) -> World:
     w = world("MPIJob", BOTH, **spec)
     w.settle()
     w.set_pods("Running", *running)
@@ -32,7 +32,7 @@ def running_world(*running: str, **spec: Any) -> World:
 
 def play(phases: dict[str, str], *, code: int = 1, **options: Any) -> World:
     """A job whose pods have the phases named, all others Running."""
-    w = running_world(**options)
+    w = running_job(**options)
     for name, phase in phases.items():
         w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
     w.step()
@@ -189,14 +189,14 @@ def test_events_of_new_pods_are_v1_s() -> None:
 
 
 def test_evicted_workers_are_counted_in_an_event() -> None:
-    w = running_world("sim-launcher")
+    w = running_job("sim-launcher")
     evicted = w.pods["sim-worker-1"]
     w.pods["sim-worker-1"] = msgspec.structs.replace(evicted, phase="Failed", reason="Evicted")
     w.step()
     assert "Warning MPIJobEvicted 1/2 workers are evicted" in texts(w.events)
 
 
-def test_all_pods_running_is_told_once() -> None:
+def test_all_pods_running_emits_one_event() -> None:
     w = play({})
     w.settle()
     assert texts(w.events).count("Normal MPIJobRunning MPIJob ns/sim is running") == 1

@@ -40,7 +40,7 @@ def check(job: Job, replica_type: str, index: int, expected: dict[str, str]) -> 
 
 @pytest.mark.shows("PT-017", "PT-018")
 @pytest.mark.parametrize(("replica_type", "rank"), [("Master", "0"), ("Worker", "1")])
-def test_master_and_worker_are_told_address_and_rank(replica_type: str, rank: str) -> None:
+def test_master_and_worker_get_address_and_rank(replica_type: str, rank: str) -> None:
     job = make_job("PyTorchJob", {"Master": 1, "Worker": 1}, name="pytorch-simple")
     expected = {
         "PYTHONUNBUFFERED": "1",
@@ -83,14 +83,14 @@ def test_only_a_number_multiplies_the_world_size(nproc: str, world_size: int) ->
 
 
 @pytest.mark.shows("PT-022")
-def test_a_job_without_master_is_told_the_number_of_nodes_only() -> None:
+def test_a_job_without_master_gets_the_number_of_nodes_only() -> None:
     job = make_job("PyTorchJob", {"Worker": 2})
     for index in range(2):
         check(job, "Worker", index, ALWAYS | {"PET_NPROC_PER_NODE": "auto", "PET_NNODES": "2"})
 
 
 @pytest.mark.shows("PT-024")
-def test_an_elastic_job_is_told_its_rendezvous() -> None:
+def test_an_elastic_job_gets_its_rendezvous() -> None:
     policy = {"rdzvBackend": "c10d", "minReplicas": 1, "maxReplicas": 2, "maxRestarts": 100}
     job = make_job("PyTorchJob", {"Worker": 2}, name="elastic-example-echo", elasticPolicy=policy)
     expected = ALWAYS | {

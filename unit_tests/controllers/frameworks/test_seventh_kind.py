@@ -96,6 +96,6 @@ def test_its_pods_know_where_to_meet() -> None:
     assert pod["spec"]["containers"][0]["ports"] == [{"name": "rayjob-port", "containerPort": 6379}]
 
 
-def test_it_has_a_definition_that_an_api_server_takes() -> None:
+def test_it_has_a_crd_that_an_api_server_takes() -> None:
     (served,) = crd_types(build(RAY))
     assert (served.kind, served.scale is not None) == ("RayJob", True)

@@ -37,7 +37,7 @@ def pairs(job: Job, slot: Slot) -> list[tuple[str, str]]:
 
 @pytest.mark.shows("XGB-009", "XGB-010", "XGB-011", "XGB-012", "XGB-015")
 @pytest.mark.parametrize(("slot", "rank"), [(Slot("Master", 0), "0"), (Slot("Worker", 1), "2")])
-def test_all_replicas_are_told_of_master_and_workers(slot: Slot, rank: str) -> None:
+def test_all_replicas_get_master_and_workers(slot: Slot, rank: str) -> None:
     job = with_ports({"Master": 1, "Worker": 2}, "xgb", Master=9991, Worker=9991)
     assert pairs(job, slot) == [
         ("MASTER_PORT", "9991"),
@@ -51,7 +51,7 @@ def test_all_replicas_are_told_of_master_and_workers(slot: Slot, rank: str) -> N
 
 
 @pytest.mark.shows("XGB-013")
-def test_a_master_alone_is_told_of_no_workers() -> None:
+def test_a_master_alone_gets_no_workers() -> None:
     assert pairs(make_job("XGBoostJob", {"Master": 1}, name="solo"), Slot("Master", 0)) == [
         ("MASTER_PORT", "9999"),
         ("MASTER_ADDR", "solo-master-0"),

@@ -66,7 +66,7 @@ def test_what_the_pod_takes_from_the_templates_metadata() -> None:
     ("policy", "expected"),
     [("ExitCode", "Never"), ("Never", "Never"), ("OnFailure", "OnFailure"), ("Always", "Always"), (None, "Never")],
 )
-def test_the_kubelet_is_told_never_to_restart_by_exit_code(policy: str | None, expected: str) -> None:
+def test_the_kubelet_never_restarts_by_exit_code(policy: str | None, expected: str) -> None:
     assert build(make_job("JAXJob", {"Worker": 1}, restart=policy))["spec"]["restartPolicy"] == expected
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from e2e.support.simulation.api import Api, Json, Refused
-from e2e.support.simulation.audit import is_twin
+from e2e.support.simulation.audit import is_duplicate
 from e2e.support.simulation.kubelet import Kubelet
 from unit_tests.simulated.chaos.scenario import Scenario, Slot
 
@@ -28,7 +28,7 @@ class ScriptedKubelet(Kubelet):
 
     async def _live(self, pod: Json) -> None:
         slot, uid = slot_of(pod), pod["metadata"]["uid"]
-        if is_twin(pod):
+        if is_duplicate(pod):
             await self._wait_for_place(pod)
         pod = await self._bound(pod)
         await asyncio.sleep(0.5)
@@ -36,7 +36,7 @@ class ScriptedKubelet(Kubelet):
         if uid in self.evicted:
             return
         with contextlib.suppress(Refused):
-            await self.tell(pod, "Running", {"running": {"startedAt": self._time()}})
+            await self.set_status(pod, "Running", {"running": {"startedAt": self._time()}})
         await asyncio.sleep(self._scenario.run_time(slot, self._ended[slot]))
         await self._heard_of(pod)
         if uid in self._leaving | self.evicted:
@@ -45,7 +45,7 @@ class ScriptedKubelet(Kubelet):
         code = exits[attempt] if attempt < len(exits) else 0
         ended = {"exitCode": code, "startedAt": self._time(), "finishedAt": self._time()}
         with contextlib.suppress(Refused):
-            stored = await self.tell(pod, "Failed" if code else "Succeeded", {"terminated": ended})
+            stored = await self.set_status(pod, "Failed" if code else "Succeeded", {"terminated": ended})
             if "deletionTimestamp" not in stored["metadata"]:
                 self._ended[slot] += 1
 
@@ -55,10 +55,10 @@ class ScriptedKubelet(Kubelet):
         await self._bind(pod)
         return {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
-    async def _wait_for_place(self, twin: Json) -> None:
-        """A twin is run once it is the only pod of its place."""
-        own, place = twin["metadata"]["uid"], slot_of(twin)
-        others = [twin]
+    async def _wait_for_place(self, duplicate: Json) -> None:
+        """A duplicate is run once it is the only pod of its place."""
+        own, place = duplicate["metadata"]["uid"], slot_of(duplicate)
+        others = [duplicate]
         while others:
             await asyncio.sleep(3)
             pods = await self._api.list("Pod")

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from e2e.support.simulation.api import Json, Refused
-from e2e.support.simulation.audit import ENDS, TWIN, is_live, is_twin
+from e2e.support.simulation.audit import DUPLICATE, ENDS, is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster, cluster, now
 from e2e.support.simulation.faults import Faults
 from e2e.support.simulation.gang import install
@@ -211,7 +211,7 @@ class Chaos:
             pod = rng.choice(pods)
             with contextlib.suppress(Refused):
                 if rng.random() < 0.25:
-                    await self._world.api.create(_twin(pod))
+                    await self._world.api.create(_duplicate(pod))
                 else:
                     options: Json = {"gracePeriodSeconds": 0} if rng.random() < 0.3 else {}
                     await self._world.api.delete("Pod", pod["metadata"]["name"], **options)
@@ -232,10 +232,10 @@ class Chaos:
         )
 
 
-def _twin(pod: Json) -> Json:
+def _duplicate(pod: Json) -> Json:
     meta = pod["metadata"]
     copied = {key: meta[key] for key in ("namespace", "labels", "ownerReferences")}
-    annotations = {**meta.get("annotations", {}), TWIN: "true"}
+    annotations = {**meta.get("annotations", {}), DUPLICATE: "true"}
     metadata = {**copied, "generateName": f"{meta['name']}-", "annotations": annotations}
     containers = [{key: each[key] for key in ("name", "image")} for each in pod["spec"]["containers"]]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
@@ -287,7 +287,7 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
     summary: Summary = {
         "services": services,
         "others": await _others(world, name),
-        "live": [p["metadata"]["name"] for p in pods if is_live(p) and not is_twin(p)],
+        "live": [p["metadata"]["name"] for p in pods if is_live(p) and not is_duplicate(p)],
     }
     for condition in conditions:
         if condition["type"] in ENDS and condition["status"] == "True":

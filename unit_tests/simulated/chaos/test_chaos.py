@@ -20,7 +20,7 @@ truth_of = undisturbed_once(draw)
 
 
 @pytest.mark.parametrize("seed", seeds(100, weekly=2000))
-async def test_everything_comes_right(seed: int, truth: Played) -> None:
+async def test_every_job_of_a_seed_ends_as_it_should(seed: int, truth: Played) -> None:
     assert truth.complaints == []
     seen = await disturbed(draw(seed // DISTURBANCES), truth, seed)
     assert not seen.complaints, "\n".join(seen.complaints)

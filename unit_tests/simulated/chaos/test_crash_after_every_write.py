@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
 
 DOWN = 2.0
 """Virtual seconds without operator after a crash."""
-COMPANIONS = ("ConfigMap", "Role", "RoleBinding", "ServiceAccount")
+OWNED_KINDS = ("ConfigMap", "Role", "RoleBinding", "ServiceAccount")
 VOLCANO = SETTINGS.model_copy(update={"gang_scheduler_name": "volcano"})
 
 
@@ -158,7 +158,7 @@ async def _left(world: Cluster, scenario: Rehearsed) -> Json:
     job = await world.job(scenario.jobs[0]["kind"], "job")
     pods = await world.api.list("Pod")
     status: dict[str, Any] = job["status"]
-    kinds = (*COMPANIONS, "PodGroup") if scenario.settings.gang_scheduler_name else COMPANIONS
+    kinds = (*OWNED_KINDS, "PodGroup") if scenario.settings.gang_scheduler_name else OWNED_KINDS
     return {
         "conditions": [(c["type"], c["status"], c["reason"], c["message"]) for c in status["conditions"]],
         "replicas": status["replicaStatuses"],
@@ -167,7 +167,7 @@ async def _left(world: Cluster, scenario: Rehearsed) -> Json:
         "times": sorted(key for key in status if key.endswith("Time")),
         "pods": sorted((pod["metadata"]["name"], pod["status"]["phase"]) for pod in pods),
         "services": await world.services(),
-        "companions": [(kind, each["metadata"]["name"]) for kind in kinds for each in await world.api.list(kind)],
+        "owned": [(kind, each["metadata"]["name"]) for kind in kinds for each in await world.api.list(kind)],
     }
 
 

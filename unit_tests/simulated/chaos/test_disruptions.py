@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import pytest
 from e2e.support.simulation.api import Json, Refused
-from e2e.support.simulation.audit import is_live, is_twin
+from e2e.support.simulation.audit import is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster, now
 from e2e.support.simulation.nodes import Nodes
 from unit_tests.simulated.chaos.kubelet import ScriptedKubelet
@@ -66,7 +66,7 @@ async def evictions(world: Cluster, rng: random.Random) -> None:
     while clock() < DISTURBED - 8:
         await asyncio.sleep(rng.uniform(1, 8))
         pods = [pod for pod in await world.api.list("Pod") if is_live(pod) and pod["spec"].get("nodeName")]
-        pods = [pod for pod in pods if not is_twin(pod) and pod["spec"]["nodeName"] not in kubelet.dead]
+        pods = [pod for pod in pods if not is_duplicate(pod) and pod["spec"]["nodeName"] not in kubelet.dead]
         if pods:
             meta = rng.choice(pods)["metadata"]
             kubelet.evicted.add(meta["uid"])

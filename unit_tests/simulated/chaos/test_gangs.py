@@ -30,7 +30,7 @@ truth_of = undisturbed_once(drawn, VOLCANO)
 
 
 @pytest.mark.parametrize("seed", seeds(12, weekly=200))
-async def test_no_gang_waits_for_ever_and_none_starts_unasked(seed: int, truth: Played) -> None:
+async def test_no_gang_waits_indefinitely_and_none_starts_unasked(seed: int, truth: Played) -> None:
     assert truth.complaints == []
     seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, VOLCANO)
     assert not seen.complaints, "\n".join(seen.complaints)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from e2e.support.simulation.api import Api, Json, Refused
-from e2e.support.simulation.audit import JOBS, is_live, is_twin
+from e2e.support.simulation.audit import JOBS, is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster
 from unit_tests.simulated.chaos.kubelet import ScriptedKubelet
 from unit_tests.simulated.chaos.scenario import Scenario
@@ -70,7 +70,7 @@ class GangKubelet(ScriptedKubelet):
         super().__init__(api, now, scenario)
 
     async def _live(self, pod: Json) -> None:
-        if is_twin(pod) or await self._placed(pod):
+        if is_duplicate(pod) or await self._placed(pod):
             await super()._live(pod)
 
     async def _placed(self, pod: Json) -> bool:
@@ -116,7 +116,7 @@ class GangAudit:
     def _saw_pod(self, event: str, pod: Json) -> None:
         job, uid = owner_of(pod), pod["metadata"]["uid"]
         living = self._live.setdefault(job, set())
-        if event == "ADDED" and not living and not is_twin(pod) and job not in self._let_in | self._inside:
+        if event == "ADDED" and not living and not is_duplicate(pod) and job not in self._let_in | self._inside:
             self._complaints.append(f"{pod['metadata']['name']} was created before its gang was let in")
         living.discard(uid)
         if event != "DELETED" and is_live(pod):

@@ -42,7 +42,7 @@ async def test_it_follows_the_job() -> None:
         assert await world.api.get(HPA, "pt") is None
 
 
-async def test_somebody_elses_is_left_alone_and_holds_nothing_up() -> None:
+async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
     async with cluster() as world:
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         foreign = {"apiVersion": "autoscaling/v2", "kind": HPA, "metadata": {"name": "pt"}}
@@ -57,7 +57,7 @@ async def test_somebody_elses_is_left_alone_and_holds_nothing_up() -> None:
         assert message.startswith("NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutosc")
 
 
-async def test_no_right_to_autoscalers_holds_nothing_up_and_is_said_once() -> None:
+async def test_no_permission_for_autoscalers_holds_nothing_up_and_is_logged_once() -> None:
     async with cluster() as world:
         process = world.operator()
 

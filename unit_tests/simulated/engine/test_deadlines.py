@@ -141,7 +141,7 @@ async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_
         pod = await world.api.get("Pod", "jx-worker-0")
         assert pod is not None
         ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": f"{now():%Y-%m-%dT%H:%M:%SZ}"}}
-        told = await world.kubelet.tell(pod, "Running", ended)
+        told = await world.kubelet.set_status(pod, "Running", ended)
         assert told["status"]["phase"] == "Running"
         begun = clock()
         await asyncio.sleep(5)

@@ -118,7 +118,7 @@ async def restart(world: Cluster) -> None:
 
 
 @pytest.mark.shows("K-38")
-async def test_a_template_that_changes_while_pods_run_is_told_once_per_change() -> None:
+async def test_a_template_that_changes_while_pods_run_emits_one_event_per_change() -> None:
     async with cluster() as world:
         await started(world)
         await change_image(world, "trainer:2")

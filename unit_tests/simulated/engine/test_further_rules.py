@@ -17,7 +17,7 @@ SETTLED = 3.0
 
 
 @pytest.mark.shows("E-012")
-async def test_a_job_that_is_gone_when_it_is_looked_at() -> None:
+async def test_a_job_that_is_gone_when_it_is_reconciled() -> None:
     async with cluster() as world:
         process = world.operator()
         await asyncio.sleep(SETTLED)
@@ -31,7 +31,7 @@ async def test_a_job_that_is_gone_when_it_is_looked_at() -> None:
 @pytest.mark.parametrize(
     "labels", [{"training.kubeflow.org/replica-type": None}, {"training.kubeflow.org/job-name": "a"}]
 )
-async def test_what_only_looks_like_a_pod_of_the_job_is_left_alone(labels: Json) -> None:
+async def test_what_only_looks_like_a_pod_of_the_job_is_ignored(labels: Json) -> None:
     """Without its labels a pod of the job is not seen as a replica, with them somebody else's is none: no adoption."""
     async with cluster() as world:
         world.operator()
@@ -61,7 +61,7 @@ async def test_only_the_jobs_of_one_namespace() -> None:
 
 
 @pytest.mark.shows("E-022")
-async def test_a_new_process_looks_at_every_job_once() -> None:
+async def test_a_new_process_reconciles_every_job_once() -> None:
     async with cluster() as world:
         for number in range(5):
             await world.api.create(jax(f"j{number}", workers=1))

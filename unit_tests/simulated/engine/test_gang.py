@@ -182,7 +182,7 @@ async def test_a_refused_pod_group_is_tried_again_and_no_pod_is_created_meanwhil
 
 
 @pytest.mark.shows("K-64")
-async def test_a_pod_group_that_cannot_be_deleted_is_told_once_and_tried_again() -> None:
+async def test_a_pod_group_that_cannot_be_deleted_emits_one_event_and_is_tried_again() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
@@ -261,7 +261,7 @@ async def test_pod_groups_of_others_are_not_even_kept() -> None:
 
 
 @pytest.mark.shows("INT-118")
-async def test_under_v1_s_definitions_a_gang_waits_and_starts_as_well() -> None:
+async def test_under_v1_s_crds_a_gang_waits_and_starts_as_well() -> None:
     """`status.waiting` is pruned there, `lastReconcileTime` is not."""
     async with cluster(prunes=True) as world:
         await install(world.api)

@@ -92,7 +92,7 @@ async def test_a_job_fails_with_its_replica() -> None:
         assert await world.services() == []
 
 
-async def test_exit_code_tells_whether_a_replica_may_restart() -> None:
+async def test_the_exit_code_decides_whether_a_replica_may_restart() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, pytorch(policy="ExitCode"))
@@ -206,7 +206,7 @@ async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
         assert await world.events("NameTaken") == []
 
 
-async def test_a_job_managed_by_somebody_else_is_left_alone() -> None:
+async def test_a_job_managed_by_somebody_else_is_ignored() -> None:
     async with cluster() as world:
         world.operator()
         await world.api.create(pytorch(managedBy="kueue.x-k8s.io/multikueue"))

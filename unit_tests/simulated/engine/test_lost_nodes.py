@@ -155,7 +155,7 @@ async def test_without_the_flag_nobody_asks_for_nodes_and_nothing_is_forced() ->
         assert [each.path for each in world.processes[0].transport.sent if "/nodes" in each.path] == []
 
 
-async def test_without_the_right_to_see_nodes_jobs_run_and_no_node_is_lost() -> None:
+async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -> None:
     async with cluster() as world:
         process = world.operator(settings=WATCHFUL)
         process.transport.refuse = lambda request: (

@@ -51,7 +51,7 @@ def test_a_changed_spec_is_tried_at_once() -> None:
     assert memory.wait(0.0) is None
 
 
-def test_what_is_not_wanted_any_more_is_not_looked_at_for_ever() -> None:
+def test_what_is_not_wanted_any_more_is_not_retried_indefinitely() -> None:
     memory = JobMemory("uid")
     memory.tried("create", 0.0, failed())
     memory.names_taken["pod", "a"] = 60.0

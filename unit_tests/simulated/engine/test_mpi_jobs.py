@@ -93,7 +93,7 @@ async def test_what_is_deleted_while_the_job_runs_is_made_again(kind: str, name:
         assert {each for each in before if before[each] != after[each]} == {kind}
 
 
-async def test_what_somebody_changed_is_put_right() -> None:
+async def test_what_somebody_changed_is_reconciled() -> None:
     async with cluster() as world:
         world.operator()
         await started(world, mpi())
@@ -106,7 +106,7 @@ async def test_what_somebody_changed_is_put_right() -> None:
         assert len(role["rules"]) == 2
 
 
-async def test_the_user_s_account_is_used_and_left_alone() -> None:
+async def test_the_user_s_account_is_used_and_not_changed() -> None:
     async with cluster() as world:
         process = world.operator()
         await world.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine"}})
@@ -141,7 +141,7 @@ async def test_a_config_map_of_somebody_else_is_not_touched_and_the_job_says_so(
         assert (await uids(world)).keys() == {kind for kind, _ in OBJECTS}
 
 
-async def test_without_the_right_to_make_roles_everything_else_is_there() -> None:
+async def test_without_permission_to_create_roles_everything_else_is_there() -> None:
     async with cluster() as world:
         process = world.operator()
         process.transport.refuse = lambda request: (
@@ -272,7 +272,7 @@ async def test_the_launcher_ends_the_job_and_nothing_is_left_when_it_is_deleted(
         assert await world.pods() == []
 
 
-async def test_an_operator_that_starts_anew_changes_nothing() -> None:
+async def test_a_restarted_operator_changes_nothing() -> None:
     async with cluster() as world:
         first = world.operator()
         await started(world, mpi())

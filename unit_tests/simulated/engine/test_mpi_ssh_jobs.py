@@ -34,7 +34,7 @@ async def uids(world: Cluster) -> dict[str, str]:
 
 
 async def beside(world: Cluster) -> list[str]:
-    """The sorts of what there is beside pods."""
+    """The kinds of owned objects beside pods."""
     return list(await uids(world))
 
 
@@ -64,7 +64,7 @@ async def test_keys_and_network_come_before_the_pods_and_go_with_the_job(caplog:
         assert await beside(world) == []
 
 
-async def test_an_operator_that_starts_anew_keeps_the_keys_and_never_reads_them() -> None:
+async def test_a_restarted_operator_keeps_the_keys_and_never_reads_them() -> None:
     async with cluster() as world:
         first = world.operator()
         await world.api.create(ssh_mpi())
@@ -97,7 +97,7 @@ async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]
 
 
-async def test_without_the_right_to_make_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
+async def test_without_permission_to_create_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
     async with cluster() as world:
         process = world.operator()
         process.transport.refuse = lambda request: (

@@ -56,7 +56,7 @@ async def test_a_big_job_says_that_it_exists_before_its_pods_do() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, MAX_PODS_BEFORE_STATUS, MAX_PODS_BEFORE_STATUS + 1])
-async def test_what_has_no_effect_in_a_template_is_told_once_however_many_pods_are_made(workers: int) -> None:
+async def test_what_has_no_effect_in_a_template_emits_one_event_however_many_pods_are_created(workers: int) -> None:
     async with cluster() as world:
         world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
         await world.api.create(idle_wishes(workers))
@@ -66,7 +66,7 @@ async def test_what_has_no_effect_in_a_template_is_told_once_however_many_pods_a
         assert await world.events("SetPodTemplateSchedulerName") == [NOT_OVERWRITTEN]
 
 
-async def test_events_of_new_pods_are_told_once_though_their_requests_fail_and_the_first_status_too() -> None:
+async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_and_the_first_status_too() -> None:
     async with cluster() as world:
         process = world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
         process.transport.refuse = lambda request: (
@@ -82,7 +82,7 @@ async def test_events_of_new_pods_are_told_once_though_their_requests_fail_and_t
         assert await world.events("SetPodTemplateSchedulerName") == [NOT_OVERWRITTEN]
 
 
-async def test_a_template_that_changes_before_the_first_status_is_told() -> None:
+async def test_a_template_that_changes_before_the_first_status_emits_an_event() -> None:
     async with cluster() as world:
         process = world.operator()
         process.transport.refuse = lambda request: (

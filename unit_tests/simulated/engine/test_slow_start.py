@@ -39,7 +39,7 @@ async def test_nothing_to_do() -> None:
     assert work.tried == []
 
 
-async def test_a_failed_batch_begins_anew_with_one() -> None:
+async def test_a_failed_batch_begins_again_with_one() -> None:
     work = Work(bad={4})
     await slow_start(range(14), work.do)
     assert work.batches == [1, 2, 4, 1, 2, 4]

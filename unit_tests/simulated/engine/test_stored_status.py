@@ -124,7 +124,7 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
         assert await world.events("JAXJobRestarting") == []
 
 
-async def test_a_status_that_cannot_be_stored_is_announced_only_when_it_is() -> None:
+async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it_is() -> None:
     async with cluster() as world:
         process = world.operator()
         await world.api.create(pytorch(policy="Never"))

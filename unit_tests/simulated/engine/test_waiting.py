@@ -40,7 +40,7 @@ def refuse_pods(process: Process, answer: Callable[[], Response | None]) -> None
     process.transport.refuse = refuse
 
 
-async def tell(world: Cluster, name: str, **fields: Any) -> None:
+async def set_pod_status(world: Cluster, name: str, **fields: Any) -> None:
     """What scheduler and kubelet say of a pod."""
     await world.api.patch("Pod", name, {"status": fields}, "status")
 
@@ -130,7 +130,7 @@ async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> 
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
         for second in range(300):
-            await tell(world, "jx-worker-0", conditions=not_placed(f"0/{second} nodes are available"))
+            await set_pod_status(world, "jx-worker-0", conditions=not_placed(f"0/{second} nodes are available"))
             await asyncio.sleep(1)
         patches = [r for r in process.transport.sent if r.method == "PATCH" and r.path.endswith("/status")]
         assert len(patches) <= 1 + 1 + 300 / 60 + 1
@@ -196,7 +196,7 @@ async def test_pods_that_cannot_be_placed() -> None:
         await world.api.create(jax(workers=3))
         await asyncio.sleep(SETTLED)
         for index, why in ((1, "Unschedulable"), (2, "SchedulingGated")):
-            await tell(world, f"jx-worker-{index}", conditions=not_placed("no room", why))
+            await set_pod_status(world, f"jx-worker-{index}", conditions=not_placed("no room", why))
         await asyncio.sleep(SETTLED)
         found = await waiting(world)
         assert found["reason"] == "Unschedulable"
@@ -213,7 +213,7 @@ async def test_images_that_cannot_be_pulled(word: str) -> None:
         world.operator()
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
-        await tell(world, "jx-worker-0", containerStatuses=container(word, "no such image"))
+        await set_pod_status(world, "jx-worker-0", containerStatuses=container(word, "no such image"))
         await asyncio.sleep(SETTLED)
         message = f"pod jx-worker-0, container jax: its image cannot be pulled: {word}: no such image"
         assert await waiting(world) == {"reason": "ImagePull", "message": message, "since": "2026-01-01T00:00:03Z"}
@@ -227,7 +227,7 @@ async def test_containers_that_their_template_keeps_from_starting() -> None:
         world.operator()
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
-        await tell(
+        await set_pod_status(
             world, "jx-worker-0", containerStatuses=container("CreateContainerConfigError", 'secret "s" not found')
         )
         await asyncio.sleep(SETTLED)
@@ -241,7 +241,7 @@ async def test_a_container_that_crashes_again_and_again() -> None:
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
         status = container("CrashLoopBackOff", "back-off 40s restarting failed container", restarts=3)
-        await tell(world, "jx-worker-0", phase="Running", containerStatuses=status)
+        await set_pod_status(world, "jx-worker-0", phase="Running", containerStatuses=status)
         await asyncio.sleep(SETTLED)
         found = await waiting(world)
         assert (found["reason"], found["since"]) == ("CrashLoop", "2026-01-01T00:00:03Z")
@@ -298,7 +298,7 @@ async def test_a_pod_on_its_way_out_is_no_cause_until_its_time_is_over() -> None
         assert await reason(world) == "Terminating"
 
 
-async def test_of_several_causes_the_same_one_is_told_whatever_came_first() -> None:
+async def test_of_several_causes_the_same_one_is_in_the_status_whatever_came_first() -> None:
     for order in ((0, 1, 2), (2, 1, 0)):
         async with cluster() as world:
             world.operator()
@@ -310,7 +310,7 @@ async def test_of_several_causes_the_same_one_is_told_whatever_came_first() -> N
                 {"containerStatuses": container("CrashLoopBackOff", "crash", restarts=2)},
             )
             for index in order:
-                await tell(world, f"jx-worker-{index}", **told[index])
+                await set_pod_status(world, f"jx-worker-{index}", **told[index])
                 await asyncio.sleep(SETTLED)
             assert await reason(world) == "Unschedulable"
             for index, left in ((0, "ImagePull"), (1, "CrashLoop"), (2, "")):
@@ -325,7 +325,7 @@ async def test_a_job_that_is_not_active_waits_for_nothing(ends: str) -> None:
         world.operator()
         await world.api.create(pytorch(workers=1, policy="Never"))
         await asyncio.sleep(SETTLED)
-        await tell(world, "pt-worker-0", conditions=not_placed("no room"))
+        await set_pod_status(world, "pt-worker-0", conditions=not_placed("no room"))
         await asyncio.sleep(SETTLED)
         assert await reason(world, "PyTorchJob", "pt") == "Unschedulable"
         if ends == "suspended":

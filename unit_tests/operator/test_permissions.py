@@ -38,7 +38,7 @@ def manifests() -> dict[Path, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("file", "rules"), manifests().items(), ids=lambda each: getattr(each, "name", ""))
-def test_what_is_to_be_applied_grants_the_right(file: Path, rules: list[dict[str, Any]]) -> None:
+def test_what_is_to_be_applied_grants_the_permission(file: Path, rules: list[dict[str, Any]]) -> None:
     assert rules
     for rule in rules:
         for group in rule["apiGroups"]:
@@ -68,7 +68,7 @@ def test_the_roles_of_the_six_kinds_are_those_that_their_declarations_need() -> 
 
 
 @pytest.mark.parametrize(
-    ("refusal", "right"),
+    ("refusal", "permission"),
     [
         (PODS_REFUSED, Permission("create", "pods", "")),
         (
@@ -85,14 +85,14 @@ def test_the_roles_of_the_six_kinds_are_those_that_their_declarations_need() -> 
         ('pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false', None),
     ],
 )
-def test_which_right_is_missing(refusal: str, right: Permission | None) -> None:
-    assert missing_permission(refusal) == right
+def test_which_permission_is_missing(refusal: str, permission: Permission | None) -> None:
+    assert missing_permission(refusal) == permission
 
 
-def test_each_right_is_told_of_once() -> None:
+def test_each_missing_permission_is_logged_once() -> None:
     with capture_logs() as logs:
-        rights = MissingPermissions(structlog.get_logger())
-        assert [rights.refused(text) for text in (PODS_REFUSED, GRANT_REFUSED, PODS_REFUSED, "quota")] == [
+        permissions = MissingPermissions(structlog.get_logger())
+        assert [permissions.refused(text) for text in (PODS_REFUSED, GRANT_REFUSED, PODS_REFUSED, "quota")] == [
             True,
             True,
             True,
@@ -105,7 +105,7 @@ def test_each_right_is_told_of_once() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_refused_request_tells_what_to_apply_and_goes_on_being_refused() -> None:
+async def test_a_refused_request_logs_what_to_apply_and_goes_on_being_refused() -> None:
     client = KubeClient(ScriptedApi([refusal(403, "Forbidden", PODS_REFUSED)] * 3, ()), FairGate(), random.Random(1))
     with capture_logs() as logs:
         for _ in range(3):

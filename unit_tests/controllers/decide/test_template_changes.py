@@ -1,4 +1,4 @@
-"""Templates that change while pods run: these keep the old one, which is told once (K-38)."""
+"""Templates that change while pods run: they keep the old ones, and one event says so (K-38)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def change_image(w: World, *types: str) -> None:
     w.patch(pytorchReplicaSpecs=specs)
 
 
-def told(w: World, changed: frozenset[str] | None) -> list[str]:
+def emitted(w: World, changed: frozenset[str] | None) -> list[str]:
     plan = decide(replace(w.snapshot(), changed_templates=changed), w.framework)
     return [text for text in texts(plan.events) if "Template" in text]
 
@@ -36,25 +36,25 @@ def told(w: World, changed: frozenset[str] | None) -> list[str]:
 def test_the_types_are_named_of_which_pods_run() -> None:
     w = running()
     text = "has changed; pods that run keep the old one"
-    assert told(w, frozenset({"Worker"})) == [f"Normal TemplateChanged The pod template of Worker {text}"]
-    assert told(w, frozenset({"Worker", "Master"})) == [
+    assert emitted(w, frozenset({"Worker"})) == [f"Normal TemplateChanged The pod template of Worker {text}"]
+    assert emitted(w, frozenset({"Worker", "Master"})) == [
         f"Normal TemplateChanged The pod template of Master, Worker {text}"
     ]
-    assert told(w, frozenset()) == []
+    assert emitted(w, frozenset()) == []
     w.set_pods("Succeeded", "sim-worker-0", "sim-worker-1", exit_code=0)
     w.settle()
-    assert told(w, frozenset({"Worker"})) == []
+    assert emitted(w, frozenset({"Worker"})) == []
 
 
 @pytest.mark.shows("K-38")
-def test_a_change_that_nobody_saw_is_told_for_what_it_is() -> None:
+def test_a_change_while_no_operator_ran_emits_an_event_that_says_so() -> None:
     w = running()
-    assert told(w, None) == [
+    assert emitted(w, None) == [
         "Normal TemplateChanged The spec has changed while no operator ran; "
         "pods that run keep the template they were created from"
     ]
     w.pods.clear()
-    assert told(w, None) == []
+    assert emitted(w, None) == []
 
 
 @pytest.mark.shows("K-38")
@@ -69,7 +69,7 @@ def test_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ..
 
 
 @pytest.mark.shows("K-38")
-def test_an_operator_that_starts_anew_knows_by_the_generation_whether_anything_has_changed() -> None:
+def test_a_restarted_operator_knows_by_the_generation_whether_anything_has_changed() -> None:
     w = running()
     assert changed_types(w.snapshot().job, None) == frozenset()
     change_image(w, "Worker")

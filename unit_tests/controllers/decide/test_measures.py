@@ -1,4 +1,4 @@
-"""What statuses tell to be measured: each thing once, by whoever stores it."""
+"""Measures of statuses: each of them once, by the process that stores the status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions come, go and change hands while the operator runs: its own are followed, those of others left alone."""
+"""CRDs come, go and change hands while the operator runs: its own are watched, those of others ignored."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from unit_tests.operator.cluster import World, definition, world
+from unit_tests.operator.cluster import World, crd, world
 from unit_tests.operator.memory_api import Network
 from unit_tests.operator.scripted_api import refusal
 
@@ -16,23 +16,23 @@ from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MPI_JOBS = "mpijobs.kubeflow.org"
 ABSENT = "the API server does not have this resource yet: waiting for it"
 FOREIGN = "this CRD is another operator's: ignoring its objects"
 AGAIN = "watching the resource again"
-OURS = {version["name"]: version for version in definition("mpijobs")["spec"]["versions"]}
+OURS = {version["name"]: version for version in crd("mpijobs")["spec"]["versions"]}
 ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 
 def other(*, serves_ours: bool, stores_ours: bool = False) -> list[Any]:
-    """Versions of a definition that serves v2beta1."""
+    """Versions of a CRD that serves v2beta1."""
     theirs = {"name": "v2beta1", "served": True, "storage": not stores_ours, "schema": ANYTHING}
     return [theirs, {**OURS["v1"], "storage": stores_ours}] if serves_ours else [theirs]
 
 
-def mpi_definition(versions: list[Any]) -> Any:
-    known = definition("mpijobs")
+def mpi_crd(versions: list[Any]) -> Any:
+    known = crd("mpijobs")
     return {**known, "spec": {**known["spec"], "versions": versions}}
 
 
@@ -60,8 +60,8 @@ class Watched:
         await self.cluster.create(f"/apis/kubeflow.org/{version}/namespaces/default/mpijobs", mpi_job(name, version))
         await asyncio.sleep(5)
 
-    async def delete_definition(self) -> None:
-        request = Request("DELETE", f"{DEFINITIONS}/{MPI_JOBS}")
+    async def delete_crd(self) -> None:
+        request = Request("DELETE", f"{CRDS}/{MPI_JOBS}")
         assert (await self.cluster.network().request(request)).status == 200
         await asyncio.sleep(60)
 
@@ -71,7 +71,7 @@ async def operating(versions: list[Any] | None, **settings: Any) -> AsyncIterato
     """An operator on a server with these versions of MPIJobs, after a minute."""
     async with world("pytorchjobs") as cluster:
         if versions is not None:
-            await cluster.create(DEFINITIONS, mpi_definition(versions))
+            await cluster.create(CRDS, mpi_crd(versions))
         app = cluster.app(enable_scheme=("PyTorchJob", "MPIJob"), **settings)
         with capture_logs() as logs:
             async with app.running():
@@ -89,7 +89,7 @@ async def operating(versions: list[Any] | None, **settings: Any) -> AsyncIterato
         (True, f"{MPI_JOBS} is stored as v2beta1, not as v1"),
     ],
 )
-async def test_a_definition_of_another_operator_is_left_alone_with_one_line(serves_ours: bool, reason: str) -> None:
+async def test_a_crd_of_another_operator_is_ignored_with_one_line(serves_ours: bool, reason: str) -> None:
     async with operating(other(serves_ours=serves_ours)) as watched:
         await watched.create("theirs", "v2beta1")
         await watched.cluster.create_job("ours", 1)
@@ -98,9 +98,9 @@ async def test_a_definition_of_another_operator_is_left_alone_with_one_line(serv
         assert (watched.said, watched.reasons) == ([FOREIGN], [reason])
 
 
-async def test_our_definition_in_its_place_is_picked_up() -> None:
+async def test_our_crd_in_its_place_is_picked_up() -> None:
     async with operating(other(serves_ours=False)) as watched:
-        await watched.delete_definition()
+        await watched.delete_crd()
         await watched.cluster.define("mpijobs")
         await asyncio.sleep(30)
         await watched.create("late")
@@ -115,10 +115,10 @@ async def test_a_further_version_beside_our_stored_one_changes_nothing() -> None
         assert watched.said == []
 
 
-async def test_jobs_are_left_alone_once_another_operator_has_taken_over_their_definition() -> None:
+async def test_jobs_are_ignored_once_another_operator_has_taken_over_their_crd() -> None:
     async with operating([OURS["v1"]]) as watched:
         await watched.create("ours")
-        await watched.cluster.patch(f"{DEFINITIONS}/{MPI_JOBS}", {"spec": {"versions": other(serves_ours=True)}})
+        await watched.cluster.patch(f"{CRDS}/{MPI_JOBS}", {"spec": {"versions": other(serves_ours=True)}})
         await asyncio.sleep(60)
         [launcher] = await watched.cluster.names()
         await watched.cluster.network().request(Request("DELETE", f"/api/v1/namespaces/default/pods/{launcher}"))
@@ -127,10 +127,10 @@ async def test_jobs_are_left_alone_once_another_operator_has_taken_over_their_de
         assert watched.said == [FOREIGN]
 
 
-async def test_a_definition_that_is_deleted_and_made_again_is_followed_again() -> None:
+async def test_a_crd_that_is_deleted_and_created_again_is_watched_again() -> None:
     async with operating([OURS["v1"]]) as watched:
         await watched.create("first")
-        await watched.delete_definition()
+        await watched.delete_crd()
         assert await watched.cluster.names() == []
         assert watched.said == [ABSENT]
         await watched.cluster.define("mpijobs")
@@ -160,7 +160,7 @@ class Hidden(Network):
         return await super().request(request)
 
 
-async def test_without_the_right_to_discovery_a_served_resource_is_taken_for_ours() -> None:
+async def test_without_permission_for_discovery_a_served_resource_is_taken_for_ours() -> None:
     async with world() as cluster, cluster.app(Hidden(cluster.network().inner)).running():
         await cluster.create_job("sim", 1)
         await asyncio.sleep(10)

@@ -206,7 +206,7 @@ def test_a_terminating_pod_is_neither_active_nor_failed(phase: str) -> None:
 
 
 @pytest.mark.shows("K-09")
-def test_a_process_that_ends_well_because_it_was_told_to_stop_has_not_succeeded() -> None:
+def test_a_process_that_ends_with_0_because_it_was_asked_to_stop_has_not_succeeded() -> None:
     job = make_job("JAXJob", {"Worker": 1})
     plan = plan_for(job, [pod("Worker", 0, "Succeeded", exit_code=0, container="jax", deleting=True)])
     assert plan.status is not None
@@ -248,7 +248,7 @@ def test_a_terminating_pod_does_not_outlive_a_younger_one() -> None:
 
 @pytest.mark.shows("K-41", "E-034")
 @pytest.mark.parametrize(("replica_type", "index"), [("Worker", -1), ("", 0), ("Chief", 0)])
-def test_pods_without_a_slot_are_left_alone(replica_type: str, index: int) -> None:
+def test_pods_without_a_slot_are_ignored(replica_type: str, index: int) -> None:
     job = make_job("JAXJob", {"Worker": 1})
     plan = plan_for(job, [pod(replica_type, index, "Running", name="stray")])
     assert created(plan) == [("Worker", 0)]
@@ -343,7 +343,7 @@ def replace_service(w: World, name: str, *, index: int) -> ServiceRecord:
 
 
 @pytest.mark.shows("E-013")
-def test_a_terminating_job_is_left_alone() -> None:
+def test_a_terminating_job_is_ignored() -> None:
     stored = stored_job("PyTorchJob", {"Worker": 1})
     stored["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z"
     assert World(stored, "PyTorchJob").decide() == Plan()
@@ -352,7 +352,7 @@ def test_a_terminating_job_is_left_alone() -> None:
 @pytest.mark.shows("K-19", "E-115", "PT-048")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
 @pytest.mark.parametrize("suspend", [True, False])
-def test_a_job_of_another_manager_is_left_alone(kind: str, suspend: bool) -> None:
+def test_a_job_of_another_manager_is_ignored(kind: str, suspend: bool) -> None:
     policy = {"managedBy": "kueue.x-k8s.io/multikueue", "suspend": suspend}
     w = world(kind, {"Worker": 1}, run_policy=policy)
     assert not managed_here(w.snapshot().job)
@@ -368,7 +368,7 @@ def test_ours_are_those_that_name_nobody_or_us(manager: str | None) -> None:
 
 
 @pytest.mark.shows("E-030")
-def test_a_restart_policy_in_the_template_is_told_once_per_type() -> None:
+def test_a_restart_policy_in_the_template_emits_one_event_per_type() -> None:
     stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 2})
     stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = {
         "spec": {**stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"], "restartPolicy": "Never"}

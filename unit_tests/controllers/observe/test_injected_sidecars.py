@@ -74,7 +74,7 @@ def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("restart", "exit_code", "judged"),
+    ("restart", "exit_code", "expected"),
     [
         ("Never", 0, "Succeeded"),
         ("Never", 1, "Failed"),
@@ -84,9 +84,9 @@ def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
         ("Always", 0, "Running"),
     ],
 )
-def test_a_container_that_the_kubelet_starts_again_has_not_ended(restart: str, exit_code: int, judged: str) -> None:
+def test_a_container_that_the_kubelet_starts_again_has_not_ended(restart: str, exit_code: int, expected: str) -> None:
     w = running("PyTorchJob", restart=restart)
-    assert phase(w, pod("Master", 0, "Running", exit_code=exit_code)) == judged
+    assert phase(w, pod("Master", 0, "Running", exit_code=exit_code)) == expected
 
 
 def test_where_all_replicas_restart_together_the_kubelet_starts_nothing_again() -> None:
@@ -132,6 +132,6 @@ def test_a_pod_that_fails_otherwise_has_failed() -> None:
     assert phase(w, evicted) == "Failed"
 
 
-def test_a_pod_that_is_asked_to_stop_is_not_judged() -> None:
+def test_a_pod_that_is_asked_to_stop_keeps_its_phase() -> None:
     w = running("PyTorchJob")
     assert phase(w, pod("Master", 0, "Running", exit_code=0, deleting=True)) == "Running"
