@@ -85,7 +85,7 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_has_seen_deleted(store
     store.remove(service("a", 8))
     store.put(created)
     assert len(store) == 0
-    store.put(service("a", 9))  # created anew
+    store.put(service("a", 9))  # created again
     assert len(store) == 1
 
 

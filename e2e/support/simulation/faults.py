@@ -136,7 +136,7 @@ class FaultyTransport:
         return probability > 0 and self._rng.random() < probability
 
     async def _live(self) -> None:
-        """Go on, unless the process is dead: then for ever not."""
+        """Go on, unless the process is dead: then never."""
         if self.died.is_set():
             await asyncio.get_running_loop().create_future()
 

@@ -38,7 +38,7 @@ def unlimited_caches() -> dict[str, int]:
 
 
 def _below(way: str, value: object) -> Iterator[tuple[str, object]]:
-    """What is to be looked at next: items without their keys, attributes of objects of ours, what functions hold."""
+    """What to visit next: items without their keys, attributes of objects of ours, what functions hold."""
     if isinstance(value, Mapping):
         yield from ((f"{way}[]", item) for item in list(value.values()))
     elif isinstance(value, list | tuple | set | frozenset | deque):

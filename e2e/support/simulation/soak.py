@@ -33,7 +33,7 @@ LONGEST_RUN = 20.0
 SETTLING = 900.0
 """Seconds after the last job for what is remembered for a while; longer than anything is."""
 TIDY_SECONDS = 60.0
-"""The server of the simulation keeps events, and the network requests, for ever."""
+"""The server of the simulation keeps events, and the network requests, indefinitely."""
 
 BOUNDED: Mapping[str, int] = {
     "_correlator._known": REMEMBERED,

@@ -393,7 +393,7 @@ def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
 
 
 def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
-    """A scheduler that waits for more pods than there will ever be waits for ever (K-13)."""
+    """A scheduler that waits for more pods than there will ever be waits indefinitely (K-13)."""
     w = gang("TFJob", restart="OnFailure", successPolicy="AllWorkers")
     w.settle()
     set_phase(w, "Inqueue")

@@ -23,7 +23,7 @@ def job(restart: str = "OnFailure", *, workers: int = 2, **run_policy: object) -
 
 
 def look(w: World) -> Measures:
-    """One look at the job, and what is measured of it."""
+    """One reconcile, and what is measured of it."""
     snapshot, plan = w.snapshot(), w.step()
     return measure(snapshot, plan.status) if plan.status is not None else Measures()
 

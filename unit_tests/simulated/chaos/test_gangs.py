@@ -1,4 +1,4 @@
-"""Gangs in small worlds in which everything goes wrong for a while, their scheduler included: none waits for ever.
+"""Gangs in small worlds in which everything goes wrong for a while, their scheduler included: none waits indefinitely.
 
 To see one of them again: `make test ARGS="unit_tests/simulated/chaos/test_gangs.py -k seed-17-"`.
 """
@@ -18,7 +18,7 @@ VOLCANO = FEW.model_copy(update={"gang_scheduler_name": "volcano"})
 
 
 def drawn(seed: int) -> Scenario:
-    """The scenario of a seed, except that no job keeps pods that were never placed: they would stay for ever."""
+    """The scenario of a seed, except that no job keeps pods that were never placed: they would stay indefinitely."""
     scenario = draw(seed)
     for job in scenario.jobs:
         policy = job["spec"]["runPolicy"]

@@ -25,7 +25,7 @@ PHASES = (*OUTSIDE, "Inqueue", "Running", "Unknown", "Completed")
 class StrictVolcano:
     """Lets a gang in that has no pods yet, or enough of them; one that has lost pods is out until they are back.
 
-    Whoever creates pods only for a gang that is in (as v1 does) waits for it for ever, and it waits for him.
+    Whoever creates pods only for a gang that is in (as v1 does) waits for it indefinitely, and it waits for them.
     """
 
     def __init__(self, api: Api, rng: random.Random) -> None:

@@ -296,7 +296,7 @@ async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
         await world.api.create(pytorch(workers=1))
         await asyncio.sleep(3)
         await world.kubelet.ended("pt-master-0")
-        await asyncio.sleep(1000)  # a job that is looked at without end is an error of the virtual clock
+        await asyncio.sleep(1000)  # a job that is requeued without end is an error of the virtual clock
         assert conditions(await world.job("PyTorchJob", "pt"))["Succeeded"] == "True"
 
 

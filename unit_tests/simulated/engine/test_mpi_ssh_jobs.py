@@ -1,4 +1,4 @@
-"""MPIJobs over SSH with the whole operator: keys are made once, never read, and nobody needs to enter pods."""
+"""MPIJobs over SSH with the whole operator: keys are made once, never read, and no permission pods/exec is needed."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ async def test_under_the_crds_of_v1_a_new_process_writes_at_most_one_status_in_v
         await world.processes[0].stop()
         world.operator()
         await asyncio.sleep(60)
-        # Until the first answer has shown what the CRD does, all jobs are looked at.
+        # Until the first answer has shown what the CRD does, all jobs are reconciled.
         assert status_writes(world, 1) <= 5
         before = status_writes(world, 1)
         await world.api.patch("JAXJob", "jx0", {"metadata": {"labels": {"a": "b"}}})

@@ -1,0 +1,35 @@
+"""The tables of docs/architecture.md name the modules that there are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from e2e.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "architecture.md"
+PACKAGES = {"training_controllers": "controllers", "training_operator": "operator"}
+
+
+def table(package: str) -> str:
+    """The lines between the heading of the package and the next one."""
+    found = re.search(rf"^### `{package}`$(.*?)^##", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def modules(package: str) -> set[str]:
+    folder = ROOT / PACKAGES[package] / package
+    names = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.py")}
+    return {name for name in names if not name.endswith(("__init__", "__main__"))}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_is_in_the_table(package: str) -> None:
+    named = {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+)`", table(package))}
+    assert {name for name in modules(package) if name.rpartition("/")[2] not in named} == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_other_module_is_in_the_table(package: str) -> None:
+    assert set(re.findall(r"`(\w+(?:/\w+)+)`", table(package))) - modules(package) == set()
