@@ -20,7 +20,7 @@ FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
 ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(wildcard examples/*/requirements.txt))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := api controllers operator local migration unit_tests e2e deploy
+SOURCES := api controllers operator local migration unit_tests e2e deploy examples
 
 DECISIONS := controllers/training_controllers/engine/*,controllers/training_controllers/frameworks/*
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
@@ -70,6 +70,7 @@ types: $(INSTALLED) ## mypy --strict
 	@$(BIN)/mypy
 	@$(BIN)/mypy -p e2e
 	@$(BIN)/mypy deploy/image
+	@$(BIN)/mypy examples/plugin-deepspeed
 
 e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER
 	@$(if $(filter bare,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from e2e.support.every_kind import EVERY_KIND
 
 from training_api.constants import API_VERSION
 from training_api.kinds import KindInfo
-from training_api.registry import KINDS
 
 Object = dict[str, Any]
 
@@ -51,10 +51,10 @@ def uniform(text: str) -> str:
 def admissions() -> Iterator[Admission]:
     """Every case for every kind that it names."""
     for case in TABLE["cases"]:
-        kinds = (
-            [*KINDS] if case["kind"] == "every" else [case["kind"]] if isinstance(case["kind"], str) else case["kind"]
-        )
-        for info in (KINDS[kind] for kind in kinds):
+        kinds = case["kind"]
+        if isinstance(kinds, str):
+            kinds = EVERY_KIND if kinds == "every" else [kinds]
+        for info in (EVERY_KIND[kind] for kind in kinds):
             refused = case.get("refused", {})
             yield Admission(
                 case["name"],

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from training_api.constants import GROUP, VERSION
 from training_api.kinds import KindInfo
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_migration.documents import Document, items
 from training_migration.exits import Exit, Failure
 from training_migration.masking import LAST_APPLIED
@@ -44,7 +44,7 @@ async def _read(kubeconfig: str, context: str, namespaces: Iterable[str] | None)
     async with connected(kubeconfig, context) as transport:
         found: list[Json] = []
         for namespace in [""] if namespaces is None else sorted(set(namespaces)):
-            jobs = [job for info in KINDS.values() for job in await _jobs(transport, info, namespace)]
+            jobs = [job for info in kinds().values() for job in await _jobs(transport, info, namespace)]
             workloads = await _workloads(transport, namespace) if any(map(is_queued, jobs)) else {}
             found += [clean(job, workloads.get(job["metadata"].get("uid", ""))) for job in jobs]
         return found
@@ -137,7 +137,7 @@ def _release(job: Json, workload: Json) -> None:
     spec = _part(job, "spec")
     _part(spec, "runPolicy").pop("suspend", None)
     kept = {each["name"]: each["template"] for each in _part(workload, "spec").get("podSets") or ()}
-    info = KINDS.get(str(job.get("kind")))
+    info = kinds().get(str(job.get("kind")))
     replicas = _part(spec, info.replica_field) if info else {}
     for name in replicas:
         template = _part(_part(replicas, name), "template")

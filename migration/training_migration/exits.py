@@ -21,7 +21,7 @@ class Exit(IntEnum):
     NO_COUNTERPART = 3
     """With `--strict`: a part of a job has no counterpart."""
     REFUSED = 4
-    """v2's admission would refuse, or has refused, an object."""
+    """v2's admission would refuse, or has refused, an object; or nobody converts jobs of this kind."""
     ENVIRONMENT = 5
     """No cluster in reach, v2 or JobSet is not there, no permission, no sandbox possible."""
     DIFFERENT = 6

@@ -14,7 +14,8 @@ from training_migration.documents import Document
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.lint import lint_v1
 from training_migration.lint.suppression import ignored_by_annotation
-from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+from training_migration.rules import found
+from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 
 Json = dict[str, Any]
 
@@ -59,6 +60,9 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
             yield Row(document.source, document.line, error=document.error)
         elif is_v1_job(obj):
             yield _row(document, clean(obj), options)
+        elif why := not_converted(obj):
+            finding = found("MIG001", why, "kind", source=document.source, line=document.line)
+            yield replace(_begun(document, obj), verdict=verdict([finding]), findings=(finding,))
         else:
             ignored[str(obj.get("kind") or _UNKNOWN)] += 1
 
@@ -66,11 +70,16 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
 _UNKNOWN: Final = "without a kind"
 
 
-def _row(document: Document, obj: Json, options: Options) -> Row:
+def _begun(document: Document, obj: Json) -> Row:
+    """The row of a job of which nothing is known but its name."""
     metadata = obj.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     namespace, name = (str(given.get(field) or "") for field in ("namespace", "name"))
-    row = Row(document.source, document.line, obj["kind"], namespace, name)
+    return Row(document.source, document.line, obj["kind"], namespace, name)
+
+
+def _row(document: Document, obj: Json, options: Options) -> Row:
+    row = _begun(document, obj)
     try:
         job = v1_job(obj, document.source, document.line)
     except Refused as refused:

@@ -43,8 +43,9 @@ def _of_package(package: str) -> list[Framework]:
     known = plugins()
     found = [each.framework for each in known.found if _normalized(each.package) == _normalized(package)]
     if not found:
-        there = ", ".join(dict.fromkeys(each.package for each in known.found)) or "none is installed here"
-        raise UnknownPackage("; ".join([f"{package} is no package with a framework: {there}", *known.problems]))
+        there = ", ".join(dict.fromkeys(each.package for each in known.found)) or "none"
+        why = f"{package} is no package with a framework; installed are: {there}"
+        raise UnknownPackage("; ".join([why, *known.problems]))
     return found
 
 

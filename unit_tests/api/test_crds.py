@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from e2e.support.every_kind import EVERY_KIND
 from e2e.support.paths import ROOT
 
 from training_api.crd.__main__ import main, rendered
@@ -115,7 +116,7 @@ def test_elastic_policies_have_v1s_fields() -> None:
     assert set(spec_of(PYTORCH)["properties"]["elasticPolicy"]["properties"]) == common | rendezvous
 
 
-@pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_every_field_of_ours_is_described_and_none_of_kubernetes(info: KindInfo) -> None:
     job = version_of(build(info))["schema"]["openAPIV3Schema"]
     for part in ("spec", "status"):
@@ -130,7 +131,7 @@ def own_fields(schema: Any) -> Iterator[Any]:
             yield from own_fields(inner.get("items", inner.get("additionalProperties", inner)))
 
 
-@pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_schema_is_structural_and_typed(info: KindInfo) -> None:
     for schema in schemas(version_of(build(info))["schema"]["openAPIV3Schema"]):
         assert "type" in schema or schema.get("x-kubernetes-int-or-string"), schema
@@ -141,7 +142,7 @@ def test_schema_is_structural_and_typed(info: KindInfo) -> None:
 
 
 @pytest.mark.shows("E-009")
-@pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_columns(info: KindInfo) -> None:
     columns = version_of(build(info))["additionalPrinterColumns"]
     shown = [column["name"] for column in columns if not column.get("priority")]
@@ -150,7 +151,7 @@ def test_columns(info: KindInfo) -> None:
 
 
 @pytest.mark.shows("PT-044", "TF-040", "XGB-028", "PD-026", "JAX-023")
-@pytest.mark.parametrize("info", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_which_kinds_have_a_scale_subresource(info: KindInfo) -> None:
     subresources = version_of(build(info))["subresources"]
     assert subresources["status"] == {}

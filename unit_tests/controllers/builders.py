@@ -8,16 +8,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+from e2e.support.every_kind import EVERY_KIND, every_framework
 
 from training_api.constants import ATTEMPT_ANNOTATION, BACKOFF_LEVEL_ANNOTATION, RESTARTS_ANNOTATION
 from training_api.decode import decode_job, encode_status
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
-from training_api.registry import KINDS
 from training_controllers.decide.decide import decide
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.plan import (
     Counter,
     JobEvent,
@@ -36,7 +35,7 @@ UID = "uid-of-job"
 
 
 def framework_of(kind: str) -> Framework:
-    return frameworks()[kind]
+    return every_framework()[kind]
 
 
 def stored_job(
@@ -49,7 +48,7 @@ def stored_job(
     **spec: Any,
 ) -> dict[str, Any]:
     """A job as a user writes it; `restart` is the restart policy of all types."""
-    info = KINDS[kind]
+    info = EVERY_KIND[kind]
     policy = {} if restart is None else {"restartPolicy": restart}
     template = {"spec": {"containers": [{"name": info.container, "image": "example.com/train:1"}]}}
     types = {name: {"replicas": number, "template": template, **policy} for name, number in replicas.items()}
@@ -60,7 +59,7 @@ def stored_job(
 
 
 def load(kind: str, stored: Mapping[str, Any]) -> Job:
-    return with_defaults(decode_job(KINDS[kind], stored))
+    return with_defaults(decode_job(EVERY_KIND[kind], stored))
 
 
 def make_job(kind: str, replicas: Mapping[str, int], **options: Any) -> Job:

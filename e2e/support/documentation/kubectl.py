@@ -8,8 +8,8 @@ from functools import cache
 from typing import Final
 
 from e2e.support.documentation.options import Wrong, positionals
+from e2e.support.every_kind import EVERY_KIND
 
-from training_api.registry import KINDS
 from training_local.apiserver.types import BUILTIN
 
 GLOBAL: Final = "--kubeconfig= --namespace= -n="
@@ -57,7 +57,7 @@ OTHER_TYPES: Final = frozenset(["deployment", "validatingwebhookconfiguration", 
 def types() -> frozenset[str]:
     """Names by which kubectl knows the types of pages."""
     builtin = {name for type in BUILTIN for name in (type.plural, type.singular, *type.short_names)}
-    ours = {name for info in KINDS.values() for name in (info.plural, info.singular, *info.short_names)}
+    ours = {name for info in EVERY_KIND.values() for name in (info.plural, info.singular, *info.short_names)}
     return OTHER_TYPES | builtin | ours
 
 
@@ -83,6 +83,7 @@ def parse(words: Sequence[str], *, whole: bool) -> list[str]:
         if unknown := [name for name in named if name.lower() not in types()]:
             raise Wrong(f"no type {', '.join(unknown)}")
     files = [file for name in ("-f", "-k") if verb != "logs" for file in values.get(name, ()) if file != "-"]
-    if whole and verb not in WITHOUT_ARGUMENTS and not left and not files and "-l" not in values:
+    piped = verb != "logs" and "-" in values.get("-f", ())
+    if whole and verb not in WITHOUT_ARGUMENTS and not (left or files or piped or "-l" in values):
         raise Wrong(f"kubectl {verb} needs more")
     return files

@@ -12,7 +12,7 @@ import click
 import cloup
 
 from training_migration.commands import flags
-from training_migration.commands.loading import checked, where
+from training_migration.commands.loading import checked, left, where
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
 from training_migration.convert.files import write_whole
@@ -22,7 +22,7 @@ from training_migration.documents import read
 from training_migration.exits import Exit, Failure, of_findings, worst
 from training_migration.findings import Severity
 from training_migration.targets import Target
-from training_migration.v1_job import V1Job, is_v1_job
+from training_migration.v1_job import V1Job, is_v1_job, not_converted
 
 _Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
 STANDARD_OUTPUT: Final = Path("-")
@@ -41,10 +41,11 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What was read: jobs, sentences about what is broken, and how many objects are none of v1's jobs."""
+    """What was read: jobs, sentences about what is broken or left, and how many objects are none of v1's jobs."""
 
     jobs: Sequence[V1Job]
     problems: Sequence[str]
+    left: Sequence[str]
     others: int
 
 
@@ -147,20 +148,28 @@ def convert(
         click.echo(f"Error: {problem}", err=True)
     for result in results:
         click.echo(_verdict(result), err=True)
+    for each in given.left:
+        click.echo(each, err=True)
     if given.others:
         click.echo(f"{given.others} other objects ignored.", err=True)
-    if not given.jobs and not given.problems:
+    if not (given.jobs or given.problems or given.left):
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
     context.exit(
-        worst([Exit.USAGE] * bool(given.problems) + [_exit(each.conversion, fail_on, strict) for each in results])
+        worst(
+            [Exit.USAGE] * bool(given.problems)
+            + [Exit.REFUSED] * bool(given.left)
+            + [_exit(each.conversion, fail_on, strict) for each in results]
+        )
     )
 
 
 def _input(paths: Sequence[str]) -> Input:
-    jobs, problems, others = [], [], 0
+    jobs, problems, unconverted, others = [], [], [], 0
     for document in read(paths, sys.stdin):
         if document.object is None:
             problems.append(f"{where(document.source, document.line)}: {document.error}")
+        elif why := not_converted(document.object):
+            unconverted.append(left(document, why))
         elif not is_v1_job(document.object):
             others += 1
         else:
@@ -168,7 +177,7 @@ def _input(paths: Sequence[str]) -> Input:
                 jobs.append(checked(document))
             except Failure as failure:
                 problems.append(str(failure))
-    return Input(jobs, problems, others)
+    return Input(jobs, problems, unconverted, others)
 
 
 def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from training_migration.cluster import clean
 from training_migration.documents import Document, read
 from training_migration.exits import Exit, Failure
-from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 
 
 def documents(paths: Iterable[str]) -> list[Document]:
-    """All objects of files, folders and standard input; raises Failure for what cannot be read."""
+    """All objects of files, folders and standard input; raises Failure for what cannot be read, or be converted."""
     found = list(read(paths, sys.stdin))
     for each in found:
         if each.object is None:
             raise Failure(f"{where(each.source, each.line)}: {each.error}", Exit.USAGE)
+        if why := not_converted(each.object):
+            raise Failure(left(each, why), Exit.REFUSED)
     return found
+
+
+def left(document: Document, why: str) -> str:
+    """One sentence on a job that is not converted."""
+    obj = document.object or {}
+    return f"{where(document.source, document.line)}: {obj['kind']} {named(obj)}: {why}"
+
+
+def named(obj: Mapping[str, Any]) -> str:
+    """The name of an object that may have none, or be in no shape to have one."""
+    metadata = obj.get("metadata")
+    return str((metadata if isinstance(metadata, dict) else {}).get("name", "without a name"))
 
 
 def jobs(paths: Iterable[str]) -> list[V1Job]:
@@ -47,9 +62,8 @@ def checked(document: Document) -> V1Job:
     try:
         return v1_job(obj, document.source, document.line)
     except Refused as refused:
-        name = (obj.get("metadata") or {}).get("name", "without a name")
         place = where(document.source, document.line)
-        raise Failure(f"{place}: {obj['kind']} {name} would be refused by v1: {refused}.", Exit.USAGE) from None
+        raise Failure(f"{place}: {obj['kind']} {named(obj)} would be refused by v1: {refused}.", Exit.USAGE) from None
 
 
 def where(source: str, line: int) -> str:

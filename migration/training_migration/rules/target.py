@@ -12,9 +12,12 @@ RULES: Final = (
         "MIG001",
         Severity.ERROR,
         "An object of a kind that is not converted",
-        "Jobs of v1 are the six kinds of `kubeflow.org/v1`. An MPIJob of `kubeflow.org/v2beta1` belongs to the MPI "
-        "operator, which is another controller with other fields and defaults.",
-        "Leave such objects to their own controller. The official guide has a section on MPIJobs of v2beta1.",
+        "Nobody has said how jobs of other kinds than the six of `kubeflow.org/v1` are converted, be it MXJob or a "
+        "kind that a package adds to the operator: `survey` counts them as work to be done, and `convert` leaves them. "
+        "An MPIJob of `kubeflow.org/v2beta1` belongs to the MPI operator, which is another controller with other "
+        "fields and defaults.",
+        "Convert jobs of such a kind by hand, and leave objects of other controllers to these. The official guide has "
+        "a section on MPIJobs of v2beta1.",
         GUIDE,
     ),
     Rule(

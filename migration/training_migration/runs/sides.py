@@ -11,7 +11,7 @@ from training_migration.documents import Document, read
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
 from training_migration.runs.templates import is_runtime, is_train_job
-from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 
 Json = dict[str, Any]
 
@@ -89,6 +89,8 @@ def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
         if not (isinstance(obj.get("apiVersion"), str) and isinstance(obj.get("kind"), str) and _name(obj)):
             where = f"{document.source}: line {document.line}"
             raise Failure(f"{where}: not an object with apiVersion, kind and metadata.name.", Exit.USAGE)
+        if why := not_converted(obj):
+            raise Failure(f"{document.source}: line {document.line}: {obj['kind']} {_name(obj)}: {why}", Exit.REFUSED)
     v1 = _only([(d, o) for d, o in found if is_v1_job(o)], "training job of v1")
     train_job = _only([(d, o) for d, o in found if is_train_job(o)], "TrainJob")
     if v1 is None and train_job is None:

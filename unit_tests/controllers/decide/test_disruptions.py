@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND
 from unit_tests.controllers.builders import START, World, conditions, message, pod, texts, world
 
-from training_api.registry import KINDS
 from training_controllers.model.plan import Counter, Plan
 from training_controllers.model.records import ContainerState
 from training_controllers.observe.pod_failures import is_disrupted
@@ -16,7 +16,7 @@ from training_controllers.observe.pod_failures import is_disrupted
 ANNOTATION = "extension.training.kubeflow.org/disruptions"
 SCOPE = "extension.training.kubeflow.org/restart-scope"
 LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
-FIRST = {"MPIJob": "Launcher", "TFJob": "Chief"}
+FIRST = {"MPIJob": "Launcher", "DeepSpeedJob": "Launcher", "TFJob": "Chief"}
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": LOW}
 DRAINED = {"deleting": True, "disrupted": True, "disruption": "EvictionByEvictionAPI"}
 """What a pod looks like that is evicted through the API: condition and deletion come together."""
@@ -50,7 +50,7 @@ def restarts(w: World) -> int:
     return sum(status.restarts for status in w.status.replica_statuses.values())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize(("restart", "code"), [("OnFailure", 1), ("Always", 1), ("ExitCode", 1), ("ExitCode", 137)])
 def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
     kind: str, restart: str, code: int
@@ -84,7 +84,7 @@ def test_each_disruption_emits_one_event() -> None:
     assert len([text for text in texts(w.events) if "PodDisrupted" in text]) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("restart", ["OnFailure", "Never", "ExitCode"])
 @pytest.mark.parametrize("how", [EVICTED, DRAINED])
 def test_count_restarts_and_counts_whatever_the_policy(kind: str, restart: str, how: dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ def test_counted_disruptions_reach_the_backoff_limit_and_wait_like_failures() ->
     assert conditions(w.status)[-1] == "Failed=True"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
 @pytest.mark.parametrize("how", [EVICTED, DRAINED])
 def test_fail_ends_the_job_with_the_reason(kind: str, restart: str, how: dict[str, Any]) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import every_framework
 from unit_tests.controllers.builders import START, World, conditions, message, stored_job, texts
 
-from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.plan import OwnedVerb
 
@@ -19,6 +20,7 @@ KINDS = {
     "MPIJob": {"Launcher": 1, "Worker": 2},
     "PaddleJob": {"Worker": 3},
     "JAXJob": {"Worker": 3},
+    "DeepSpeedJob": {"Launcher": 1, "Worker": 2},
 }
 KEY = ("PodGroup", "sim")
 COSCHEDULER = "scheduler-plugins-scheduler"
@@ -27,7 +29,7 @@ COSCHEDULER = "scheduler-plugins-scheduler"
 def gang(kind: str = "JAXJob", *, scheduler: str = "volcano", **options: Any) -> World:
     """A job of three pods."""
     world = World(stored_job(kind, KINDS[kind], **options), kind)
-    world.own_framework = frameworks(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
+    world.own_framework = every_framework(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
     return world
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
-from training_api.registry import KINDS
 from training_controllers.decide.decide import decide
 from training_controllers.model.plan import Plan
 from training_controllers.observe.lost_nodes import lost_since
 
-FIRST = {"MPIJob": "Launcher", "TFJob": "Chief"}
+FIRST = {"MPIJob": "Launcher", "DeepSpeedJob": "Launcher", "TFJob": "Chief"}
 LOST_AT = START + timedelta(minutes=5)
 
 
@@ -48,7 +48,7 @@ def change(w: World, **fields: Any) -> None:
 
 
 @pytest.mark.shows("K-02")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("phase", ["Running", "Pending", "Unknown"])
 def test_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, phase: str) -> None:
     w = running(kind)

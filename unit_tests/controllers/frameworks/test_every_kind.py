@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND
 from unit_tests.controllers.builders import World, conditions, load, message, stored_job, world
 
 from training_api.constants import MANAGED_BY_US
-from training_api.registry import KINDS
 from training_controllers.model.plan import NewPod, Plan, Slot
 from training_controllers.model.records import ContainerState
 from training_controllers.reconcile.builders import build_pod, build_service
@@ -24,8 +24,9 @@ REPLICAS = {
     "MPIJob": {"Launcher": 1, "Worker": 2},
     "PaddleJob": {"Worker": 2},
     "JAXJob": {"Worker": 2},
+    "DeepSpeedJob": {"Launcher": 1, "Worker": 2},
 }
-EVERY = pytest.mark.parametrize("kind", KINDS)
+EVERY = pytest.mark.parametrize("kind", EVERY_KIND)
 
 
 def job_of(kind: str, **options: Any) -> World:
@@ -37,9 +38,9 @@ def job_of(kind: str, **options: Any) -> World:
 def test_a_headless_service_per_replica(kind: str) -> None:
     w = job_of(kind)
     w.settle()
-    assert sorted(w.services) == (sorted(w.pods) if KINDS[kind].services else [])
+    assert sorted(w.services) == (sorted(w.pods) if EVERY_KIND[kind].services else [])
     job = w.snapshot().job
-    for slot in [Slot(name, 0) for name in REPLICAS[kind]] if KINDS[kind].services else ():
+    for slot in [Slot(name, 0) for name in REPLICAS[kind]] if EVERY_KIND[kind].services else ():
         service = build_service(job, w.framework, slot)
         pod = build_pod(job, w.framework, NewPod(slot))
         assert service["metadata"]["name"] == pod["metadata"]["name"]
@@ -52,7 +53,7 @@ def test_a_headless_service_per_replica(kind: str) -> None:
 @EVERY
 def test_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> None:
     stored = copy.deepcopy(stored_job(kind, REPLICAS[kind]))
-    template = stored["spec"][KINDS[kind].replica_field]["Worker"]["template"]
+    template = stored["spec"][EVERY_KIND[kind].replica_field]["Worker"]["template"]
     template["metadata"] = {"labels": {"team": "a"}, "annotations": {"note": "b"}}
     pod = build_pod(load(kind, stored), World(stored, kind).framework, NewPod(Slot("Worker", 1)))
     assert pod["metadata"]["labels"]["team"] == "a"
@@ -227,9 +228,9 @@ def test_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy
     w.settle()
     w.set_pods("Running")
     w.settle()
-    lead = {"MPIJob": "sim-launcher", "TFJob": "sim-chief-0"}.get(kind, "sim-master-0")
-    lead = lead if lead in w.pods else "sim-worker-0"
-    container = KINDS[kind].container
+    leads = ("sim-launcher", "sim-launcher-0", "sim-chief-0", "sim-master-0", "sim-worker-0")
+    lead = next(name for name in leads if name in w.pods)
+    container = EVERY_KIND[kind].container
     ended = {"exit_code": 1, "finished_at": w.now, "reason": "Error", "message": "first line\nCUDA out of memory\n"}
     w.pods[lead] = msgspec.structs.replace(
         w.pods[lead], phase="Failed", ready=False, containers=(ContainerState(container, **ended),)

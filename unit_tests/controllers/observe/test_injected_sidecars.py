@@ -18,6 +18,7 @@ KINDS = {
     "MPIJob": {"Launcher": 1, "Worker": 1},
     "PaddleJob": {"Master": 1, "Worker": 1},
     "JAXJob": {"Worker": 2},
+    "DeepSpeedJob": {"Launcher": 1, "Worker": 1},
 }
 
 

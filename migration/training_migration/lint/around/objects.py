@@ -10,6 +10,7 @@ from training_api.registry import KINDS
 from training_migration.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
+from training_migration.v1_job import not_converted
 
 Json = Mapping[str, Any]
 OBJECTS: Final[Checks[Json]] = Checks()
@@ -29,8 +30,8 @@ def other_kind(obj: Json) -> Iterator[Spot]:
     group, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     if group.startswith(f"{GROUP}/") and kind in KINDS and group != API_VERSION:
         yield Spot(f"{kind} of {group} belongs to another controller.", "apiVersion")
-    elif group == API_VERSION and kind.endswith("Job") and kind not in KINDS:
-        yield Spot(f"{kind} is none of the six kinds.", "kind")
+    elif why := not_converted(obj):
+        yield Spot(why, "kind")
 
 
 @OBJECTS.rule("MIG007")

@@ -1,0 +1,26 @@
+"""Every kind that tests of all kinds run over: the six, and that of the plugin in `examples/`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
+
+from e2e.support.paths import ROOT
+
+from training_api.kinds import KindInfo
+from training_controllers.frameworks.base import Framework
+from training_controllers.frameworks.registry import FrameworkOptions, frameworks, with_gang
+
+PLUGIN: Final = ROOT / "examples" / "plugin-deepspeed"
+sys.path.append(str(PLUGIN))  # importable, and not installed: the operator does not see it
+DEEPSPEED: Final[Framework] = import_module("training_operator_deepspeed").DEEPSPEED
+
+
+def every_framework(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:
+    """The framework of every kind, as if the plugin were installed."""
+    return {DEEPSPEED.info.kind: with_gang(DEEPSPEED, options.gang if options else None), **frameworks(options)}
+
+
+EVERY_KIND: Final[Mapping[str, KindInfo]] = {kind: framework.info for kind, framework in every_framework().items()}

@@ -1,0 +1,61 @@
+"""Jobs of kinds that nobody converts: every verb says so, and does what it can for the others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from e2e.support.every_kind import PLUGIN
+from e2e.support.paths import ROOT
+
+from training_migration.cli import migrate
+
+PLUGINS_JOB = str(PLUGIN / "deepspeedjob.yaml")
+JAX = str(ROOT / "examples" / "jax" / "jaxjob.yaml")
+SAID = "not converted: no strategy for DeepSpeedJob."
+PLACED = f"{PLUGINS_JOB}:6: DeepSpeedJob deepspeed-sum: {SAID}"
+
+
+def invoked(verb: str, *arguments: str) -> Result:
+    return CliRunner().invoke(migrate, [verb, "--target", "2.3", *arguments])
+
+
+def test_a_survey_counts_it_as_work_to_be_done() -> None:
+    done = invoked("survey", "--format", "json", PLUGINS_JOB, JAX)
+    jobs: list[dict[str, Any]] = json.loads(done.stdout)["jobs"]
+    assert [(job["ref"]["name"], job["verdict"], job["reason"]) for job in jobs] == [
+        ("deepspeed-sum", "needs-work", SAID),
+        ("jax-linear", "exact", ""),
+    ]
+    assert done.exit_code == 1
+
+
+def test_lint_finds_it() -> None:
+    done = invoked("lint", PLUGINS_JOB)
+    assert f"error MIG001: {SAID} [kind]" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_the_others_are_converted() -> None:
+    done = invoked("convert", PLUGINS_JOB, JAX)
+    assert done.stderr.splitlines()[-2:] == [PLACED, "1 other objects ignored."]
+    assert "kind: TrainJob" in done.stdout
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"), [("convert", ()), ("diff", ()), ("render", ()), ("verify", ("-n", "team"))]
+)
+def test_a_verb_for_one_job_ends_with_that_sentence(verb: str, options: tuple[str, ...]) -> None:
+    done = invoked(verb, *options, PLUGINS_JOB)
+    assert done.stderr.splitlines()[-1].removeprefix("Error: ") == PLACED
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize("verb", ["run", "probe"])
+def test_it_is_not_run(verb: str) -> None:
+    done = invoked(verb, PLUGINS_JOB)
+    assert done.stderr == f"Error: {PLUGINS_JOB}: line 6: DeepSpeedJob deepspeed-sum: {SAID}\n"
+    assert done.exit_code == 4
