@@ -106,10 +106,6 @@ class Dependents(Protocol[R]):
         """The cached objects whose controller is the job with this uid."""
         ...
 
-    def get(self, namespace: str, name: str) -> R | None:
-        """The cached object of this name, whoever controls it."""
-        ...
-
     async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
         """The object as the API server has it now, whatever its labels; None if there is none."""
         ...

@@ -55,10 +55,6 @@ class CachedDependents(Generic[R]):
         """Return the cached objects that the job with this uid controls."""
         return self._store.of_owner(uid)
 
-    def get(self, namespace: str, name: str) -> R | None:
-        """Return the cached object of this name."""
-        return self._store.get(namespace, name)
-
     async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
         """Return the object as the API server has it now."""
         try:

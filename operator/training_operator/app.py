@@ -29,7 +29,6 @@ from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.owned_objects import OwnedKind, RandomBytes
 from training_controllers.model.records import JobRecord, OwnedRecord, PriorityClassRecord
 from training_controllers.ports import JobKey, Ports
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
 from training_operator.cache.reflector import OwnerCheck, Reflector
@@ -119,8 +118,7 @@ class App:
         self._gate = FairGate(bucket=bucket)
         self._client = KubeClient(transport, self._gate, self._rng, self.metrics.count_request, fence=self._elector)
         self._events = EventRecorder(self._client, now, self._clock)
-        self._expectations = Expectations(self._clock)
-        self._triggers = Triggers(self._expectations, self.metrics)
+        self._triggers = Triggers(self.metrics)
         self._pods, self._pod_reflector = self._cache(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._cache(SERVICES, JOB_NAME_LABEL)
         known = frameworks(framework_options(settings))
@@ -339,7 +337,7 @@ class App:
         )
         name, workers = info.controller_name, settings.controller_threads
         queue = WorkQueue[JobKey](self._clock, self.metrics.queue(name, lambda: queue))
-        reconciler = JobReconciler(framework, ports, self._expectations)
+        reconciler = JobReconciler(framework, ports)
         self.metrics.jobs(info, reconciler.job_states)
         controller = Controller(
             name,

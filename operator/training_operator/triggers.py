@@ -12,7 +12,6 @@ from training_api.kinds import KindInfo
 from training_controllers.model.records import JobRecord, PodRecord, Record
 from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
-from training_controllers.reconcile.expectations import Expectations
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
 from training_operator.queue import FOLLOW_UP, LOW, NORMAL, WorkQueue
@@ -35,8 +34,8 @@ class KindQueue:
 class Triggers:
     """Puts jobs into the queues of their kinds as they, or what they control, change."""
 
-    def __init__(self, expectations: Expectations, metrics: Metrics) -> None:
-        self._expectations, self._metrics = expectations, metrics
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
         self._kinds: dict[str, KindQueue] = {}
         self.leading = False
         """Whether this process acts; a standby sees the same changes, and counts nothing."""
@@ -67,7 +66,6 @@ class Triggers:
             self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
 
     def _dependent_changed(self, change: Change[Any]) -> None:
-        self._expectations.observe(change.old, change.new)
         if change.old is not None and change.new is not None and _same(change.old, change.new):
             return
         keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}

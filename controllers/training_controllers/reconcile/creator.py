@@ -10,10 +10,9 @@ from training_controllers.frameworks.base import Framework
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import NewPod, Plan, Slot, WaitingReason
 from training_controllers.model.pod_spec import CannotBuild
-from training_controllers.ports import AlreadyExists, ApiError, NotFound, Ports
+from training_controllers.ports import AlreadyExists, ApiError, Ports
 from training_controllers.reconcile.create_errors import foreign_owner, why_refused
 from training_controllers.reconcile.events import EventDedup
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.memory import NAME_TAKEN_RETRY, Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
 from training_controllers.reconcile.slow_start import slow_start
@@ -25,10 +24,9 @@ CREATE: Final = "create"
 class Creator:
     """Creates services, then pods, of one replica type after the other, each with slow start."""
 
-    def __init__(self, ports: Ports, framework: Framework, expectations: Expectations, events: EventDedup) -> None:
+    def __init__(self, ports: Ports, framework: Framework, events: EventDedup) -> None:
         self._ports = ports
         self._framework = framework
-        self._expectations = expectations
         self._events = events
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
@@ -72,27 +70,19 @@ class Creator:
 
     async def _create(self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, new: N) -> bool:
         """Create one object; returns whether that went well enough to go on."""
-        uid, slot = context.uid, _slot(new)
+        slot = _slot(new)
         name = replica_name(context.job, slot)
         if (kind.noun, name) in context.memory.names_taken:
             return True
-        cached = kind.objects.get(context.record.namespace, name)
-        if cached is not None and not cached.deleting and cached.owner is not None and cached.owner.uid == uid:
-            # The cache has come to show it while the status was stored, and would not show it again.
-            return self._created(context, kind, new, name)
         for event in new.events if isinstance(new, NewPod) else ():
             # Before the request: where its answer is lost there is no second one.
             self._events.emit(context, event)
-        self._expectations.expect_creation(uid, kind.record, name)
         try:
-            await kind.objects.create(context.record.namespace, kind.build(context.job, self._framework, new), flow=uid)
+            body = kind.build(context.job, self._framework, new)
+            await kind.objects.create(context.record.namespace, body, flow=context.uid)
         except AlreadyExists:
             return await self._already_exists(context, kind, failures, new, name)
-        except (ApiError, CannotBuild) as error:
-            self._expectations.withdraw_creation(uid, kind.record, name)
-            return self._failed(context, kind, failures, slot, error)
-        except OSError as error:
-            self._expectations.doubt_creation(uid, kind.record, name)
+        except (ApiError, OSError, CannotBuild) as error:
             return self._failed(context, kind, failures, slot, error)
         self._events.emit_normal(context, *kind.created_event(slot, name))
         self._ports.counters.count_object(kind.created)
@@ -102,21 +92,15 @@ class Creator:
         self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, new: N, name: str
     ) -> bool:
         """Find out whose object has the name: ours is as good as created, another's is never touched (K-34)."""
-        uid, key = context.uid, (kind.noun, name)
+        key = (kind.noun, name)
         try:
             warning = await foreign_owner(context, kind.objects, kind.noun, name, "the replica is created")
-        except NotFound:
-            # On its way out: try again soon, without an event.
-            self._expectations.withdraw_creation(uid, kind.record, name)
-            failures.fail()
-            return False
         except (ApiError, OSError) as error:
-            self._expectations.doubt_creation(uid, kind.record, name)
+            # Not known, or on its way out (`NotFound`): try again soon, without an event.
             failures.fail(error)
             return False
         if warning is None:
             return self._created(context, kind, new, name)
-        self._expectations.withdraw_creation(uid, kind.record, name)
         context.memory.names_taken[key] = self._ports.monotonic() + NAME_TAKEN_RETRY
         context.memory.create_errors[key] = (WaitingReason.NAME_TAKEN, warning.message)
         self._events.emit(context, warning)

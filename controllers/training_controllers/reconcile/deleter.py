@@ -9,7 +9,6 @@ from training_controllers.frameworks.base import Framework
 from training_controllers.model.plan import Plan
 from training_controllers.ports import ApiError, Conflict, NotFound, Ports
 from training_controllers.reconcile.events import EventDedup
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.memory import Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
 from training_controllers.reconcile.slow_start import slow_start
@@ -21,9 +20,8 @@ DELETE: Final = "delete"
 class Deleter:
     """Deletes pods, then services, each with slow start; what is gone or terminating is skipped."""
 
-    def __init__(self, ports: Ports, framework: Framework, expectations: Expectations, events: EventDedup) -> None:
+    def __init__(self, ports: Ports, framework: Framework, events: EventDedup) -> None:
         self._ports = ports
-        self._expectations = expectations
         self._events = events
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
@@ -59,20 +57,12 @@ class Deleter:
         self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, forced: Collection[str], record: R
     ) -> bool:
         """Delete one object; returns whether that went well enough to go on."""
-        cached = kind.objects.get(record.namespace, record.name)
-        if cached is None or cached.uid != record.uid:
-            return True  # it went while the status was stored: no watch event of it will come any more
-        self._expectations.expect_deletion(context.uid, record.uid)
         try:
             await kind.objects.delete(record, flow=context.uid, force=record.uid in forced)
         except (NotFound, Conflict):
             # Gone already, perhaps replaced: the watch is about to show it.
             return True
-        except ApiError as error:
-            self._expectations.withdraw_deletion(context.uid, record.uid)
-            return self._failed(context, kind, failures, error)
-        except OSError as error:
-            self._expectations.doubt_deletion(context.uid, record.uid)
+        except (ApiError, OSError) as error:
             return self._failed(context, kind, failures, error)
         self._events.emit_normal(context, f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}: {record.name}")
         if kind.deleted is not None:

@@ -10,7 +10,6 @@ from training_controllers.ports import ApiError, Conflict, NotFound, Ports
 from training_controllers.reconcile.creator import Creator
 from training_controllers.reconcile.deleter import Deleter
 from training_controllers.reconcile.events import EventDedup
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.memory import Failures, JobContext
 from training_controllers.reconcile.owned_applier import OwnedApplier
 
@@ -21,13 +20,13 @@ EXPIRE: Final = "expire"
 class Executor:
     """Has the effects that a plan asks for; what fails is announced, remembered, and tried again later."""
 
-    def __init__(self, ports: Ports, framework: Framework, expectations: Expectations, events: EventDedup) -> None:
+    def __init__(self, ports: Ports, framework: Framework, events: EventDedup) -> None:
         self._ports = ports
         self._framework = framework
         self._events = events
         self._owned_applier = OwnedApplier(ports, events)
-        self._deleter = Deleter(ports, framework, expectations, events)
-        self._creator = Creator(ports, framework, expectations, events)
+        self._deleter = Deleter(ports, framework, events)
+        self._creator = Creator(ports, framework, events)
 
     async def execute(self, context: JobContext, plan: Plan) -> None:
         """Carry out everything of the plan but its status; a part that fails keeps no other from being done."""

@@ -20,7 +20,6 @@ from training_controllers.ports import JobKey, Ports, Result
 from training_controllers.reconcile.creator import CREATE
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.executor import Executor
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.loader import Loader
 from training_controllers.reconcile.memory import JobContext, JobMemory
 from training_controllers.reconcile.status_throttle import is_rewording
@@ -30,14 +29,13 @@ from training_controllers.reconcile.status_writer import StatusWriter
 class JobReconciler:
     """Brings the jobs of one kind closer to what they ask for, one reconcile at a time."""
 
-    def __init__(self, framework: Framework, ports: Ports, expectations: Expectations) -> None:
+    def __init__(self, framework: Framework, ports: Ports) -> None:
         self._framework = framework
         self._ports = ports
-        self._expectations = expectations
         self._loader = Loader(framework.info)
         self._events = EventDedup(ports.events)
         self._statuses = StatusWriter(ports.jobs, ports.pruned)
-        self._executor = Executor(ports, framework, expectations, self._events)
+        self._executor = Executor(ports, framework, self._events)
         self._memory: dict[JobKey, JobMemory] = {}
         self._log = structlog.get_logger().bind(kind=framework.info.kind)
 
@@ -51,9 +49,6 @@ class JobReconciler:
         if context is None:
             self._log.debug("reconciled", namespace=namespace, name=name, policy="ignored")
             return Result()
-        if (wait := self._expectations.wait(context.uid)) > 0:
-            self._log.debug("reconciled", namespace=namespace, name=name, policy="expectations", requeue_after=wait)
-            return Result(wait)
         snapshot = self._snapshot(context)
         plan = decide(snapshot, self._framework)
         result = Result(await self._apply(context, snapshot, plan))
@@ -74,7 +69,8 @@ class JobReconciler:
     async def _apply(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float | None:
         """Write the status, emit events, execute the plan; returns after how many seconds to requeue."""
         memory = context.memory
-        if creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
+        untouched = memory.templates is None  # once: pods that no cache shows would be asked for without end
+        if untouched and creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
             await self._execute(context, plan)
             return 0.0  # for the status
         throttled = self._throttled(context, snapshot, plan)
@@ -89,8 +85,7 @@ class JobReconciler:
         await self._execute(context, plan)
         if (memory.owned_errors, memory.create_errors) != (snapshot.owned_errors, snapshot.create_errors):
             return 0.0  # to say so in the status
-        unseen = self._expectations.wait(context.uid) or None
-        waits = (plan.requeue_after, memory.wait(self._ports.monotonic()), unseen, throttled or None)
+        waits = (plan.requeue_after, memory.wait(self._ports.monotonic()), throttled or None)
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _throttled(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float:
@@ -128,7 +123,6 @@ class JobReconciler:
         """Drop what is remembered of a job that is gone, whether another one has its name or not."""
         known = self._memory.get(key)
         if known is not None and (record is None or record.uid != known.uid):
-            self._expectations.forget(known.uid)
             self._loader.forget(known.raw)
             del self._memory[key]
 

@@ -15,7 +15,6 @@ from e2e.support.simulation.faults import FaultyTransport
 import training_operator.app
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import ApiError, JobKey, Ports, Result
-from training_controllers.reconcile.expectations import Expectations
 from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
@@ -41,8 +40,8 @@ class Process:
         self.reconcilers: list[WatchedReconciler] = []
         self.complaints: list[str] = []
 
-        def make(framework: Framework, world: Ports, expectations: Expectations) -> WatchedReconciler:
-            self.reconcilers.append(WatchedReconciler(framework, world, expectations, self.complaints))
+        def make(framework: Framework, world: Ports) -> WatchedReconciler:
+            self.reconcilers.append(WatchedReconciler(framework, world, self.complaints))
             return self.reconcilers[-1]
 
         keys = random.Random(f"keys {seed}")
@@ -68,11 +67,6 @@ class Process:
         """Number of jobs of which anything is remembered."""
         return sum(len(reconciler.memory) for reconciler in self.reconcilers)
 
-    @property
-    def expected(self) -> int:
-        """Number of jobs of which something is expected to be seen."""
-        return self.reconcilers[0].expected
-
     async def stop(self) -> None:
         """SIGTERM."""
         self._stop.set()
@@ -97,8 +91,8 @@ class Process:
 class WatchedReconciler(JobReconciler):
     """The reconciler, with a look at what should never happen."""
 
-    def __init__(self, framework: Framework, world: Ports, expectations: Expectations, complaints: list[str]) -> None:
-        super().__init__(framework, world, expectations)
+    def __init__(self, framework: Framework, world: Ports, complaints: list[str]) -> None:
+        super().__init__(framework, world)
         self.complaints = complaints
         self._running: Counter[JobKey] = Counter()
 
@@ -119,7 +113,3 @@ class WatchedReconciler(JobReconciler):
     @property
     def memory(self) -> dict[JobKey, object]:
         return dict(self._memory)
-
-    @property
-    def expected(self) -> int:
-        return len(self._expectations)

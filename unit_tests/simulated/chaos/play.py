@@ -333,8 +333,6 @@ def _leftovers(world: Cluster, seen: dict[str, Summary]) -> list[str]:
     for process in world.processes:
         if process.transport.most_in_flight > CAP:
             complaints.append(f"{process.transport.most_in_flight} requests were in flight")
-        if process.alive and (left := process.expected):
-            complaints.append(f"something is still expected of {left} jobs")
         if process.alive and process.remembered > existing:
             complaints.append(f"{process.remembered} jobs are remembered, but only {existing} exist")
     return complaints

@@ -188,7 +188,7 @@ async def test_nothing_is_left_of_a_deleted_job(propagation: str) -> None:
         assert process.remembered == 0
 
 
-@pytest.mark.shows("E-016")
+@pytest.mark.shows("E-016", "K-24")
 async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
     async with cluster() as world:
         world.operator()

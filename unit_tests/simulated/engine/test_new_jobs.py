@@ -8,7 +8,7 @@ import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster
 from e2e.support.simulation.faults import status
-from e2e.support.simulation.jobs import conditions, jax
+from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.process import SETTINGS
 
 from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
@@ -154,3 +154,32 @@ async def test_while_much_is_new_the_end_of_a_pod_is_seen_before_the_start_of_an
         assert [each["type"] for each in moments] == ["Succeeded", "Running"]
         order = [r.path.split("/")[-2] for r in process.transport.sent if r.path.endswith("/status")]
         assert order[-3:].index("ends") < order[-3:].index("starts")
+
+
+async def test_pods_of_a_new_job_that_no_cache_shows_are_not_asked_for_again_and_again() -> None:
+    """An earlier process has created it, and somebody has taken its labels: watches are by labels."""
+    async with cluster() as world:
+        job = await world.api.create(jax(workers=1))
+        reference = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "controller": True}
+        owner = reference | {"uid": job["metadata"]["uid"]}
+        metadata = {"name": "jx-worker-0", "namespace": "default", "ownerReferences": [owner]}
+        spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
+        await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        world.operator()
+        await asyncio.sleep(60)
+        assert written(world).count("pod") < 6
+        assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
+        assert await world.events("NameTaken") == []
+
+
+@pytest.mark.shows("K-23")
+async def test_a_job_goes_on_though_a_pod_of_it_is_not_shown_any_more() -> None:
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(jax(workers=2))
+        await asyncio.sleep(5)
+        await world.api.patch("Pod", "jx-worker-0", {"metadata": {"labels": None}})
+        await asyncio.sleep(1)
+        await world.kubelet.running("jx-worker-1")
+        await asyncio.sleep(1)
+        assert counters(await world.job("JAXJob", "jx"))["active"] == 1
