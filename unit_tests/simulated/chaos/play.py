@@ -29,6 +29,8 @@ DISTURBED = 45.0
 """Virtual seconds for which there are disturbances."""
 PATIENCE = 900.0
 """Virtual seconds for everything to come right afterwards; back-offs last up to five minutes."""
+LAG = 8.0
+"""Most seconds by which each line of a watch is late, of a process whose caches show all but its own writes late."""
 CAP = IN_FLIGHT + RESERVED
 """Most requests in flight: those of jobs, and urgent ones."""
 
@@ -220,6 +222,7 @@ class Chaos:
         def likely(most: float) -> float:
             return self._rng.uniform(0, most) if self._rng.random() < 0.4 else 0.0
 
+        lags = self._rng.random() < 0.2
         return Faults(
             conflict=likely(0.4),
             too_many=likely(0.2),
@@ -227,7 +230,8 @@ class Chaos:
             lost_request=likely(0.15),
             lost_answer=likely(0.15),
             dropped_watch=likely(0.1),
-            slow_watch=likely(0.5),
+            slow_watch=1.0 if lags else likely(0.5),
+            watch_delay=LAG if lags else 3.0,
             latency=self._rng.choice([0.0, 0.01, 0.5]),
         )
 
