@@ -23,7 +23,6 @@ class ReplicaKind(Generic[R, N]):
     """One of the two kinds."""
 
     name: str
-    record: type[R]
     objects: Dependents[R]
     build: Callable[[Job, Framework, N], Mapping[str, Any]]
     """The object, ready to be sent; raises `CannotBuild`."""
@@ -43,7 +42,6 @@ def pod_kind(ports: Ports, framework: Framework) -> ReplicaKind[PodRecord, NewPo
     """Pods."""
     return ReplicaKind(
         "Pod",
-        PodRecord,
         ports.pods,
         build_pod,
         framework.pod_created,
@@ -61,7 +59,6 @@ def service_kind(ports: Ports) -> ReplicaKind[ServiceRecord, Slot]:
     """Services."""
     return ReplicaKind(
         "Service",
-        ServiceRecord,
         ports.services,
         build_service,
         service_created,
