@@ -158,7 +158,7 @@ class Nodes(Protocol):
     """The nodes of the cluster, for operators that delete pods on lost ones by force."""
 
     @property
-    def patience(self) -> timedelta:
+    def lost_after(self) -> timedelta:
         """For how long a node has to be lost until its pods count as lost."""
         ...
 

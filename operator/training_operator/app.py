@@ -1,6 +1,6 @@
 """The wiring of the operator: caches, queues, controllers; what starts and stops in which order.
 
-Start: probes and metrics, caches, leadership, controllers. Stop: not ready any more, nothing is followed,
+Start: probes and metrics, caches, leadership, controllers. Stop: not ready any more, nothing is watched,
 queues hand out nothing, nothing more is sent for jobs, requests on the way are answered, events are sent, the lease is
 given back, connections close.
 """
@@ -207,7 +207,7 @@ class App:
                 tasks.create_task(self._run_controller(kind))
 
     async def _run_controller(self, kind: Kind) -> None:
-        """Wait for the caches that decisions of this kind need; another kind's trouble is not waited for."""
+        """Wait for the caches that decisions of this kind need; those of other kinds are not waited for."""
         needed: tuple[Reflector[Any], ...] = (kind.reflector, self._pod_reflector, self._service_reflector)
         for reflector in (*needed, *self._cluster_wide):
             await reflector.settled.wait()
@@ -216,7 +216,7 @@ class App:
     async def _drain(self) -> None:
         """Begin nothing more, have an answer to all that has been sent, and send the events.
 
-        Looks at jobs end where they are: what follows is decided from what is stored, as after a crash.
+        Reconciles end where they are: what comes next is decided from what is stored, as after a crash.
         """
         for task in self._reflector_tasks:
             task.cancel()
@@ -246,7 +246,7 @@ class App:
         resource: Resource[D],
         selector: str = "",
         keep: Callable[[D], bool] = lambda record: True,
-        turned: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
         foreign_crd: OwnerCheck | None = None,
         *,
         optional: bool = False,
@@ -260,7 +260,7 @@ class App:
             namespace=self._settings.namespace,
             selector=selector,
             keep=keep,
-            turned=turned,
+            on_change=on_change,
             undecodable=self.metrics.undecodable(resource.qualified),
             foreign_crd=foreign_crd,
             optional=optional,
@@ -276,21 +276,21 @@ class App:
         )
 
     def _cache_nodes(self) -> NodeCache | None:
-        """Only if pods are to be given up with them: v1's roles do not show them."""
-        patience = self._settings.replace_pods_on_lost_nodes_after
-        if patience is None:
+        """Only if a flag asks to replace pods on lost nodes: v1's roles do not allow to list nodes."""
+        lost_after = self._settings.replace_pods_on_lost_nodes_after
+        if lost_after is None:
             return None
         return NodeCache(
             self._client,
-            patience,
+            lost_after,
             rng=self._rng,
             now=self._now,
             undecodable=self.metrics.undecodable(NODES.qualified),
-            turned=self._enqueue_jobs_on_node,
+            on_change=self._enqueue_jobs_on_node,
         )
 
     def _enqueue_jobs_on_node(self, name: str) -> None:
-        """Look at the jobs that have pods on a node."""
+        """Enqueue the jobs that have pods on a node."""
         self._triggers.enqueue_owners([pod for pod in self._pods if pod.node == name])
 
     def _priorities(self) -> dict[str, int]:
@@ -388,6 +388,6 @@ class App:
 def _warn_of_old_crd(resource: Resource[JobRecord]) -> None:
     structlog.get_logger().warning(
         "the CRD of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
-        "memory only, and begin anew with another leader; apply crds/ to have them in the status",
+        "memory only, and begin again with another leader; apply crds/ to have them in the status",
         resource=resource.qualified,
     )

@@ -81,7 +81,7 @@ class LeaderElector:
         while not await self._try_to_take():
             holder = self._seen.spec.get("holderIdentity") if self._seen else None
             if self._seen and holder and holder != waiting_for:
-                self._tell_of(holder, self._seen.taken_by)
+                self._log_holder(holder, self._seen.taken_by)
             waiting_for = holder
             pause = RETRY_SECONDS if self._complaint else LOOK_SECONDS
             await asyncio.sleep(pause * (1 + JITTER * self._rng.random()))
@@ -162,7 +162,7 @@ class LeaderElector:
             self._renewed_at = begun
         return taken
 
-    def _tell_of(self, holder: str, program: str) -> None:
+    def _log_holder(self, holder: str, program: str) -> None:
         """Log whom this process waits for; by the names of programs, the Go operator is `manager`."""
         if program in ("", AGENT):
             self._log.info("waiting for the lease", holder=holder)

@@ -14,29 +14,29 @@ from training_operator.kube.resources import NODES
 
 
 class NodeCache:
-    """Which nodes are lost, and since when (the port `Nodes`); calls `turned` for each change of that."""
+    """Which nodes are lost, and since when (the port `Nodes`); calls `on_change` for each change of that."""
 
     def __init__(
         self,
         client: KubeClient,
-        patience: timedelta,
+        lost_after: timedelta,
         *,
         rng: random.Random,
         now: Callable[[], datetime],
         undecodable: Callable[[], None],
-        turned: Callable[[str], None],
+        on_change: Callable[[str], None],
     ) -> None:
-        self._patience, self._now = patience, now
-        self._turned = turned
+        self._lost_after, self._now = lost_after, now
+        self._on_change = on_change
         self._store = Store[NodeRecord]()
         self._store.subscribe(self._changed)
         # Nodes have no namespace. Optional: jobs on healthy nodes must not wait for the permission.
         self.reflector = Reflector(client, NODES, self._store, rng=rng, undecodable=undecodable, optional=True)
 
     @property
-    def patience(self) -> timedelta:
+    def lost_after(self) -> timedelta:
         """Return for how long a node has to be lost until its pods count as lost."""
-        return self._patience
+        return self._lost_after
 
     def lost(self, names: Collection[str]) -> Mapping[str, datetime | None]:
         """Return those of the nodes that are lost.
@@ -56,4 +56,4 @@ class NodeCache:
         before, after = (each.unready_since if each is not None else None for each in (old, new))
         node = new or old
         if node is not None and (old is None or new is None or before != after):
-            self._turned(node.name)
+            self._on_change(node.name)

@@ -137,7 +137,7 @@ class World:
     history: dict[Slot, RestartHistory] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
-    announced: set[str] = field(default_factory=set)
+    emitted: set[str] = field(default_factory=set)
     deleted: bool = False
     writes: int = 0
     requeue_after: float | None = None
@@ -176,7 +176,7 @@ class World:
         plan = decide(snapshot, self.framework)
         if plan.status is not None:
             self._store(plan.status)
-        self._announce(plan.events)
+        self._emit(plan.events)
         self.counters += plan.counters
         self._apply_owned(plan)
         for event in (each for change in plan.owned_changes for each in change.events):
@@ -194,7 +194,7 @@ class World:
             body = build_pod(snapshot.job, self.framework, new)
             name = body["metadata"]["name"]
             assert name not in self.pods, f"{name} is created although it is there"
-            self._announce(new.events)
+            self._emit(new.events)
             self.pods[name] = self._pod(body, new.slot)
             self.history.pop(new.slot, None)
         self.deleted |= plan.delete_job
@@ -239,12 +239,12 @@ class World:
     def advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def _announce(self, events: Iterable[JobEvent]) -> None:
+    def _emit(self, events: Iterable[JobEvent]) -> None:
         for event in events:
-            if event.once is None or event.once not in self.announced:
+            if event.once is None or event.once not in self.emitted:
                 self.events.append(event)
             if event.once is not None:
-                self.announced.add(event.once)
+                self.emitted.add(event.once)
 
     def _store(self, status: JobStatus) -> None:
         self.writes += 1

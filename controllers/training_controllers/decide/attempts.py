@@ -15,7 +15,7 @@ from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model.plan import EventType, JobEvent, Plan, PodDeletion, RestartHistory, Slot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
-from training_controllers.observe.lost_nodes import must_be_forced, tell_of_force
+from training_controllers.observe.lost_nodes import forced_deletion_events, must_be_forced
 from training_controllers.observe.pod_failures import has_failed, how, is_disrupted, is_refused
 from training_controllers.observe.replica_status import completed_indexes
 from training_controllers.observe.slots import wanted_slots
@@ -40,7 +40,7 @@ def begin_next_attempt(state: JobState, builder: StatusBuilder) -> Plan | None:
     present = (*state.assignment.pods_by_slot.items(), *state.assignment.out_of_range)
     duplicates = (PodDeletion(pod) for pod in state.assignment.duplicates if not pod.deleting)
     deletions = (*duplicates, *outdated_pods(state), *_deletions(state, present))
-    builder.add_events(tell_of_force(deletions))
+    builder.add_events(forced_deletion_events(deletions))
     return builder.plan(delete_pods=deletions, requeue_after=0.0)
 
 

@@ -25,7 +25,7 @@ def first_failure(pods: Iterable[PodRecord]) -> str:
         return ""
     container, pod = failed[0]
     by_itself = container is not None and not is_disrupted(pod)
-    return f"Pod {pod.name}: {_fate(container) if container and by_itself else _pod_fate(pod)}"
+    return f"Pod {pod.name}: {_container_end(container) if container and by_itself else _pod_end(pod)}"
 
 
 def _culprit(pod: PodRecord) -> ContainerState | None:
@@ -38,7 +38,7 @@ def _when(container: ContainerState | None, pod: PodRecord) -> tuple[datetime, s
     return (container.finished_at if container else None) or _END_OF_TIME, pod.name
 
 
-def _fate(container: ContainerState) -> str:
+def _container_end(container: ContainerState) -> str:
     code = container.exit_code or 0
     kind = "init container" if container.init else "container"
     notes = ", ".join(note for note in (_signal_name(code), container.reason) if note)
@@ -47,7 +47,7 @@ def _fate(container: ContainerState) -> str:
     )
 
 
-def _pod_fate(pod: PodRecord) -> str:
+def _pod_end(pod: PodRecord) -> str:
     return _with_last_line(pod.disruption or pod.reason or "failed", pod.message)
 
 

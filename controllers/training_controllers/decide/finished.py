@@ -24,16 +24,16 @@ def settle_finished(state: JobState, builder: StatusBuilder) -> Plan | None:
     snapshot, job = state.snapshot, state.job
     if not is_finished(builder.status):
         return None
-    doomed = pods_to_delete(job, snapshot.pods, snapshot.now)
+    deleted = pods_to_delete(job, snapshot.pods, snapshot.now)
     _complete(builder)
-    builder.set_replicas(_final_statuses(state, doomed))
+    builder.set_replicas(_final_statuses(state, deleted))
     expiry = deadlines.expiry(job, builder.status)
     expired = deadlines.is_past(expiry, snapshot.now)
     waits = [expiry, *(end for end in sidecar_deadlines(job, snapshot.pods).values() if end > snapshot.now)]
     return builder.plan(
         owned_changes=owned_changes(snapshot, ()),
-        delete_pods=tuple(PodDeletion(pod) for pod in doomed),
-        delete_services=services_to_delete(snapshot.pods, doomed, snapshot.services),
+        delete_pods=tuple(PodDeletion(pod) for pod in deleted),
+        delete_services=services_to_delete(snapshot.pods, deleted, snapshot.services),
         delete_job=expired,
         requeue_after=None if expired else deadlines.seconds_until(snapshot.now, waits),
     )
@@ -47,7 +47,7 @@ def _complete(builder: StatusBuilder) -> None:
         builder.update(completion_time=next((time for time in times if time is not None), builder.now))
 
 
-def _final_statuses(state: JobState, doomed: Collection[PodRecord]) -> dict[str, ReplicaStatus]:
+def _final_statuses(state: JobState, deleted: Collection[PodRecord]) -> dict[str, ReplicaStatus]:
     """The last counters of each type.
 
     What was active counts as succeeded if the job has, as in v1 (E-081); of a failed job those pods are active that
@@ -61,7 +61,7 @@ def _final_statuses(state: JobState, doomed: Collection[PodRecord]) -> dict[str,
             name: status.model_copy(update={"succeeded": status.succeeded + status.active, "active": 0, "ready": 0})
             for name, status in last.items()
         }
-    gone = {pod.uid for pod in doomed}
+    gone = {pod.uid for pod in deleted}
     pods_by_slot = state.assignment.pods_by_slot.items()
     kept = [(slot, pod) for slot, pod in pods_by_slot if is_running(pod) and pod.uid not in gone]
     return {name: status.model_copy(update=_still_active(kept, name)) for name, status in last.items()}

@@ -35,7 +35,7 @@ def wait_for_gang(state: JobState, builder: StatusBuilder) -> Plan | None:
     if not admitted and not (started and _all_run(state)):
         builder.set_waiting(*_cause(state, scheduler, wanted[0], record))
     if started or admitted:
-        # Only with the start the active time begins, anew if the job was resumed (K-62).
+        # Only with the start the active time begins, again after a resume (K-62).
         builder.update(start_time=builder.status.start_time if started else builder.now, last_reconcile_time=None)
         return None
     builder.update(last_reconcile_time=state.job.status.last_reconcile_time or builder.now)

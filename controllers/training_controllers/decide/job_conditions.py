@@ -61,14 +61,14 @@ def _is_broken(state: JobState, slot: Slot, pod: PodRecord) -> bool:
 
 def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[ConditionUpdate]:
     """Types of which replicas restart because they were disrupted, beside those that restart anyway."""
-    told = {update.replica_type for update in updates if update.condition == ConditionType.RESTARTING}
+    restarting_types = {update.replica_type for update in updates if update.condition == ConditionType.RESTARTING}
     job, pods_by_slot = state.job, state.assignment.pods_by_slot.items()
     restarting = [
         slot.replica_type
         for slot, pod in pods_by_slot
         if is_disrupted(pod)
         and failure_action(job, slot, pod) is FailureAction.RESTART
-        and slot.replica_type not in told
+        and slot.replica_type not in restarting_types
     ]
     for replica_type in dict.fromkeys(restarting):
         because = f"because {restarting.count(replica_type)} {replica_type} replica(s) were disrupted."

@@ -20,7 +20,7 @@ _DEADLINE = "has failed because it was active longer than specified deadline"
 def enforce_limits(state: JobState, builder: StatusBuilder) -> Plan | None:
     """Fail the job if it is over a limit. Its pods are cleaned up once that is stored (K-17)."""
     if _past_backoff_limit(state):
-        builder.fail(_message(state.job, _BACKOFF_LIMIT), first_failure(_judged_pods(state)))
+        builder.fail(_message(state.job, _BACKOFF_LIMIT), first_failure(_counted_pods(state)))
     elif deadlines.is_past(deadlines.active_deadline(state.job, builder.status), state.snapshot.now):
         builder.fail(_message(state.job, _DEADLINE))
     else:
@@ -56,12 +56,12 @@ def _past_backoff_limit(state: JobState) -> bool:
         if state.job.replicas[name].restart_policy != RestartPolicy.NEVER
     )
     failed = (failure_action(state.job, slot, pod) for slot, pod in state.assignment.pods_by_slot.items())
-    if limit <= 0 and any(fate in (FailureAction.RESTART, FailureAction.FAIL) for fate in failed):
+    if limit <= 0 and any(action in (FailureAction.RESTART, FailureAction.FAIL) for action in failed):
         return True
     return restarts >= max(limit, 1)
 
 
-def _judged_pods(state: JobState) -> list[PodRecord]:
+def _counted_pods(state: JobState) -> list[PodRecord]:
     """The pods except those whose disruption is not counted."""
     pods_by_slot = state.assignment.pods_by_slot.items()
     replaced = {pod.uid for slot, pod in pods_by_slot if failure_action(state.job, slot, pod) is FailureAction.REPLACE}

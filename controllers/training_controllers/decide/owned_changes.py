@@ -47,7 +47,7 @@ def _deleted(job: Job, present: Present, wanted: Sequence[OwnedObject]) -> Itera
     kept = {(owned.kind.name, owned.name) for owned in wanted}
     for (kind, name), record in present.items():
         if (kind, name) not in kept and OWNED_KINDS[kind].temporary and not record.deleting:
-            events = tuple(_deletion_events(job, kind, name)) if OWNED_KINDS[kind].announced else ()
+            events = tuple(_deletion_events(job, kind, name)) if OWNED_KINDS[kind].emits_deletion_events else ()
             yield OwnedChange(OwnedVerb.DELETE, kind, name, record=record, events=events)
 
 

@@ -56,7 +56,7 @@ def pod_group(
 def _min_members(job: Job, framework: Framework, pods: Pods) -> int:
     """How many pods the job needs to begin: all, or what an elastic job makes do with; never more than there will be.
 
-    A scheduler that waits for more pods than the job has waits for ever.
+    A scheduler that waits for more pods than the job has waits indefinitely.
     """
     return sum(min(framework.min_replicas(job, replica_type), count) for replica_type, count in pods.items())
 

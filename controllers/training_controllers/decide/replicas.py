@@ -20,7 +20,12 @@ from training_controllers.model.owned_objects import OWNED_KINDS
 from training_controllers.model.plan import NewPod, Plan, PodDeletion, Slot
 from training_controllers.model.records import ServiceRecord
 from training_controllers.observe import restarts
-from training_controllers.observe.lost_nodes import force_delete_at, forced_deletions, must_be_forced, tell_of_force
+from training_controllers.observe.lost_nodes import (
+    force_delete_at,
+    forced_deletion_events,
+    forced_deletions,
+    must_be_forced,
+)
 from training_controllers.observe.replica_status import completed_indexes
 from training_controllers.observe.slots import of_removed_type, slot_of, wanted_slots
 
@@ -41,9 +46,9 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     new_pods = _new_pods(state)
     waiting, due = _recreations(state)
     deletions = (*_superfluous_pods(state), *forced_deletions(snapshot), *due)
-    builder.add_events(tell_of_force(deletions))
+    builder.add_events(forced_deletion_events(deletions))
     missing_services, superfluous_services = _services(state)
-    _say_why_it_waits(state, builder, lacks_objects=bool(new_pods or missing_services))
+    _set_waiting(state, builder, lacks_objects=bool(new_pods or missing_services))
     return builder.plan(
         owned_changes=changes,
         delete_pods=deletions,
@@ -55,14 +60,14 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
             [
                 deadlines.active_deadline(job, builder.status),
                 *waiting,
-                *_moments_of_news(state),
+                *_overdue_times(state),
                 *force_delete_at(snapshot),
             ],
         ),
     )
 
 
-def _say_why_it_waits(state: JobState, builder: StatusBuilder, *, lacks_objects: bool) -> None:
+def _set_waiting(state: JobState, builder: StatusBuilder, *, lacks_objects: bool) -> None:
     """All reasons why the job makes no progress; the status keeps the most urgent."""
     snapshot = state.snapshot
     for kind, cause in snapshot.owned_errors.items():
@@ -75,7 +80,7 @@ def _say_why_it_waits(state: JobState, builder: StatusBuilder, *, lacks_objects:
     wait_for_attempt(state, builder)
 
 
-def _moments_of_news(state: JobState) -> Iterator[datetime]:
+def _overdue_times(state: JobState) -> Iterator[datetime]:
     """When the deletion of terminating pods will be overdue, which the status then says."""
     for pod in state.assignment.pods_by_slot.values():
         moment = deletion_overdue_at(pod) if pod.deleting else None
@@ -104,9 +109,9 @@ def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[New
     for replica_type in replica_types:
         done = completed_indexes(job, state.statuses[replica_type], replica_type)
         empty = [s for s in wanted_slots(job, replica_type) if s not in assignment.pods_by_slot and s.index not in done]
-        inherited = restarts.inherited_history(state.snapshot, assignment, replica_type, empty)
+        histories = restarts.restart_histories(state.snapshot, assignment, replica_type, empty)
         events = tuple(template_warnings(job, state.framework, replica_type))
-        yield from (NewPod(slot, inherited[slot], assignment.attempt, events) for slot in empty)
+        yield from (NewPod(slot, histories[slot], assignment.attempt, events) for slot in empty)
 
 
 def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:

@@ -16,7 +16,7 @@ from training_controllers.observe.pod_failures import is_active
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTemplates:
+class TemplateFingerprints:
     """The pod templates of a job as the process last saw them."""
 
     generation: int
@@ -24,23 +24,23 @@ class SeenTemplates:
     """The fingerprint of the template of each replica type."""
 
 
-def see(job: Job, before: SeenTemplates | None) -> SeenTemplates:
+def fingerprint_templates(job: Job, before: TemplateFingerprints | None) -> TemplateFingerprints:
     """The fingerprints of the templates; only a new generation of the job can have others."""
     generation = job.metadata.generation
     if before is not None and before.generation == generation:
         return before
-    return SeenTemplates(generation, {name: _fingerprint(spec.template) for name, spec in job.replicas.items()})
+    return TemplateFingerprints(generation, {name: _fingerprint(spec.template) for name, spec in job.replicas.items()})
 
 
-def changed_types(job: Job, before: SeenTemplates | None) -> frozenset[str] | None:
+def changed_types(job: Job, before: TemplateFingerprints | None) -> frozenset[str] | None:
     """The types that had another template before; None if the spec has changed but it is unknown where.
 
     After a restart of the operator `observedGeneration` shows that a spec has changed, but not where.
     """
     if before is None:
-        told = job.status.observed_generation
-        return None if told is not None and told < job.metadata.generation else frozenset()
-    known, present = before.fingerprints, see(job, before).fingerprints
+        observed = job.status.observed_generation
+        return None if observed is not None and observed < job.metadata.generation else frozenset()
+    known, present = before.fingerprints, fingerprint_templates(job, before).fingerprints
     return frozenset(name for name, each in present.items() if known.get(name, each) != each)
 
 

@@ -39,7 +39,7 @@ def pod_causes(state: JobState) -> Iterator[Cause]:
     """Every reason for which the pods of the job wait."""
     snapshot = state.snapshot
     reasons: tuple[tuple[WaitingReason, Words], ...] = (
-        (WaitingReason.TERMINATING, partial(_lingers, snapshot)),
+        (WaitingReason.TERMINATING, partial(_deletion_overdue, snapshot)),
         (WaitingReason.UNSCHEDULABLE, _unscheduled),
         (WaitingReason.IMAGE_PULL, partial(_waits, NO_IMAGE, "its image cannot be pulled")),
         (WaitingReason.INVALID_TEMPLATE, partial(_waits, NOT_STARTED, "it cannot be started")),
@@ -58,7 +58,7 @@ def deletion_overdue_at(pod: PodRecord) -> datetime | None:
     return pod.stops_by + OVERDUE_AFTER if pod.stops_by is not None else None
 
 
-def _lingers(snapshot: Snapshot, _slot: Slot, pod: PodRecord) -> str:
+def _deletion_overdue(snapshot: Snapshot, _slot: Slot, pod: PodRecord) -> str:
     moment = deletion_overdue_at(pod)
     if not pod.deleting or (moment is not None and moment > snapshot.now):
         return ""

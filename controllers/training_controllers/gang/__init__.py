@@ -1,1 +1,1 @@
-"""Gang scheduling: what the schedulers that place the pods of a job together are told."""
+"""Gang scheduling: the schedulers that place the pods of a job together, and what they read of it."""

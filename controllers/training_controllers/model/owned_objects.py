@@ -43,7 +43,7 @@ class OwnedKind:
     """Whether others write there, too: then only our fields that differ are sent, as a patch."""
     phased: bool = False
     """Whether decisions depend on the phase in the status."""
-    announced: bool = False
+    emits_deletion_events: bool = False
     """Whether the deletion emits events."""
 
 
@@ -60,7 +60,7 @@ POD_GROUP: Final = OwnedKind(
     gates=True,
     merged=True,
     phased=True,
-    announced=True,
+    emits_deletion_events=True,
 )
 COSCHEDULING_POD_GROUP: Final = replace(POD_GROUP, api_version="scheduling.x-k8s.io/v1alpha1")
 

@@ -26,7 +26,7 @@ def phases_by_template(job: Job, pods: Sequence[PodRecord]) -> tuple[PodRecord, 
     """The pods, each in the phase that the containers of its template give it."""
     own = {name.lower(): spec for name, spec in job.replicas.items()}
     return tuple(
-        _judged(job, own[pod.replica_type], pod) if _may_differ(pod) and pod.replica_type in own else pod
+        _by_template(job, own[pod.replica_type], pod) if _may_differ(pod) and pod.replica_type in own else pod
         for pod in pods
     )
 
@@ -37,7 +37,7 @@ def _may_differ(pod: PodRecord) -> bool:
     return pod.phase in ("Running", "Failed") and bool(pod.containers) and not ended_by_others
 
 
-def _judged(job: Job, spec: ReplicaSpec, pod: PodRecord) -> PodRecord:
+def _by_template(job: Job, spec: ReplicaSpec, pod: PodRecord) -> PodRecord:
     declared = (spec.template.get("spec") or {}).get("containers") or ()
     ended = {each.name: each for each in pod.containers if not each.init and each.exit_code is not None}
     own = [ended[name] for name in (str(each.get("name", "")) for each in declared) if name in ended]

@@ -53,7 +53,7 @@ def force_delete_at(snapshot: Snapshot) -> Iterator[datetime]:
                 yield moment
 
 
-def tell_of_force(deletions: Iterable[PodDeletion]) -> Iterator[JobEvent]:
+def forced_deletion_events(deletions: Iterable[PodDeletion]) -> Iterator[JobEvent]:
     """One warning for each pod that is deleted by force: its processes may go on."""
     for pod in (deletion.pod for deletion in deletions if deletion.force):
         text = f"pod {pod.name} is deleted by force because its node {pod.node} is lost"

@@ -1,9 +1,8 @@
-"""The failure policy: what a pod died of, and what becomes of its replica.
+"""The failure policy: why a pod failed, and what happens to its replica.
 
-Pods fail by themselves, and restart as their restart policy says; or the cluster ends them (disruptions): evicted,
-preempted, shut down with their node, lost with it. What comes of a disruption is the job's choice (annotation
-`disruptions`): the pod is replaced as if nothing had happened, replaced and counted as a restart, or its replica has
-failed for good.
+Pods fail by themselves, and restart by their `restartPolicy`; or the cluster ends them (disruptions): evicted,
+preempted, shut down with their node, lost with it. The action after a disruption is the job's choice (annotation
+`disruptions`): the pod is replaced, the pod is replaced and that counts as a restart, or its replica has failed.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def total(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> 
     return max(stored.restarts if stored else 0, seen) + new
 
 
-def inherited_history(
+def restart_histories(
     snapshot: Snapshot, assignment: SlotAssignment, replica_type: str, slots: Sequence[Slot]
 ) -> dict[Slot, RestartHistory]:
     """The restart histories of the new pods of a type in `slots`.
@@ -116,12 +116,12 @@ def inherited_history(
     What the stored count has beyond all pods and memory (pods vanished while no operator ran) goes to the first of
     them, so that the sum stays correct.
     """
-    inherited = {slot: snapshot.history.get(slot, RestartHistory()) for slot in slots}
+    histories = {slot: snapshot.history.get(slot, RestartHistory()) for slot in slots}
     if slots:
         lost = total(snapshot, assignment, replica_type) - seen_by_type(snapshot, assignment, replica_type)
-        first = inherited[slots[0]]
-        inherited[slots[0]] = RestartHistory(first.restarts + lost, first.backoff_level)
-    return inherited
+        first = histories[slots[0]]
+        histories[slots[0]] = RestartHistory(first.restarts + lost, first.backoff_level)
+    return histories
 
 
 def history_for_replacement(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> RestartHistory:

@@ -59,7 +59,7 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
 
 
 def _annotations(template: Mapping[str, str], new_pod: NewPod) -> dict[str, str]:
-    """Those of the template, on a pod with predecessors what they have seen (K-03), and its attempt if it has one."""
+    """Those of the template, the restart history of the slot if there is one (K-03), and the attempt if any."""
     history, attempt = new_pod.history, new_pod.attempt
     ours = {RESTARTS_ANNOTATION: history.restarts or None, BACKOFF_LEVEL_ANNOTATION: history.backoff_level or None}
     ours[ATTEMPT_ANNOTATION] = attempt
@@ -68,7 +68,7 @@ def _annotations(template: Mapping[str, str], new_pod: NewPod) -> dict[str, str]
 
 
 def _restart_policy(job: Job, policy: RestartPolicy | None) -> str:
-    """What the kubelet is told: replicas with `ExitCode` are restarted by the engine, never in place (E-029).
+    """The policy for the kubelet: replicas with `ExitCode` are restarted by the engine, never in place (E-029).
 
     Nor are those with `OnFailure` that restart together: the kubelet would start one container among the others'
     survivors. `Always` stays: such a replica starts again after success, too, and that is the kubelet's to do.

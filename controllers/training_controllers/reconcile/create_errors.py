@@ -29,7 +29,7 @@ async def foreign_owner(
 
 
 def why_refused(noun: str, error: Exception) -> Cause:
-    """The cause behind a creation that failed, told by the words of Kubernetes where its answer has no code for it."""
+    """The cause of a failed creation, by the words of Kubernetes where its answer has no code for it."""
     text = f"{noun} cannot be created: {error}"
     words = str(error)
     if isinstance(error, Forbidden):
@@ -37,7 +37,7 @@ def why_refused(noun: str, error: Exception) -> Cause:
             return WaitingReason.QUOTA, text
         if "because it is being terminated" in words:
             return WaitingReason.TERMINATING, text
-        if "cannot create resource" in words:  # a right that the operator lacks
+        if "cannot create resource" in words:  # a permission that the operator lacks
             return WaitingReason.CREATE_FAILED, text
     broken = isinstance(error, Forbidden | Invalid | CannotBuild)
     return (WaitingReason.INVALID_TEMPLATE if broken else WaitingReason.CREATE_FAILED), text

@@ -1,4 +1,4 @@
-"""Events on jobs, none of them twice for the same cause (K-39)."""
+"""Dedup of events on jobs: none of them twice for the same cause (K-39)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from training_controllers.reconcile.memory import JobContext
 
 
 class EventDedup:
-    """Records events unless what they tell has been told already."""
+    """Records events unless they have been recorded already."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -24,9 +24,9 @@ class EventDedup:
 
     def emit_error(self, context: JobContext, what: str, reason: str, message: str, error: Exception) -> None:
         """Record that `what` fails, when it begins to fail or fails in a new way, but not on each retry."""
-        sort = type(error).__name__
-        if context.memory.reported_errors.get(what) != sort:
-            context.memory.reported_errors[what] = sort
+        error_type = type(error).__name__
+        if context.memory.reported_errors.get(what) != error_type:
+            context.memory.reported_errors[what] = error_type
             self._events.record(context.record, JobEvent(EventType.WARNING, reason, message))
 
     def clear_error(self, context: JobContext, what: str) -> None:

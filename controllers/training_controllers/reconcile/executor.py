@@ -1,4 +1,4 @@
-"""Carrying out a plan: companions, deletions, creations, and at last the deletion of the job itself."""
+"""Executing a plan: owned objects, deletions, creations, and at last the deletion of the job itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPIRE: Final = "expire"
 
 
 class Executor:
-    """Has the effects that a plan asks for; what fails is announced, remembered, and tried again later."""
+    """Has the effects of a plan; what fails emits an event, is remembered, and is tried again later."""
 
     def __init__(self, ports: Ports, framework: Framework, events: EventDedup) -> None:
         self._ports = ports
@@ -37,7 +37,7 @@ class Executor:
             await self._delete_job(context)
 
     async def _delete_job(self, context: JobContext) -> None:
-        """Delete the job because its time to live is over; the events are v1's (K-56)."""
+        """Delete the job because `ttlSecondsAfterFinished` is over; the events are v1's (K-56)."""
         now, memory, name = self._ports.monotonic, context.memory, context.record.name
         if not memory.may_try(EXPIRE, now()):
             return
@@ -51,7 +51,7 @@ class Executor:
             reason = self._framework.job_delete_failed_reason
             self._events.emit_error(context, EXPIRE, reason, f"Error deleting: {error}", error)
         else:
-            # The job may linger, in the cache or for its finalizers, and be deleted again.
+            # The job may stay for a while, in the cache or for its finalizers, and be deleted again.
             if memory.first_time(EXPIRE):
                 self._events.emit_normal(context, self._framework.job_deleted_reason, f"Deleted job: {name}")
                 self._ports.counters.count_job(Counter.DELETED, context.record.namespace)

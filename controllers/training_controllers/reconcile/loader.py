@@ -16,7 +16,7 @@ from training_api.validation import problems_of
 from training_controllers.model.records import JobRecord
 
 DECODED_BYTES: Final = 1 << 20
-"""JSON of so many bytes is kept decoded, of the jobs looked at last; decoded it takes some ten times the memory."""
+"""JSON of so many bytes is kept decoded, of the jobs reconciled last; decoded it takes some ten times the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Loaded:
 
 
 class Loader:
-    """Reads the jobs of one kind; what stays while only the status changes is read and judged once."""
+    """Decodes the jobs of one kind; what stays while only the status changes is decoded and validated once."""
 
     def __init__(self, info: KindInfo) -> None:
         self._info = info
@@ -36,7 +36,7 @@ class Loader:
         self._bytes = 0
 
     def load(self, record: JobRecord) -> Loaded:
-        """Read a job as cached. The spec of a finished job is not judged any more: it only has to be cleaned up."""
+        """Decode a cached job. The spec of a finished job is not validated any more: it only has to be cleaned up."""
         loaded = self._without_status(record.raw)
         if loaded.job is None:
             return loaded

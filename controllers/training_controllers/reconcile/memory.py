@@ -9,7 +9,7 @@ from typing import Final
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, Waiting
 from training_controllers.decide.measures import JobPhase
-from training_controllers.decide.template_changes import SeenTemplates
+from training_controllers.decide.template_changes import TemplateFingerprints
 from training_controllers.model.plan import Cause, RestartHistory, Slot, WaitingReason
 from training_controllers.model.records import JobRecord
 from training_controllers.reconcile.status_throttle import StatusThrottle
@@ -48,34 +48,34 @@ class JobMemory:
 
     uid: str
     raw: bytes = b""
-    """The job as it was looked at last."""
+    """The JSON of the job at the last reconcile."""
     history: dict[Slot, RestartHistory] = field(default_factory=dict)
-    """What the next pods of slots whose pods were deleted inherit (K-03)."""
+    """Restart histories for the next pods of slots whose pods were deleted (K-03)."""
     emitted: dict[str, None] = field(default_factory=dict)
     """Keys of events that have been emitted, the oldest first."""
     reported_errors: dict[str, str] = field(default_factory=dict)
-    """What fails at present, each with the sort of its error: emitted when it begins, not on every retry."""
+    """What fails at present, with the type of its error: emitted when it begins, not on every retry."""
     retries: dict[str, Retry] = field(default_factory=dict)
-    """What waits to be tried again, by sort of request."""
+    """The back-off of failed requests, by what they do."""
     names_taken: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Sort and name of objects whose names others have, and when to look again."""
+    """Kind and name of objects whose names others have, and when to try again."""
     owned_errors: dict[str, Cause] = field(default_factory=dict)
-    """Kinds of objects that pods wait for and that could not be created, and why."""
+    """Why owned objects that pods wait for could not be created, by kind."""
     create_errors: dict[tuple[str, str], Cause] = field(default_factory=dict)
-    """Why pods and services could not be created when that was tried last, by sort and replica type or name."""
+    """Why pods and services could not be created at the last attempt, by kind and replica type or name."""
     throttle: StatusThrottle = field(default_factory=StatusThrottle)
     created_unwatched: set[tuple[str, str]] = field(default_factory=set)
-    """Sort and name of the objects of sorts that are not watched which exist: no cache shows them."""
+    """Kind and name of existing objects of kinds that are not watched: no cache shows them."""
     _due: set[str] = field(default_factory=set)
-    """What could have been tried again since the present look began, and has not been yet."""
+    """What was due when this reconcile began, and has not been tried yet."""
     lost_nodes: dict[str, datetime] = field(default_factory=dict)
     """Nodes of the job's pods that are gone or not ready, and since when."""
-    templates: SeenTemplates | None = None
+    templates: TemplateFingerprints | None = None
     generation: int = 0
     status: JobStatus | None = None
     """The last status written, if the CRD cannot store all of it."""
     phase: JobPhase = field(default_factory=JobPhase)
-    """How the job stood at the last look."""
+    """The phase of the job at the last reconcile."""
 
     def first_time(self, key: str) -> bool:
         """Whether the event with this key has not been emitted yet; afterwards it has."""
@@ -87,7 +87,7 @@ class JobMemory:
         return True
 
     def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:
-        """Begin a look at the job, whose status says what it waits for.
+        """Begin a reconcile of the job, whose status says what it waits for.
 
         A changed spec may mend what failed, so it is tried at once.
         """
@@ -102,12 +102,12 @@ class JobMemory:
         self._due = {what for what, retry in self.retries.items() if retry.due <= now}
 
     def may_try(self, what: str, now: float) -> bool:
-        """Whether requests of this sort may be sent, because the last ones went well or are long enough ago."""
+        """Whether these requests may be sent, because the last ones went well or their back-off is over."""
         retry = self.retries.get(what)
         return retry is None or retry.due <= now
 
     def tried(self, what: str, now: float, failures: Failures) -> None:
-        """Note how requests of this sort went."""
+        """Note how these requests went."""
         self._due.discard(what)
         if failures.failed:
             self.retries.setdefault(what, Retry(now)).failed(now, failures.retry_after)
@@ -115,9 +115,9 @@ class JobMemory:
             self.retries.pop(what, None)
 
     def wait(self, now: float) -> float | None:
-        """End a look: seconds until something is to be tried again; None if nothing is.
+        """End a reconcile: seconds until something is to be tried again; None if nothing is.
 
-        What was due and has not been tried is not wanted any more, and must not bring about one look after the other.
+        What was due and has not been tried is not wanted any more, and must not cause one reconcile after the other.
         """
         for what in self._due:
             self.retries.pop(what, None)
@@ -128,7 +128,7 @@ class JobMemory:
 
 @dataclass(slots=True)
 class Failures:
-    """Whether any of several requests failed, and for how long the server asked to be left alone."""
+    """Whether any of several requests failed, and after how long the server asks to try again."""
 
     failed: bool = False
     retry_after: float = 0.0
@@ -139,14 +139,14 @@ class Failures:
         self.retry_after = max(self.retry_after, getattr(error, "retry_after", None) or 0.0)
 
     def add(self, other: Failures) -> None:
-        """Take over what others noted."""
+        """Add the failures of other requests."""
         self.failed |= other.failed
         self.retry_after = max(self.retry_after, other.retry_after)
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The job that is being worked on: as cached, as decoded with defaults, and what is remembered of it."""
+    """The job that is being reconciled: as cached, as decoded with defaults, and what is remembered of it."""
 
     record: JobRecord
     job: Job

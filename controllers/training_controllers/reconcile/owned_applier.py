@@ -94,7 +94,7 @@ class OwnedApplier:
         """Emit the error, and remember it as the reason why the job waits if pods need the object."""
         kind, errors = OWNED_KINDS[change.kind], context.memory.owned_errors
         reason, message = f"Failed{kind.name}", f"Error on {change.verb} of {what}: {error}"
-        if change.verb is OwnedVerb.DELETE and kind.announced:
+        if change.verb is OwnedVerb.DELETE and kind.emits_deletion_events:
             reason, message = f"FailedDelete{kind.name}", f"Error deleting: {error}"
         elif kind.advice:
             message = f"{message}; {kind.advice}"

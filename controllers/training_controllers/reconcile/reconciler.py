@@ -10,7 +10,7 @@ import structlog
 from training_controllers.decide.decide import decide, managed_here
 from training_controllers.decide.measures import JobPhase, measure, phase
 from training_controllers.decide.new_job import creates_pods_first
-from training_controllers.decide.template_changes import changed_types, see
+from training_controllers.decide.template_changes import changed_types, fingerprint_templates
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.plan import EventType, JobEvent, Plan, Snapshot
 from training_controllers.model.records import JobRecord, PodRecord
@@ -27,7 +27,7 @@ from training_controllers.reconcile.status_writer import StatusWriter
 
 
 class JobReconciler:
-    """Brings the jobs of one kind closer to what they ask for, one reconcile at a time."""
+    """Brings the jobs of one kind closer to their specs, one reconcile at a time."""
 
     def __init__(self, framework: Framework, ports: Ports) -> None:
         self._framework = framework
@@ -153,13 +153,13 @@ class JobReconciler:
         )
 
     def _lost_nodes(self, context: JobContext, pods: Sequence[PodRecord]) -> dict[str, datetime]:
-        """The lost nodes of the pods, and when these are given up."""
+        """The lost nodes of the pods, and when these count as lost."""
         nodes, memory = self._ports.nodes, context.memory
         if nodes is None:
             return {}
         seen = nodes.lost({pod.node for pod in pods if pod.node})
         memory.lost_nodes = lost_since(seen, memory.lost_nodes, self._ports.now())
-        return {node: since + nodes.patience for node, since in memory.lost_nodes.items()}
+        return {node: since + nodes.lost_after for node, since in memory.lost_nodes.items()}
 
     def _emit(self, context: JobContext, plan: Plan) -> None:
         for event in plan.events:
@@ -168,8 +168,8 @@ class JobReconciler:
             self._ports.counters.count_job(counter, context.record.namespace)
 
     async def _execute(self, context: JobContext, plan: Plan) -> None:
-        """Have the effects, of pods made from the templates as they are now."""
-        context.memory.templates = see(context.job, context.memory.templates)
+        """Execute the plan, and remember the templates that its pods are created from."""
+        context.memory.templates = fingerprint_templates(context.job, context.memory.templates)
         await self._executor.execute(context, plan)
 
 

@@ -1,4 +1,4 @@
-"""How often the status of one job is written: what changes all the time must not become a flood of writes."""
+"""Throttle of status writes: a rate limit per job, so that a status that changes all the time is no flood of writes."""
 
 from __future__ import annotations
 

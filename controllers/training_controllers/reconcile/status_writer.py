@@ -32,7 +32,7 @@ class StatusWriter:
     def __init__(self, jobs: Jobs, pruned: Callable[[], None] = lambda: None) -> None:
         """Call `pruned` once, when it has shown that the CRD prunes."""
         self._jobs, self._pruned = jobs, pruned
-        self._prunes = self._told = False
+        self._prunes = self._reported = False
 
     def completed(self, context: JobContext) -> Job:
         """The job with what the CRD has pruned from its status added again from memory."""
@@ -48,12 +48,12 @@ class StatusWriter:
             answer = await self._jobs.patch_status(context.record, merge_patch(stored, encode_status(status)))
             kept = decode_status(context.job.info, msgspec.json.decode(answer.status))
             self._prunes = kept != status and kept == _without_extensions(status)
-            self._tell()
+            self._report_pruning()
         context.memory.status = status if self._prunes else None
 
-    def _tell(self) -> None:
-        if self._prunes and not self._told:
-            self._told = True
+    def _report_pruning(self) -> None:
+        if self._prunes and not self._reported:
+            self._reported = True
             self._pruned()
 
 

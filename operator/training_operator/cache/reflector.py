@@ -69,7 +69,7 @@ class Reflector(Generic[R]):
 
     The list is a stream of initial events or, from servers without them, comes in pages. An object that cannot be
     decoded is logged, counted and skipped; its cached record stays. An `optional` resource without permission is not
-    waited for, and its cached records stay. `turned` is called when the resource appears on the server, or vanishes
+    waited for, and its cached records stay. `on_change` is called when the resource appears on the server, or vanishes
     from it.
     """
 
@@ -85,7 +85,7 @@ class Reflector(Generic[R]):
         keep: Callable[[R], bool] = lambda record: True,
         undecodable: Callable[[], None] = lambda: None,
         optional: bool = False,
-        turned: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
         foreign_crd: OwnerCheck | None = None,
     ) -> None:
         self._client = client
@@ -97,7 +97,7 @@ class Reflector(Generic[R]):
         self._keep = keep
         self._undecodable = undecodable
         self._optional = optional
-        self._turned = turned
+        self._on_change = on_change
         self._foreign_crd = foreign_crd
         self._state = State.RELISTING
         self._streaming = True
@@ -302,10 +302,10 @@ class Reflector(Generic[R]):
         await asyncio.sleep(ABSENT_DELAY * (1 + self._rng.random()))
 
     def _enter(self, state: State) -> None:
-        """Change the state; who waits for the resource is told when it appears or vanishes."""
+        """Change the state, and call `on_change` when the resource appears or vanishes."""
         before, self._state = self._state, state
         if (before is State.ABSENT) != (state is State.ABSENT):
-            self._turned()
+            self._on_change()
 
     def _complain(self, error: Exception) -> None:
         """Log an error once, not with every attempt."""

@@ -120,13 +120,13 @@ class Store(Generic[R]):
         self._records[key] = record
         if record.owner is not None:
             self._by_owner.setdefault(record.owner.uid, {})[key] = record
-        self._tell(Change(old, record, initial))
+        self._notify(Change(old, record, initial))
 
     def _drop(self, old: R) -> None:
         key = _key(old)
         del self._records[key]
         self._unindex(key, old)
-        self._tell(Change(old, None))
+        self._notify(Change(old, None))
 
     def _unindex(self, key: Key, old: R | None) -> None:
         if old is not None and old.owner is not None and (owned := self._by_owner.get(old.owner.uid)) is not None:
@@ -134,7 +134,7 @@ class Store(Generic[R]):
             if not owned:
                 del self._by_owner[old.owner.uid]
 
-    def _tell(self, change: Change[R]) -> None:
+    def _notify(self, change: Change[R]) -> None:
         for handler in self._handlers:
             handler(change)
 

@@ -48,21 +48,21 @@ class HttpTransport:
 
     async def request(self, request: Request) -> Response:
         """Send `request` and return the whole answer; with fresh credentials once more if they were refused."""
-        patience = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
-        answer = await self._exchange(request, patience)
+        limits = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
+        answer = await self._exchange(request, limits)
         if answer.status == 401 and self._config.credentials.refused():
-            answer = await self._exchange(request, patience)
+            answer = await self._exchange(request, limits)
         return answer
 
-    async def _exchange(self, request: Request, patience: aiohttp.ClientTimeout) -> Response:
-        async with self._open(request, patience) as answer:
+    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout) -> Response:
+        async with self._open(request, limits) as answer:
             return Response(answer.status, await answer.read(), _lower(answer.headers))
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """Send `request` and hand out its answer line by line."""
-        patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=request.timeout)
-        async with self._open(request, patience) as answer:
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=request.timeout)
+        async with self._open(request, limits) as answer:
             headers = _lower(answer.headers)
             if answer.status == 200:
                 yield Stream(200, _lines(answer.content), headers=headers)
@@ -76,7 +76,9 @@ class HttpTransport:
         await self._session.close()
 
     @asynccontextmanager
-    async def _open(self, request: Request, patience: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _open(
+        self, request: Request, limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Begin an exchange; what aiohttp raises leaves as `OSError`, as `Transport` promises."""
         headers = {"Accept": request.accept}
         if request.body is not None:
@@ -97,7 +99,7 @@ class HttpTransport:
                 url,
                 data=_body(request),
                 headers=headers,
-                timeout=patience,
+                timeout=limits,
                 allow_redirects=False,
                 **options,
             ) as answer:

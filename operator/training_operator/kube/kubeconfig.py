@@ -86,7 +86,7 @@ def _main(paths: str, context: str = "") -> Access:
         return Access(error=" ".join(str(error).split()) or type(error).__name__)
 
 
-def _tell(access: Access) -> None:
+def _print(access: Access) -> None:
     answer = msgspec.json.encode(access)
     try:
         while answer:
@@ -96,4 +96,4 @@ def _tell(access: Access) -> None:
 
 
 if __name__ == "__main__":
-    _tell(_main(*sys.argv[1:]))
+    _print(_main(*sys.argv[1:]))

@@ -73,13 +73,13 @@ class MissingPermissions:
 
     def __init__(self, log: Any) -> None:
         self._log = log
-        self._told: set[Permission] = set()
+        self._logged: set[Permission] = set()
 
     def refused(self, refusal: str) -> bool:
         """Take note of a refusal; return whether it is for want of a permission."""
         permission = missing_permission(refusal)
-        if permission is not None and permission not in self._told:
-            self._told.add(permission)
+        if permission is not None and permission not in self._logged:
+            self._logged.add(permission)
             self._log.error(
                 "a permission is missing: trying again until it is granted",
                 verb=permission.verb,

@@ -51,7 +51,7 @@ def _suspend(on: bool) -> Action:
 
 def _restart_operator(w: World) -> None:
     w.history.clear()
-    w.announced.clear()
+    w.emitted.clear()
 
 
 NUMBER = st.integers(0, 9)
@@ -188,7 +188,7 @@ def test_every_history_settles_and_then_nothing_is_done(w: World, actions: list[
         assert not (plan.delete_pods or plan.create_pods or plan.delete_services or plan.create_services)
         assert plan.owned_changes == ()
         assert plan.counters == ()
-        assert all(event.once in w.announced for event in plan.events)
+        assert all(event.once in w.emitted for event in plan.events)
 
 
 @settings(max_examples=60)

@@ -9,7 +9,7 @@ import pytest
 from unit_tests.controllers.builders import World, texts, world
 
 from training_controllers.decide.decide import decide
-from training_controllers.decide.template_changes import changed_types, see
+from training_controllers.decide.template_changes import changed_types, fingerprint_templates
 
 
 def running() -> World:
@@ -61,11 +61,11 @@ def test_a_change_while_no_operator_ran_emits_an_event_that_says_so() -> None:
 @pytest.mark.parametrize("types", [("Worker",), ("Master", "Worker"), ()])
 def test_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ...]) -> None:
     w = running()
-    seen = see(w.snapshot().job, None)
+    seen = fingerprint_templates(w.snapshot().job, None)
     assert changed_types(w.snapshot().job, seen) == frozenset()
     change_image(w, *types)
     assert changed_types(w.snapshot().job, seen) == frozenset(types)
-    assert changed_types(w.snapshot().job, see(w.snapshot().job, seen)) == frozenset()
+    assert changed_types(w.snapshot().job, fingerprint_templates(w.snapshot().job, seen)) == frozenset()
 
 
 @pytest.mark.shows("K-38")
