@@ -233,8 +233,8 @@ class App:
     @property
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
         of_kinds = (kind.reflector for kind in self._kinds.values())
-        of_companions = (companion.reflector for companion in self._owned_caches.values())
-        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_companions, *self._cluster_wide)
+        of_owned = (owned.reflector for owned in self._owned_caches.values())
+        return (*of_kinds, self._pod_reflector, self._service_reflector, *of_owned, *self._cluster_wide)
 
     @property
     def _cluster_wide(self) -> tuple[Reflector[Any], ...]:
@@ -356,8 +356,8 @@ class App:
             self._triggers.watch_jobs(KindQueue(kind.info, kind.store, kind.queue))
         self._triggers.watch_pods(self._pods)
         self._triggers.watch_dependents(self._services)
-        for companion in self._owned_caches.values():
-            self._triggers.watch_dependents(companion.store)
+        for owned in self._owned_caches.values():
+            self._triggers.watch_dependents(owned.store)
 
     def _make_elector(self, transport: Transport, identity: str) -> LeaderElector:
         """Its requests pass a gate of their own, so that a renewal waits for nothing, not even writes that hang."""

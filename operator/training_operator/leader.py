@@ -178,7 +178,7 @@ class LeaderElector:
         return self._renewed_at + RENEW_SECONDS - self._clock()
 
     async def _take_if_free(self) -> bool:
-        """Take the lease if it is ours, nobody's, or has run out; return whether it is ours now."""
+        """Take the lease if it is ours, has no holder, or has run out; return whether it is ours now."""
         lease = await self._read()
         if lease is not None and lease.spec.get("holderIdentity") not in (None, "", self._identity):
             age = self._clock() - self._seen_at

@@ -1,4 +1,4 @@
-"""What has to be applied for a kind: its definition, and the roles that let the operator serve it."""
+"""What has to be applied for a kind: its CRD, and the roles that let the operator serve it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _normalized(package: str) -> str:
 
 
 def rules_of(framework: Framework) -> Iterator[PolicyRule]:
-    """What the operator needs for one kind beside what it needs for all; nobody but the user writes a job's spec."""
+    """What the operator needs for one kind beside what it needs for all; only the user writes a job's spec."""
     plural = framework.info.plural
     yield PolicyRule(GROUP, plural, ("delete", "list", "watch"))
     yield PolicyRule(GROUP, f"{plural}/status", ("patch",))

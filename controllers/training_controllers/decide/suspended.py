@@ -20,7 +20,7 @@ def hold_suspended(state: JobState, builder: StatusBuilder) -> Plan | None:
         return None
     message = f"{job.info.kind} {job.metadata.name} is suspended."
     _stop_counters(state, builder)
-    builder.update(last_reconcile_time=None)  # a gang that waited does so anew when the job is resumed
+    builder.update(last_reconcile_time=None)  # a gang that waited waits again when the job is resumed
     if holds(builder.status, ConditionType.RUNNING):
         builder.set_condition(ConditionType.RUNNING, message, status=ConditionStatus.FALSE, reason="Suspended")
     if not holds(builder.status, ConditionType.SUSPENDED):

@@ -75,7 +75,7 @@ class Framework:
     owned_kinds: Sequence[OwnedKind] = ()
     """The kinds of objects beside pods and services that jobs of this kind may own."""
     permissions: Sequence[PolicyRule] = ()
-    """What the operator must be allowed beside: nobody can grant pods what he does not have himself."""
+    """Further RBAC rules of the operator: it cannot grant to pods what it does not have itself."""
     owned_objects: Callable[[Job, PodsBySlot], Sequence[OwnedObject]] = no_owned_objects
     """Those that the job should have while it is active, in the order of their creation."""
     events: Callable[[Job, PodsBySlot], Sequence[JobEvent]] = no_events

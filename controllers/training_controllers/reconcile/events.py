@@ -1,4 +1,4 @@
-"""Dedup of events on jobs: none of them twice for the same cause (K-39)."""
+"""Events on jobs, with dedup: none of them twice for the same cause (K-39)."""
 
 from __future__ import annotations
 

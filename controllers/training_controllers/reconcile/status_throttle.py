@@ -1,4 +1,4 @@
-"""Throttle of status writes: a rate limit per job, so that a status that changes all the time is no flood of writes."""
+"""The throttle of status writes: a rate limit per job, so that a status that changes all the time causes few writes."""
 
 from __future__ import annotations
 

@@ -76,9 +76,7 @@ class HttpTransport:
         await self._session.close()
 
     @asynccontextmanager
-    async def _open(
-        self, request: Request, limits: aiohttp.ClientTimeout
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _open(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
         """Begin an exchange; what aiohttp raises leaves as `OSError`, as `Transport` promises."""
         headers = {"Accept": request.accept}
         if request.body is not None:

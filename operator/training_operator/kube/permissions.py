@@ -12,7 +12,7 @@ from training_controllers.frameworks.plugins import plugins
 
 _PATTERNS: Final = (
     re.compile(r' cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'),
-    # Nobody may grant what he does not have: launchers of MPIJobs are granted something.
+    # RBAC escalation check: the operator grants something to launchers of MPIJobs, so it must have that itself.
     re.compile(
         r'not currently held:\s*\{APIGroups:\["(?P<group>[^"]*)"\], Resources:\["(?P<resource>[^"]+)"\], '
         r'(?:ResourceNames:\[[^\]]*\], )?Verbs:\["(?P<verb>\w+)"'

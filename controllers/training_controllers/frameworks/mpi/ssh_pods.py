@@ -1,6 +1,6 @@
 """The pods of an MPIJob whose mpirun starts its processes over SSH: no account, no role, no kubectl.
 
-Keys come from a Secret and are copied into memory with the rights that OpenSSH insists on, whoever the container runs
+Keys come from a Secret and are copied into memory with the mode that OpenSSH insists on, whoever the container runs
 as. Both sides know each other: a worker lets in the job's launcher only, and a launcher talks to its workers only.
 """
 
