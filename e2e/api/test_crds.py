@@ -15,6 +15,7 @@ from e2e.harness.client import Api, ApiError, eventually
 from e2e.harness.cluster import Cluster
 from e2e.support import marks
 from e2e.support.admission import admissions
+from e2e.support.every_kind import EVERY_KIND
 from e2e.support.paths import ROOT
 
 from training_api.constants import GROUP, VERSION
@@ -45,7 +46,7 @@ def test_plain_client_side_apply_is_enough(kubectl: Kubectl) -> None:
     kubectl("apply", "-k", str(CRDS))
 
 
-@pytest.mark.parametrize("plural", [info.plural for info in KINDS.values()])
+@pytest.mark.parametrize("plural", [info.plural for info in EVERY_KIND.values()])
 async def test_definition_is_established_and_structural(api: Api, plural: str) -> None:
     definition = await api.get(f"{DEFINITIONS}/{plural}.{GROUP}")
     assert definition is not None
@@ -127,7 +128,7 @@ def test_scaling_a_pytorchjob_to_nothing_is_refused(cluster: Cluster, kubectl: K
     assert "spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1" in said
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_columns_and_short_names(kubectl: Kubectl, kind: str) -> None:
     kubectl("create", "-f", "-", stdin=json.dumps(JOBS[kind]))
     status = {
@@ -136,7 +137,7 @@ def test_columns_and_short_names(kubectl: Kubectl, kind: str) -> None:
         "waiting": {"reason": "Quota"},
     }
     kubectl("patch", kind.lower(), "job", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
-    [short] = KINDS[kind].short_names
+    [short] = EVERY_KIND[kind].short_names
     header, row = kubectl("get", short).splitlines()
     assert header.split() == (["NAME", "AGE", "STATE"] if kind == "MPIJob" else ["NAME", "STATE", "AGE"])
     assert "Succeeded" in row.split()

@@ -7,31 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from e2e.harness.client import Api, ApiError, Object, eventually
+from e2e.support.every_kind import EVERY_KIND
 
-PLURALS = {
-    "PyTorchJob": "pytorchjobs",
-    "TFJob": "tfjobs",
-    "XGBoostJob": "xgboostjobs",
-    "MPIJob": "mpijobs",
-    "PaddleJob": "paddlejobs",
-    "JAXJob": "jaxjobs",
-}
-REPLICAS = {
-    "PyTorchJob": "pytorchReplicaSpecs",
-    "TFJob": "tfReplicaSpecs",
-    "XGBoostJob": "xgbReplicaSpecs",
-    "MPIJob": "mpiReplicaSpecs",
-    "PaddleJob": "paddleReplicaSpecs",
-    "JAXJob": "jaxReplicaSpecs",
-}
-CONTAINERS = {
-    "PyTorchJob": "pytorch",
-    "TFJob": "tensorflow",
-    "XGBoostJob": "xgboost",
-    "MPIJob": "mpi",
-    "PaddleJob": "paddle",
-    "JAXJob": "jax",
-}
+from training_api.registry import KINDS
+
+PLURALS = {kind: info.plural for kind, info in KINDS.items()}
+REPLICAS = {kind: info.replica_field for kind, info in EVERY_KIND.items()}
+CONTAINERS = {kind: info.container for kind, info in EVERY_KIND.items()}
 LEADS = {
     "PyTorchJob": "Master",
     "TFJob": "Chief",
@@ -85,7 +67,7 @@ class Namespace:
 
     def jobs(self, kind: str) -> str:
         """Path of the jobs of a kind."""
-        return f"/apis/kubeflow.org/v1/namespaces/{self.name}/{PLURALS[kind]}"
+        return f"/apis/kubeflow.org/v1/namespaces/{self.name}/{EVERY_KIND[kind].plural}"
 
     async def create(self, body: Object) -> None:
         """Create a job."""

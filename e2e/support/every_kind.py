@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from e2e.support.paths import ROOT
@@ -24,3 +26,11 @@ def every_framework(options: FrameworkOptions | None = None) -> Mapping[str, Fra
 
 
 EVERY_KIND: Final[Mapping[str, KindInfo]] = {kind: framework.info for kind, framework in every_framework().items()}
+
+
+def install_plugin(folder: Path) -> None:
+    """Let pip put the plugin into a folder, for `PYTHONPATH`, with the build backend of this Python."""
+    alone = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *alone, f"--target={folder}", PLUGIN], check=True, timeout=120
+    )

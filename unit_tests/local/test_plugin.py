@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from e2e.support.every_kind import EVERY_KIND, PLUGIN
+from e2e.support.every_kind import EVERY_KIND, PLUGIN, install_plugin
 
 from training_api.crd.build import build
 from training_local.registry import STATE_VARIABLE
@@ -23,10 +23,7 @@ JOB = str(PLUGIN / "deepspeedjob.yaml")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where pip has installed the package; its build leaves nothing in the repository."""
     folder = tmp_path_factory.mktemp("installed")
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, f"--target={folder}", PLUGIN], check=True, timeout=120
-    )
+    install_plugin(folder)
     return folder
 
 
