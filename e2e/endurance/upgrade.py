@@ -23,7 +23,7 @@ from e2e.endurance.faults.load import draw
 from e2e.endurance.faults.operators import LEADING
 from e2e.endurance.faults.stage import Stage, stage
 from e2e.harness.client import eventually
-from e2e.harness.jobs import REPLICAS
+from e2e.harness.jobs import PLURALS
 from e2e.harness.operator import Operator
 from e2e.support.paths import ROOT
 from rich.console import Console
@@ -91,7 +91,7 @@ async def uids(on: Stage) -> Uids:
 
 async def begin_lasting(on: Stage) -> Uids:
     """Create a job of each kind that never ends; returns its pods once all run."""
-    jobs = [draw(on.rng, f"{LONG}-{kind.lower()}", kind) for kind in REPLICAS]
+    jobs = [draw(on.rng, f"{LONG}-{kind.lower()}", kind) for kind in PLURALS]
     on.lasting.update(job.name for job in jobs)
     for job in jobs:
         await on.patient_create(on.path(job.kind), job.body)
@@ -158,7 +158,7 @@ async def play(folder: Path, old: Version, new: Version) -> tuple[list[Step], li
 
 async def end_lasting(on: Stage) -> None:
     """Delete the lasting jobs; their pods go with them."""
-    for kind in REPLICAS:
+    for kind in PLURALS:
         await patiently(on.api.delete, f"{on.path(kind)}/{LONG}-{kind.lower()}")
 
     async def gone() -> list[str]:
