@@ -171,7 +171,7 @@ class World:
         return decide(self.snapshot(), self.framework)
 
     def step(self) -> Plan:
-        """One look at the job, and everything it leads to."""
+        """One reconcile of the job, with all its effects."""
         snapshot = self.snapshot()
         plan = decide(snapshot, self.framework)
         if plan.status is not None:

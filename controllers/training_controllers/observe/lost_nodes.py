@@ -65,7 +65,7 @@ def lost_since(
 ) -> dict[str, datetime]:
     """Since when nodes are lost, by what was `seen` of them now: gone (None), or not ready since then.
 
-    Only memory tells when a node went; one that was not ready before it went has been lost since then.
+    Only memory knows when a node went; one that was not ready before it went has been lost since then.
     """
     return {node: since or remembered.get(node, now) for node, since in seen.items()}
 

@@ -23,7 +23,7 @@ from training_controllers.reconcile.builders import build_pod
 ANNOTATION = "extension.training.kubeflow.org/init-container"
 BOTH = {"Master": 1, "Worker": 1}
 LONG = "a" * 40 + ".invalid"
-"""A name that nobody has."""
+"""A name that no host has."""
 
 
 def job(mode: str | None, **spec: Any) -> Job:
@@ -89,8 +89,8 @@ def test_a_master_that_nobody_waits_for_appears_at_once() -> None:
     stored["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["initContainers"] = [{"name": "a"}]
     for mode in MasterWait:
         stored["metadata"]["annotations"] = {ANNOTATION: mode}
-        awaited = prepares_for_workers(PyTorchOptions(), load("PyTorchJob", stored), Slot("Master", 0))
-        assert awaited == (mode != MasterWait.NONE)
+        prepares = prepares_for_workers(PyTorchOptions(), load("PyTorchJob", stored), Slot("Master", 0))
+        assert prepares == (mode != MasterWait.NONE)
 
 
 def test_masterless_jobs_wait_for_nobody() -> None:

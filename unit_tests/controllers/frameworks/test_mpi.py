@@ -1,4 +1,4 @@
-"""MPIJob: config map, rights, pods, status rules."""
+"""MPIJob: config map, roles, pods, status rules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ M1_ENV = [
 ]
 
 
-def running_world(replicas: dict[str, int], *running: str, **spec: Any) -> World:
+def running_job(replicas: dict[str, int], *running: str, **spec: Any) -> World:
     w = world("MPIJob", replicas, **spec)
     w.settle()
     if running:
@@ -67,7 +67,7 @@ def running_world(replicas: dict[str, int], *running: str, **spec: Any) -> World
     return w
 
 
-def holders_of(w: World) -> dict[Slot, Any]:
+def slots_of(w: World) -> dict[Slot, Any]:
     return {Slot(pod.replica_type.capitalize(), max(pod.index, 0)): pod for pod in w.pods.values()}
 
 
@@ -86,9 +86,9 @@ def test_hostfile_scripts_and_environment_without_gpus() -> None:
 def test_a_launcher_with_gpus_is_a_host_itself() -> None:
     user = {"env": [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}], **GPU}
     job = job_with({"Launcher": 1, "Worker": 3}, launcher=user, slotsPerWorker=4, mainContainer="trainer")
-    w = running_world({"Launcher": 1, "Worker": 3}, "sim-worker-0", "sim-worker-1", "sim-worker-2")
+    w = running_job({"Launcher": 1, "Worker": 3}, "sim-worker-0", "sim-worker-1", "sim-worker-2")
     assert hostfile(job) == "sim-launcher slots=4\n" + "".join(f"sim-worker-{i} slots=4\n" for i in range(3))
-    assert discover_hosts(job, holders_of(w)) == (
+    assert discover_hosts(job, slots_of(w)) == (
         "#!/bin/sh\necho sim-launcher:4\n\necho sim-worker-0:4\necho sim-worker-1:4\necho sim-worker-2:4"
     )
     assert files(job, {})["kubexec.sh"].splitlines()[-1] == (
@@ -140,9 +140,9 @@ def test_gpus_of_the_launcher(resource: str, counts: bool, where: str) -> None:
 @pytest.mark.shows("MPI-024")
 def test_only_running_workers_are_discovered_in_textual_order() -> None:
     running = [f"sim-worker-{index}" for index in (0, 2, 10)]
-    w = running_world({"Launcher": 1, "Worker": 11}, *running)
+    w = running_job({"Launcher": 1, "Worker": 11}, *running)
     expected = "#!/bin/sh\necho sim-worker-0:1\necho sim-worker-10:1\necho sim-worker-2:1"
-    assert discover_hosts(job_with({"Launcher": 1, "Worker": 11}), holders_of(w)) == expected
+    assert discover_hosts(job_with({"Launcher": 1, "Worker": 11}), slots_of(w)) == expected
 
 
 @pytest.mark.shows("MPI-011", "MPI-012", "MPI-015")
@@ -246,7 +246,7 @@ def test_a_launcher_no_longer_waits_for_workers_that_are_scaled_away() -> None:
 
 @pytest.mark.shows("MPI-017", "MPI-038")
 def test_scaling_changes_host_list_role_and_pods() -> None:
-    w = running_world({"Launcher": 1, "Worker": 3}, "sim-launcher")
+    w = running_job({"Launcher": 1, "Worker": 3}, "sim-launcher")
     w.stored["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 1
     changes = {change.kind: change for change in w.decide().owned_changes}
     assert {kind: change.verb for kind, change in changes.items()} == {

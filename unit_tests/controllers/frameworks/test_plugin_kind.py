@@ -70,6 +70,6 @@ def test_the_hostfile_follows_the_workers(job: World) -> None:
     assert job.bodies["ConfigMap", "sim-hostfile"]["data"]["hostfile"].splitlines()[-1] == "sim-worker-2 slots=4"
 
 
-def test_it_has_a_definition_that_an_api_server_takes() -> None:
+def test_it_has_a_crd_that_an_api_server_takes() -> None:
     (served,) = crd_types(build(DEEPSPEED.info))
     assert (served.kind, served.scale) == (KIND, None)

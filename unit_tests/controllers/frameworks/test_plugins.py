@@ -83,7 +83,7 @@ def test_a_package_adds_its_kind(install: Install) -> None:
         ("strange:LEASES", OTHER, "OtherJob owns Lease; it may own"),
     ],
 )
-def test_one_that_cannot_be_used_is_left_out_and_told_of(
+def test_one_that_cannot_be_used_is_left_out_and_reported(
     install: Install, entry: str, module: str, problem: str
 ) -> None:
     install("training-operator-deepspeed", "training_operator_deepspeed:DEEPSPEED")

@@ -13,8 +13,8 @@ from training_controllers.model.plan import NewPod, RestartHistory, Slot
 from training_controllers.reconcile.builders import build_pod
 
 
-def build(job: Job, replica_type: str = "Worker", index: int = 0, **carried: int) -> dict[str, Any]:
-    return build_pod(job, framework_of(job.info.kind), NewPod(Slot(replica_type, index), RestartHistory(**carried)))
+def build(job: Job, replica_type: str = "Worker", index: int = 0, **history: int) -> dict[str, Any]:
+    return build_pod(job, framework_of(job.info.kind), NewPod(Slot(replica_type, index), RestartHistory(**history)))
 
 
 def with_template(template: dict[str, Any]) -> Job:
