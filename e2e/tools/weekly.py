@@ -2,10 +2,14 @@
 
 `make weekly`, or `python -m e2e.tools.weekly ENVIRONMENTS REQUIRED...`: the folder of the frameworks' environments,
 and the frameworks whose tests may not be skipped.
+
+The unit tests play worlds and examples that no run has seen before. Their seed stands in the table and plays them
+again: `FRESH_SEED=N make test ARGS='--hypothesis-profile=fresh --hypothesis-seed=N'`, with `-k seed-N-` for one world.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 
 from e2e.local.sandbox_proofs import PROOFS, start_overhead
@@ -35,10 +39,17 @@ PROGRAMS = {
 
 
 def steps(environments: str, required: list[str]) -> list[Step]:
-    """One step for each framework and each program."""
+    """One step for the unit tests, each framework and each program."""
     pytest = [sys.executable, "-m", "pytest", "e2e/training", "-rs", f"--environments={environments}"]
     pytest.append(f"--require-frameworks={','.join(required)}")
+    seed = random.SystemRandom().randrange(1 << 32)
+    fresh = [sys.executable, "-m", "pytest", "-n", "2", "--hypothesis-profile=fresh", f"--hypothesis-seed={seed}"]
     return [
+        Step(f"unit tests, FRESH_SEED={seed}", ["env", f"FRESH_SEED={seed}", *fresh]),
+        *(
+            Step(f"e2e {provider}", ["make", "e2e", f"PROVIDER={provider}", "ARGS=-rs"])
+            for provider in ("bare", "local")
+        ),
         *(Step(f"training: {name}", [*pytest, "-m", f"framework(name='{name}')"]) for name in DEMOS),
         *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
     ]

@@ -11,7 +11,7 @@ from unit_tests.simulated.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
 from unit_tests.simulated.chaos.seeds import seeds
 
-pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+pytestmark = pytest.mark.virtual_time
 
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""

@@ -18,7 +18,7 @@ from unit_tests.simulated.chaos.seeds import WEEKLY
 
 from training_operator.settings import Settings
 
-pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+pytestmark = pytest.mark.virtual_time
 
 DOWN = 2.0
 """Virtual seconds without operator after a crash."""

@@ -23,7 +23,7 @@ from unit_tests.simulated.chaos.seeds import seeds
 from training_api.constants import ATTEMPT_ANNOTATION
 from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 
-pytestmark = [pytest.mark.virtual_time, pytest.mark.no_cover]
+pytestmark = pytest.mark.virtual_time
 
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
