@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,9 +14,6 @@ from e2e.support.documentation.rules_of_v1 import MISSING, NO_TEST, ROOT, ROW, s
 TEXT = (ROOT / "docs" / "rules-of-v1.md").read_text()
 RULES = {row[3]: row for row in ROW.finditer(TEXT)}
 RULE = re.compile(r"(?<![\w./-])(?:(?:K|E|PT|TF|XGB|MPI|PD|JAX|INT)-\d+|SDK-[AS]?\d+(?:\.\d+)*)\b")
-FOLDERS = (
-    "api", "controllers", "operator", "local", "migration", "deploy", "docs", "examples", "e2e", "unit_tests", ".ci"
-)  # fmt: skip
 SUFFIXES = (".py", ".md", ".yaml", ".toml", "")
 INVENTED = "K-" + "99"
 """A rule that there is not, in two parts so that this file does not cite it."""
@@ -24,11 +22,10 @@ INVENTED = "K-" + "99"
 @cache
 def texts(root: Path = ROOT) -> Mapping[str, str]:
     """Everything that people have written, by path."""
-    files = [*root.iterdir(), *(file for folder in FOLDERS for file in (root / folder).rglob("*"))]
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
     return {
-        str(file.relative_to(root)): file.read_text()
-        for file in sorted(files)
-        if file.suffix in SUFFIXES and file.is_file() and "__pycache__" not in file.parts
+        name: (root / name).read_text() for name in names if Path(name).suffix in SUFFIXES if (root / name).is_file()
     }
 
 
@@ -44,6 +41,7 @@ def test_every_rule_that_is_cited_is_on_the_page() -> None:
     "path", ["controllers/a.py", "unit_tests/a/test_b.py", "docs/page.md", "deploy/d.yaml", "Makefile"]
 )
 def test_an_invented_rule_is_found(path: str, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(f"As in v1 (K-01, {INVENTED}).\n")
     assert {name: unknown(text) for name, text in texts(tmp_path).items()} == {path: {INVENTED}}

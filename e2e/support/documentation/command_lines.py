@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib.util
 import io
+import os
 import re
 import runpy
 import shlex
@@ -158,7 +159,10 @@ def _recipes(arguments: tuple[str, ...]) -> list[str]:
     for name in (word.partition("=")[0] for word in arguments if "=" in word):
         if not re.search(rf"^{name} *\?=|\$\({name}\)", text, re.MULTILINE):
             raise Wrong(f"the Makefile has no variable {name}")
-    done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    # A `make` around this one would hand its own variables down.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    command = ["make", "-n", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Wrong(done.stderr.strip())
     return RECIPE.findall(done.stdout)

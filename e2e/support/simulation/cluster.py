@@ -18,6 +18,7 @@ from e2e.support.simulation.audit import JOBS, Audit
 from e2e.support.simulation.faults import Faults, FaultyTransport
 from e2e.support.simulation.kubelet import Kubelet
 from e2e.support.simulation.process import SETTINGS, Process
+from e2e.support.status_page import is_documented
 
 from training_api.registry import KINDS
 from training_controllers.reconcile.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
@@ -51,6 +52,8 @@ class Cluster:
         self.kubelet = kubelet(self.api)
         self.audit = Audit()
         self.processes: list[Process] = []
+        self.undocumented: set[str] = set()
+        """Reasons of events that docs/status.md does not have."""
         server.state.storage.observers.append(self._observe)
 
     def operator(
@@ -102,6 +105,8 @@ class Cluster:
     def _observe(self, key: StoreKey, change: Change) -> None:
         if key[1] in ("pods", *JOBS):
             self.audit.saw(key[1], change.type, change.new_object)
+        elif key[1] == "events" and not is_documented(change.new_object["reason"]):
+            self.undocumented.add(change.new_object["reason"])
 
 
 @asynccontextmanager
@@ -125,6 +130,7 @@ async def cluster(
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+    assert made.undocumented == set()
 
 
 async def _serve(server: ApiServer) -> None:
