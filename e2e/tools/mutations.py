@@ -72,7 +72,7 @@ MODULES: Final[Mapping[str, Module]] = {
     "queue": _of_operator("queue.py", tests=["queue", "controller"]),
     "leader": _of_operator("leader.py", tests=["leader"]),
     "cache": _of_operator("cache/*.py", tests=["reflector", "store"]),
-    "client": _of_operator("kube/client.py", tests=["client", "leader"]),
+    "client": _of_operator("kube/client.py", tests=["client", "leader", "permissions"]),
     "flow": _of_operator("kube/flow.py", tests=["flow"]),
 }
 

@@ -1,12 +1,14 @@
 import asyncio
 import json
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from unit_tests.operator.scripted_api import ScriptedApi, answer, bookmark, event, pod, refusal
 
-from training_operator.kube.client import KubeClient
+from training_operator.kube.client import ATTEMPTS, LIST_SECONDS, LONGEST_WAIT, PAGE, KubeClient
 from training_operator.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -29,10 +31,24 @@ pytestmark = pytest.mark.virtual_time
 OWNED = [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "j", "uid": "job-uid", "controller": True}]
 
 
+class NotedGate(FairGate):
+    """Notes who asked for a turn."""
+
+    def __init__(self) -> None:
+        super().__init__(AdaptiveLimit(start=8))
+        self.turns = list[tuple[str, bool]]()
+
+    @asynccontextmanager
+    async def turn(self, flow: str, *, urgent: bool = False) -> AsyncIterator[None]:
+        self.turns.append((flow, urgent))
+        async with super().turn(flow, urgent=urgent):
+            yield
+
+
 class Setup:
     def __init__(self, *answers: Response | Exception, watches: Any = ()) -> None:
         self.api = ScriptedApi(answers, watches)
-        self.gate = FairGate(AdaptiveLimit(start=8))
+        self.gate = NotedGate()
         self.seen = list[tuple[str, int]]()
         self.client = KubeClient(
             self.api, self.gate, random.Random(1), lambda method, code: self.seen.append((method, code))
@@ -67,6 +83,46 @@ async def test_verbs_become_requests() -> None:
     assert setup.body(5) == {"propagationPolicy": "Background"}
     assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
     assert setup.gate.in_flight == 0
+    assert setup.gate.turns[3] == ("", True)
+
+
+async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
+    stored = answer(200, pod("a", "5", ownerReferences=OWNED) | {"status": {"phase": "Failed"}})
+    taken, lost = refusal(409, "AlreadyExists"), ConnectionResetError()
+    setup = Setup(*[stored] * 3, answer(200), stored, lost, taken, stored, lost, refusal(409, "Conflict"), stored)
+    client = setup.client
+    await client.get(PODS, "ns", "a", flow="get")
+    await client.replace(PODS, "ns", "a", {}, flow="replace")
+    await client.patch(PODS, "ns", "a", {}, flow="patch")
+    assert setup.api.requests[2].path == "/api/v1/namespaces/ns/pods/a"
+    await client.get_json("/version")
+    await client.delete(PODS, "ns", "a", grace=0, flow="delete")
+    assert setup.body(4) == {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
+    await client.create(PODS, "ns", BODY, flow="create")
+    await client.patch(PODS, "ns", "a", PATCH, subresource="status", flow="status", urgent=True)
+    assert (setup.api.requests[-1].method, setup.api.requests[-1].path) == ("GET", "/api/v1/namespaces/ns/pods/a")
+    calm = [(flow, False) for flow in ("get", "replace", "patch", "", "delete", "create", "create", "create")]
+    assert setup.gate.turns == [*calm, *[("status", True)] * 3]
+
+
+class Shut:
+    """A fence behind which nothing may leave."""
+
+    def certain(self) -> bool:
+        return False
+
+    async def opened(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_fence_holds_writes_and_no_reads() -> None:
+    api = ScriptedApi([answer(200, pod("a", "5"))] * 2)
+    client = KubeClient(api, FairGate(), random.Random(1), fence=Shut())
+    await client.get(PODS, "ns", "a")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1000):
+            await client.create(PODS, "ns", BODY)
+    assert len(api.requests) == 1
 
 
 async def test_pages() -> None:
@@ -78,11 +134,19 @@ async def test_pages() -> None:
     second = await setup.client.list_page(PODS, "ns", selector="x", token=first.next, limit=2)
     assert (second.items, second.next) == ([], "")
     assert setup.api.requests[1].query == {"limit": "2", "labelSelector": "x", "continue": "next"}
+    assert {(each.method, each.timeout) for each in setup.api.requests} == {("GET", LIST_SECONDS)}
+
+
+async def test_a_list_of_everything_has_no_conditions() -> None:
+    setup = Setup(answer(200, {"metadata": {"resourceVersion": "9"}, "items": []}))
+    await setup.client.list_page(PODS)
+    assert (setup.api.requests[0].path, setup.api.requests[0].query) == ("/api/v1/pods", {"limit": str(PAGE)})
 
 
 async def test_any_path() -> None:
     setup = Setup(answer(200, {"major": "1"}))
     assert await setup.client.get_json("/version") == {"major": "1"}
+    assert setup.api.requests[0].method == "GET"
 
 
 async def test_a_watch() -> None:
@@ -149,6 +213,26 @@ def test_retry_after_is_read() -> None:
         assert error.retry_after == seconds
 
 
+@pytest.mark.parametrize(("subresource", "what"), [("", "pods"), ("status", "pods/status")])
+async def test_a_refused_patch_without_words_says_of_what(subresource: str, what: str) -> None:
+    setup = Setup(answer(403))
+    with pytest.raises(Forbidden, match=f"answered 403 to patch {what}$"):
+        await setup.client.patch(PODS, "ns", "a", {}, subresource=subresource)
+
+
+@pytest.mark.parametrize(("status", "limit"), [(503, 4), (504, 4), (500, 8), (404, 8)])
+async def test_only_signs_of_overload_lower_the_limit(status: int, limit: int) -> None:
+    setup = Setup(*[answer(status)] * ATTEMPTS)
+    with pytest.raises((ApiError, TimeoutError)):
+        await asyncio.wait_for(setup.client.get(PODS, "ns", "a"), 0.01)
+    assert setup.gate.limit.now == limit
+
+
+async def test_a_redirection_is_no_answer() -> None:
+    with pytest.raises(Invalid):
+        await Setup(answer(300)).client.get(PODS, "ns", "a")
+
+
 async def test_a_broken_connection_is_tried_again_with_growing_delays() -> None:
     setup = Setup(ConnectionResetError(), TimeoutError(), answer(200, pod("a", "5")))
     await setup.client.get(PODS, "ns", "a")
@@ -170,6 +254,12 @@ async def test_a_busy_server_is_obeyed() -> None:
     await setup.client.get(PODS, "ns", "a")
     assert 3.0 <= setup.api.times[1] <= 3.1
     assert setup.gate.limit.now == 4
+
+
+async def test_a_server_that_asks_for_the_longest_time_is_obeyed() -> None:
+    setup = Setup(refusal(429, "TooManyRequests", retry_after="10"), answer(200, pod("a", "5")))
+    await setup.client.get(PODS, "ns", "a")
+    assert setup.api.times[1] >= LONGEST_WAIT
 
 
 async def test_a_server_that_asks_for_too_long_is_left_to_the_caller() -> None:

@@ -25,6 +25,14 @@ async def test_a_small_flow_passes_a_large_one() -> None:
     assert last_small < 2 + 2 * 5
 
 
+async def test_of_many_flows_the_one_that_came_first_has_its_turn_first() -> None:
+    gate, log = FairGate(AdaptiveLimit(1, 1)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for flow in ("a", "b", "c", "a", "b"):
+            tasks.create_task(through(gate, flow, log))
+    assert log == ["a", "b", "c", "a", "b"]
+
+
 async def test_never_more_in_flight_than_the_limit() -> None:
     gate, most = FairGate(AdaptiveLimit(3, 3)), 0
 
@@ -85,14 +93,20 @@ async def test_a_place_given_to_a_waiter_that_is_cancelled_at_that_moment_is_fre
 
 def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:
     limit = AdaptiveLimit(largest=6, start=4)
-    for _ in range(4):
+    for now in (4, 4, 4, 5, 5, 5, 5, 5, 6):
         limit.succeeded()
-    assert limit.now == 5
+        assert limit.now == now
     for _ in range(100):
         limit.succeeded()
     assert limit.now == 6
+    limit.succeeded()
     limit.overloaded()
-    assert limit.now == 3
+    for now in (3, 3, 4):
+        assert limit.now == 3
+        limit.succeeded()
+        assert limit.now == now
+    limit.overloaded()
+    assert limit.now == 2
     for _ in range(5):
         limit.overloaded()
     assert limit.now == 1
@@ -104,7 +118,19 @@ async def test_a_rate_is_kept_in_the_long_run() -> None:
     async with asyncio.TaskGroup() as tasks:
         for _ in range(130):
             tasks.create_task(through(gate, "job", [], seconds=0))
-    assert loop.time() == pytest.approx(5.0, abs=0.1)
+    assert loop.time() == pytest.approx(5.0)
+
+
+async def test_a_rate_after_a_break_is_the_rate_and_no_more_than_the_burst() -> None:
+    gate, loop = FairGate(bucket=TokenBucket(4, 2)), asyncio.get_running_loop()
+    await asyncio.sleep(100)
+    times = list[float]()
+    async with asyncio.TaskGroup() as tasks:
+        for pause in (0, 0, 0.1, 0):
+            await asyncio.sleep(pause)
+            task = tasks.create_task(through(gate, "job", [], seconds=0))
+            task.add_done_callback(lambda _: times.append(loop.time() - 100))
+    assert times == pytest.approx([0, 0, 0.25, 0.5])
 
 
 async def test_urgent_requests_do_not_wait_for_the_rate_but_count() -> None:

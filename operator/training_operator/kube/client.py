@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 PAGE: Final = 500
 """Objects per page of a list."""
+LIST_SECONDS: Final = 60.0
+"""For one page."""
 ATTEMPTS: Final = 4
 FIRST_DELAY: Final = 0.1
 LONGEST_WAIT: Final = 10.0
@@ -138,7 +140,7 @@ class KubeClient:
             query["labelSelector"] = selector
         if token:
             query["continue"] = token
-        request = Request("GET", resource.path(namespace), query, timeout=60.0)
+        request = Request("GET", resource.path(namespace), query, timeout=LIST_SECONDS)
         answer = _decode_list((await self._send(request, f"list {resource.qualified}")).body)
         return Page(answer.items or [], answer.metadata.resource_version, answer.metadata.continue_)
 
