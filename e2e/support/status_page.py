@@ -17,6 +17,13 @@ def rows(heading: str) -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
+IN_WORDS_OF_OTHERS = {
+    "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImagePull", "Error", "Evicted",
+    "ImagePullBackOff", "InvalidImageName", "OOMKilled", "SchedulingGated", "Unschedulable",
+}  # fmt: skip
+"""What the kubelet and the scheduler say, and the operator passes on; the page has examples."""
+
+
 @cache
 def event_reasons() -> frozenset[str]:
     """Reasons of events on the page; `<Kind>` and the like stand for a word."""
@@ -26,4 +33,6 @@ def event_reasons() -> frozenset[str]:
 @cache
 def is_documented(reason: str) -> bool:
     """Whether the page has this reason of an event."""
-    return any(re.fullmatch(re.sub(r"<\w+>", r"[A-Za-z]+", known), reason) for known in event_reasons())
+    return reason in IN_WORDS_OF_OTHERS or any(
+        re.fullmatch(re.sub(r"<\w+>", r"[A-Za-z]+", known), reason) for known in event_reasons()
+    )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ PACKAGES = {
     "training_local": ROOT / "local",
     "training_migration": ROOT / "migration",
 }
-"""Source root of each package, in the order in which they may import: each one those before it."""
+"""Source root of each package."""
 
 
 @pytest.mark.parametrize("root", PACKAGES.values(), ids=lambda root: root.name)
@@ -41,49 +39,9 @@ def test_test_folders_are_no_packages() -> None:
     assert list((ROOT / "unit_tests").rglob("__init__.py")) == []
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_imports_point_one_way(package: str) -> None:
-    order = list(PACKAGES)
-    forbidden = set(order[order.index(package) + 1 :])
-    found = {
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in (PACKAGES[package] / package).rglob("*.py")
-        for line, name in _imports(path)
-        if name.partition(".")[0] in forbidden
-    }
-    assert found == set()
-
-
-@pytest.mark.parametrize(
-    ("folder", "forbidden"),
-    [
-        ("e2e/support", r"unit_tests|e2e\b(?!\.support)"),
-        ("unit_tests", r"e2e\b(?!\.support)"),
-        ("e2e", r"unit_tests"),
-        *((f"{root.name}/{package}", "unit_tests|e2e") for package, root in PACKAGES.items()),
-    ],
-)
-def test_unit_tests_and_programs_meet_in_support_only(folder: str, forbidden: str) -> None:
-    found = {
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in (ROOT / folder).rglob("*.py")
-        for line, name in _imports(path)
-        if re.match(rf"(?:{forbidden})\b", name)
-    }
-    assert found == set()
-
-
 def test_every_test_and_program_has_a_folder() -> None:
     assert {path.name for path in (ROOT / "e2e").iterdir() if path.is_file()} == {"README.md", "conftest.py"}
     assert {path.name for path in (ROOT / "unit_tests").iterdir() if path.is_file()} == {"conftest.py"}
-
-
-def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, node.module or ""
 
 
 def _declared() -> dict[str, set[str]]:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from e2e.support.paths import ROOT
-from e2e.support.status_page import event_reasons, is_documented, rows
+from e2e.support.status_page import IN_WORDS_OF_OTHERS, event_reasons, is_documented, rows
 
 from training_controllers.model.plan import WaitingReason
 
@@ -15,8 +15,6 @@ SOURCES = "".join(
     for folder in ("controllers/training_controllers", "operator/training_operator")
     for file in (ROOT / folder).rglob("*.py")
 )
-IN_WORDS_OF_OTHERS = {"Error", "OOMKilled", "ImagePullBackOff", "Unschedulable"}
-"""Examples on the page of what the kubelet and the scheduler say."""
 
 
 @pytest.mark.parametrize("reason", sorted(event_reasons() - IN_WORDS_OF_OTHERS))

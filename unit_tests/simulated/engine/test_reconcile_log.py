@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
+import structlog
 from e2e.support.simulation.cluster import cluster
 from e2e.support.simulation.jobs import jax
 from structlog.testing import capture_logs
@@ -13,6 +15,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_every_reconcile_says_which_policy_answered_what_it_does_and_when_it_is_due_again() -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
     with capture_logs() as logs:
         async with cluster() as world:
             world.operator()
