@@ -27,8 +27,8 @@ WEBHOOKS: Final = "validator.training-operator.kubeflow.org"
 IN_OPERATOR: Final = "--namespace=kubeflow"
 BUILT: Final = {"xgboost": "localhost/example-xgboost:1", "mpi": "localhost/example-mpi:1"}
 """Images of `Dockerfile` by the folder of the examples that run in them."""
-LEFT_OUT: Final = {"elastic.yaml"}
-"""Needs a volume that several nodes can write, which kind does not have."""
+LEFT_OUT: Final = {"deepspeedjob.yaml", "elastic.yaml"}
+"""One needs a package beside the operator, one a volume that several nodes can write, which kind does not have."""
 SLEEP: Final = ["sleep", "180"]
 """What replicas do that run while the operator is exchanged."""
 
