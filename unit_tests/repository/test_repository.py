@@ -39,6 +39,12 @@ def test_test_folders_are_no_packages() -> None:
     assert list((ROOT / "unit_tests").rglob("__init__.py")) == []
 
 
+def test_no_package_of_tests_hides_a_module_of_the_standard_library() -> None:
+    """pytest imports `e2e/NAME/test_x.py` as `NAME.test_x`, and so replaces what Python calls NAME."""
+    packages = {init.parent.name for init in (ROOT / "e2e").rglob("__init__.py")}
+    assert packages & sys.stdlib_module_names == set()
+
+
 def test_every_test_and_program_has_a_folder() -> None:
     assert {path.name for path in (ROOT / "e2e").iterdir() if path.is_file()} == {"README.md", "conftest.py"}
     assert {path.name for path in (ROOT / "unit_tests").iterdir() if path.is_file()} == {"conftest.py"}
