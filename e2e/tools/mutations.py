@@ -71,7 +71,7 @@ MODULES: Final[Mapping[str, Module]] = {
     "reconcile": _of_controllers("reconcile", "unit_tests/simulated/engine"),
     "queue": _of_operator("queue.py", tests=["queue", "controller"]),
     "leader": _of_operator("leader.py", tests=["leader"]),
-    "cache": _of_operator("cache/*.py", tests=["reflector", "store"]),
+    "cache": _of_operator("cache/*.py", tests=["reflector", "store", "crd_changes"]),
     "client": _of_operator("kube/client.py", tests=["client", "leader", "permissions"]),
     "flow": _of_operator("kube/flow.py", tests=["flow"]),
 }

@@ -69,7 +69,8 @@ async def test_initial_events_and_changes_come_on_one_watch() -> None:
 
 
 async def test_nothing_shows_before_everything_is_there() -> None:
-    world = World([[event("ADDED", pod("a", "1")), event("ADDED", pod("b", "2")), bookmark("3"), FOREVER]])
+    unknown = event("DELETED", pod("c", "1"))
+    world = World([[unknown, event("ADDED", pod("a", "1")), event("ADDED", pod("b", "2")), bookmark("3"), FOREVER]])
     async with world.running():
         assert world.known == {}
         assert not world.reflector.synced.is_set()
@@ -88,11 +89,13 @@ async def test_a_server_without_initial_events_is_listed_in_pages() -> None:
         answer(200, {"metadata": {"resourceVersion": "10"}, "items": [pod("b", "2")]}),
     ]
     watch: Script = [event("ADDED", pod("c", "11")), FOREVER]
-    world = World([refusal(422, "Invalid", "sendInitialEvents is forbidden"), watch], pages)
+    script = [refusal(422, "Invalid", "sendInitialEvents is forbidden"), watch]
+    world = World(script, pages, selector="job", namespace="ns")
     async with world.running():
         assert world.known == {"a": "1", "b": "2", "c": "11"}
-    assert world.queries[1] == {"limit": "500"}
-    assert world.queries[2] == {"limit": "500", "continue": "more"}
+    assert world.queries[1] == {"limit": "500", "labelSelector": "job"}
+    assert world.queries[2] == {"limit": "500", "labelSelector": "job", "continue": "more"}
+    assert {request.path for request in world.api.requests} == {"/api/v1/namespaces/ns/pods"}
     assert world.queries[3]["resourceVersion"] == "10"
     assert "sendInitialEvents" not in world.queries[3]
 
@@ -100,13 +103,17 @@ async def test_a_server_without_initial_events_is_listed_in_pages() -> None:
 async def test_a_watch_that_ends_goes_on_where_it_was() -> None:
     scripts: list[Script] = [
         [*initial(pod("a", "1")), bookmark("20"), "300"],
-        [event("ADDED", pod("b", "21")), FOREVER],
+        [event("ADDED", pod("b", "21")), "1.5"],
+        [FOREVER],
     ]
-    world = World(scripts)
+    broken = list[int]()
+    world = World(scripts, undecodable=lambda: broken.append(1))
     async with world.running(400):
         assert world.known == {"a": "1", "b": "21"}
-    assert world.queries[1]["resourceVersion"] == "20"
-    assert world.api.times[1] == pytest.approx(300)
+    assert [query.get("resourceVersion") for query in world.queries] == [None, "20", "21"]
+    assert world.api.times == pytest.approx([0, 300, 301.5])
+    assert {request.path for request in world.api.requests} == {"/api/v1/pods"}
+    assert broken == []
 
 
 async def test_a_broken_connection_goes_on_where_it_was() -> None:
@@ -116,6 +123,7 @@ async def test_a_broken_connection_goes_on_where_it_was() -> None:
         async with world.running():
             assert world.known == {"a": "1", "b": "21"}
     assert world.queries[1]["resourceVersion"] == "10"
+    assert logs[0]["error"] == "ConnectionResetError"
     assert [line["event"] for line in logs] == [
         "cannot list or watch the resource: trying again",
         "watching the resource again",
@@ -141,7 +149,9 @@ async def test_failures_wait_longer_and_longer_and_are_logged_once() -> None:
         async with world.running(300):
             assert world.reflector.synced.is_set()
     pauses = [after - before for before, after in zip(world.api.times, world.api.times[1:], strict=False)]
-    assert 0.8 <= pauses[0] <= 1.6
+    for pause, shortest in zip(pauses, (0.8, 1.6, 3.2, 6.4, 12.8, 25.6), strict=False):
+        assert shortest <= pause <= 2 * shortest
+    assert len({query["timeoutSeconds"] for query in world.queries}) > 5, "watches end at different times"
     assert all(30 <= pause <= 60 for pause in pauses[6:])
     assert [line["log_level"] for line in logs] == ["warning", "info"]
     assert logs[0]["error"] == "etcd is down"
@@ -180,7 +190,10 @@ async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
             assert world.reflector.complaint == ""
-    assert [line["log_level"] for line in logs] == ["warning", "info"]
+    assert [(line["log_level"], line["event"]) for line in logs] == [
+        ("warning", "the API server does not have this resource yet: waiting for it"),
+        ("info", "watching the resource again"),
+    ]
 
 
 async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_two() -> None:
@@ -189,7 +202,7 @@ async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_tw
     async with world.running(ABSENT_DELAY - 1):
         assert world.known == {"a": "1"}
         await asyncio.sleep(ABSENT_DELAY + 2)
-        assert world.known == {}
+        assert (world.known, world.store.version) == ({}, "")
         await asyncio.sleep(2 * ABSENT_DELAY)
         assert world.known == {"b": "2"}
 
@@ -287,6 +300,16 @@ async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() 
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
     assert [line.get("apply") for line in logs] == ["deploy/components/lost-nodes", None]
+    assert logs[0]["event"] == "no permission for this resource: ignoring it"
     strict = World([hidden] * 30)
     async with strict.running(60):
         assert not strict.reflector.settled.is_set()
+
+
+async def test_what_is_known_of_an_optional_resource_stays_while_it_may_not_be_seen() -> None:
+    hidden = refusal(403, "Forbidden", "a policy does not allow it")
+    world = World([[*initial(pod("a", "1")), "5"], *[hidden] * 10], optional=True)
+    with capture_logs() as logs:
+        async with world.running(60):
+            assert world.known == {"a": "1"}
+    assert [line.get("apply") for line in logs] == [""]

@@ -48,8 +48,22 @@ def test_every_handler_gets_old_and_new(store: Store[ServiceRecord], changes: li
     first, second = service("a", 1), service("a", 2)
     store.observe(first)
     store.observe(second)
-    store.remove(service("a", 3))
+    store.remove(service("a", 2))  # some servers tell the end with the last version
+    assert store.of_owner("uid-job") == ()
     assert changes == [Change(None, first), Change(first, second), Change(second, None)]
+
+
+def test_answers_to_requests_are_told_like_what_a_watch_delivers(
+    store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]
+) -> None:
+    first, second = service("a", 1), service("a", 3, Owner("PyTorchJob", "job", "uid-next"))
+    store.put(first)
+    store.put(second)
+    store.put(service("a", 2))  # the answer to an earlier request, which comes late
+    assert changes == [Change(None, first), Change(first, second)]
+    assert (store.of_owner("uid-job"), store.of_owner("uid-next")) == ((), (second,))
+    store.remove(service("a", 4))
+    assert store._by_owner == {}, "nothing is left of owners whose objects have gone"
 
 
 @pytest.mark.shows("E-015")
@@ -156,6 +170,7 @@ def test_a_list_keeps_what_is_known_of_objects_it_could_not_read(store: Store[Se
 
 
 def test_the_version_never_goes_back_but_by_a_list(store: Store[ServiceRecord]) -> None:
+    assert store.version == ""
     store.advance("10")
     store.advance("9")
     assert store.version == "10"

@@ -253,3 +253,21 @@ def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, told: str) 
     assert body["spec"]["restartPolicy"] == told
     annotations = {"mine": "yes"} | ({ATTEMPT_ANNOTATION: "3"} if scope == "job" else {})
     assert body["metadata"]["annotations"] == annotations
+
+
+def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along() -> None:
+    w = together(restart="Never")
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.settle()
+    assert conditions(w.status)[-1] == "Failed=True"
+    assert (w.status.attempt, attempts(w)) == (0, {0})
+    assert [text for text in texts(w.events) if "NextAttempt" in text] == []
+
+
+def test_a_job_that_has_succeeded_is_not_restarted_for_a_replica_that_fails_at_that_moment() -> None:
+    w = together()
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.set_pods("Succeeded", "sim-master-0", exit_code=0)
+    w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"
+    assert (w.status.attempt, attempts(w)) == (0, {0})
