@@ -281,6 +281,22 @@ def set_of(w: World) -> set[str]:
     return set(conditions(w.status))
 
 
+def test_a_gang_asks_for_no_more_pods_than_there_will_be() -> None:
+    """The pod of a replica that is done has gone; a scheduler that waits for it waits for ever."""
+    w = gang(restart="OnFailure")
+    w.settle()
+    set_phase(w, "Running")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
+    w.settle()
+    assert spec_of(w)["minMember"] == 3
+    w.delete("sim-worker-0")
+    w.settle()
+    assert spec_of(w)["minMember"] == 2
+
+
 @pytest.mark.shows("K-02", "K-62")
 @pytest.mark.parametrize("resumes", [False, True])
 def test_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:

@@ -390,3 +390,19 @@ def test_a_status_of_the_go_operator_is_continued() -> None:
     assert plan.status is not None
     assert plan.status.start_time == START
     assert conditions(plan.status) == ["Created=True", "Running=True"]
+
+
+def test_replicas_that_a_smaller_job_does_not_want_do_not_count_as_succeeded() -> None:
+    w = world("JAXJob", {"Worker": 3})
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Succeeded", "sim-worker-1", "sim-worker-2", exit_code=0)
+    w.settle()
+    w.patch(jaxReplicaSpecs={"Worker": {"replicas": 2}})
+    w.settle()
+    assert w.status.replica_statuses["Worker"].succeeded == 1
+    assert conditions(w.status)[-1] == "Running=True"
+    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
+    w.settle()
+    assert conditions(w.status)[-1] == "Succeeded=True"

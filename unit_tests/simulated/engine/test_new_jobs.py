@@ -183,3 +183,19 @@ async def test_a_job_goes_on_though_a_pod_of_it_is_not_shown_any_more() -> None:
         await world.kubelet.running("jx-worker-1")
         await asyncio.sleep(1)
         assert counters(await world.job("JAXJob", "jx"))["active"] == 1
+
+
+async def test_what_was_told_of_a_deleted_job_is_told_of_its_namesake_again() -> None:
+    """The only worker is busy with another job meanwhile: the next reconcile sees that there is another one."""
+    one_worker = {"gang_scheduler_name": "default-scheduler", "controller_threads": 1}
+    async with cluster() as world:
+        process = world.operator(settings=SETTINGS.model_copy(update=one_worker))
+        await world.api.create(idle_wishes(1))
+        await asyncio.sleep(5)
+        process.transport.delay = lambda request: 3.0 if request.path.endswith("/pods") else 0.0
+        await world.api.create(jax("busy", workers=1))
+        await asyncio.sleep(1)
+        await world.api.delete("JAXJob", "jx")
+        await world.api.create(idle_wishes(1))
+        await asyncio.sleep(60)
+        assert await world.events("SetPodTemplateSchedulerName") == [NOT_OVERWRITTEN] * 2
