@@ -16,6 +16,7 @@ pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "pytester"]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "virtual_time: run on an event loop on which waiting costs nothing")
+    config.addinivalue_line("markers", "apart: read kubeconfigs in a process, as the operator does")
     # As the operator's default: a line per reconcile, which nobody reads, would take a third of the time.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
 

@@ -1,5 +1,7 @@
+import asyncio
 import base64
 import json
+import logging
 import os
 import ssl
 import stat
@@ -11,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from aiohttp import web
@@ -18,10 +21,24 @@ from unit_tests.operator.certificates import Authority, authority
 from unit_tests.operator.peer import serving
 
 from training_operator.kube import config
+from training_operator.kube import kubeconfig as kubeconfig_reader
 from training_operator.kube.config import ClusterConfig, ConfigError, from_kubeconfig, in_cluster, load
 from training_operator.kube.credentials import Fixed, Renewed, TokenFile
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read kubeconfigs without a process, but for the tests marked `apart`: most of its time would go into imports."""
+
+    async def read(paths: str, context: str) -> bytes:
+        answer = await asyncio.to_thread(kubeconfig_reader._main, paths, context)
+        logging.disable(logging.NOTSET)
+        return msgspec.json.encode(answer)
+
+    if request.node.get_closest_marker("apart") is None:
+        monkeypatch.setattr(config, "_read_apart", read)
 
 
 def encoded(text: str) -> str:
@@ -64,6 +81,7 @@ def plugin(folder: Path, status: Mapping[str, Any], *, code: int = 0) -> dict[st
     }
 
 
+@pytest.mark.apart
 async def test_everything_about_the_cluster_is_taken_over(tmp_path: Path) -> None:
     cluster = {
         "certificate-authority-data": encoded(authority().pem),
@@ -242,6 +260,7 @@ async def test_a_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
         await from_kubeconfig(kubeconfig(tmp_path, plugin(tmp_path, {}, code=3)))
 
 
+@pytest.mark.apart
 async def test_a_plugin_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "READ_SECONDS", 0.01)
     with pytest.raises(ConfigError, match="did not answer in time"):
@@ -310,6 +329,7 @@ async def test_who_goes_first(tmp_path: Path, service_account: Path, monkeypatch
         await source()
 
 
+@pytest.mark.apart
 async def test_nothing_is_left_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()

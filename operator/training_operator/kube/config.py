@@ -118,6 +118,16 @@ def _credentials(access: Access, renew: Renew) -> Credentials:
 
 
 async def _read(paths: str, context: str) -> Access:
+    try:
+        access = msgspec.json.decode(await _read_apart(paths, context), type=Access)
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"kubeconfig {paths} cannot be read: {error}") from None
+    if access.error:
+        raise ConfigError(f"kubeconfig {paths} cannot be used: {access.error}")
+    return access
+
+
+async def _read_apart(paths: str, context: str) -> bytes:
     """Let a child process read the kubeconfig (see `kubeconfig`)."""
     command = (sys.executable, "-m", "training_operator.kube.kubeconfig", paths, context)
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
@@ -130,13 +140,9 @@ async def _read(paths: str, context: str) -> Access:
         if child.returncode is None:
             child.kill()
             await child.wait()
-    try:
-        access = msgspec.json.decode(output, type=Access)
-    except msgspec.MsgspecError:
-        raise ConfigError(f"kubeconfig {paths} cannot be read: the reader ended with {child.returncode}") from None
-    if access.error:
-        raise ConfigError(f"kubeconfig {paths} cannot be used: {access.error}")
-    return access
+    if child.returncode:
+        raise ConfigError(f"kubeconfig {paths} cannot be read: the reader ended with {child.returncode}")
+    return output
 
 
 def trusting(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext:
