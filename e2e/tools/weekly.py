@@ -30,6 +30,7 @@ PROGRAMS = {
     "integrations.kueue.multikueue": [],
     "migration.same_training": [],
     "migration": ["--made", "120"],
+    "tools.mutations": ["--sample", "40"],
     "tools.package": [],
     "tools.image": [],
     # What a pod costs can only be measured where nothing else runs.
