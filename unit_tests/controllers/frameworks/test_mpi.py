@@ -106,9 +106,9 @@ def test_a_launcher_with_gpus_is_a_host_itself() -> None:
 
 def test_a_worker_that_is_being_deleted_is_not_discovered() -> None:
     job = job_with(BOTH)
-    w = running_world(BOTH, "sim-worker-0", "sim-worker-1")
+    w = running_job(BOTH, "sim-worker-0", "sim-worker-1")
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], deleting=True)
-    assert discover_hosts(job, holders_of(w)) == "#!/bin/sh\necho sim-worker-1:1"
+    assert discover_hosts(job, slots_of(w)) == "#!/bin/sh\necho sim-worker-1:1"
 
 
 @pytest.mark.parametrize("name", ["PRTE_MCA_plm_ssh_agent", "PRTE_MCA_prte_default_hostfile"])
