@@ -162,8 +162,8 @@ class Reflector(Generic[R]):
             except (ApiError, OSError, msgspec.MsgspecError) as error:
                 if self._optional and isinstance(error, Forbidden):
                     notice, missing = "no permission for this resource: ignoring it", missing_permission(str(error))
-                    manifest = missing.manifest if missing else ""
-                    await self._wait(State.IGNORING, notice, str(error), keep=True, apply=manifest)
+                    verb, manifest = (missing.verb, missing.manifest) if missing else ("", "")
+                    await self._wait(State.IGNORING, notice, str(error), keep=True, verb=verb, apply=manifest)
                     continue
                 if self._watching and isinstance(error, Invalid):
                     self._enter(State.RELISTING)
