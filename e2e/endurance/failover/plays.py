@@ -15,8 +15,8 @@ from e2e.endurance.faults.following import meanwhile
 from e2e.endurance.faults.load import draw
 from e2e.endurance.faults.stage import Stage
 from e2e.harness.client import eventually
-from e2e.harness.jobs import REPLICAS
 
+from training_api.registry import KINDS
 from training_operator.leader import LEASE_SECONDS
 
 SLACK = 3.0
@@ -130,7 +130,7 @@ def load(stage: Stage, prefix: str = "job") -> AbstractAsyncContextManager[None]
 
 
 async def _create(stage: Stage, prefix: str) -> None:
-    kinds, number = list(REPLICAS), 0
+    kinds, number = list(KINDS), 0
     while True:
         await stage.create([draw(stage.rng, f"{prefix}{number}", kinds[number % len(kinds)])])
         number += 1

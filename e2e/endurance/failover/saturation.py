@@ -11,7 +11,8 @@ from e2e.endurance.failover.replicas import Replicas
 from e2e.endurance.faults.load import draw
 from e2e.endurance.faults.stage import Stage
 from e2e.harness.client import eventually
-from e2e.harness.jobs import REPLICAS
+
+from training_api.registry import KINDS
 
 JOBS = 300
 AT_MOST = 5.0
@@ -38,7 +39,7 @@ async def saturated(stage: Stage, makes: Replicas, count: int = JOBS) -> Renewal
     """Create many jobs at once, and follow the lease until each job has its pods."""
     replica = await makes.start()
     await asyncio.to_thread(replica.operator.wait_ready)
-    kinds = list(REPLICAS)
+    kinds = list(KINDS)
     jobs = [draw(stage.rng, f"crowd{number}", kinds[number % len(kinds)]) for number in range(count)]
     wanted = stage.watcher.created + sum(len(job.slots) for job in jobs)
     stage.lasting.update(job.name for job in jobs)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from e2e.harness.client import Object
 from e2e.harness.jobs import CONTAINERS, LEADS, REPLICAS
 
+from training_api.registry import KINDS
+
 Slot = tuple[str, str, int]
 """Name of the job, replica type in lower case, index."""
 LONGEST_RUN = 0.6
@@ -89,5 +91,5 @@ def draw(rng: random.Random, name: str, kind: str) -> Scripted:
 
 def draw_all(rng: random.Random, count: int) -> list[Scripted]:
     """So many jobs, the kinds in turn."""
-    kinds = list(REPLICAS)
+    kinds = list(KINDS)
     return [draw(rng, f"job{number}", kinds[number % len(kinds)]) for number in range(count)]
