@@ -35,7 +35,7 @@ class _Node(NoLogs):
         return Measurement(datetime.now(UTC), Amounts(2, 8 << 30, 90), self.pods)
 
     def execution(self, pod: Json, options: ExecOptions) -> Execution:
-        raise NotImplementedError
+        raise NotImplementedError  # nothing is executed in these tests
 
 
 @asynccontextmanager

@@ -70,9 +70,9 @@ MODULES: Final[Mapping[str, Module]] = {
     "decide": _of_controllers("decide"),
     "reconcile": _of_controllers("reconcile", "unit_tests/simulated/engine"),
     "queue": _of_operator("queue.py", tests=["queue", "controller"]),
-    "leader": _of_operator("leader.py", tests=["leader"]),
+    "leader": _of_operator("leader.py", tests=["leader", "leader_fence"]),
     "cache": _of_operator("cache/*.py", tests=["reflector", "store", "crd_changes"]),
-    "client": _of_operator("kube/client.py", tests=["client", "leader", "permissions"]),
+    "client": _of_operator("kube/client.py", tests=["client", "leader_fence", "permissions"]),
     "flow": _of_operator("kube/flow.py", tests=["flow"]),
 }
 

@@ -1,82 +1,23 @@
 import asyncio
-import contextlib
 import itertools
 import json
-import random
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from unit_tests.operator.memory_api import MemoryApi, Network, now
+from unit_tests.operator.contender import Process, overwrite, spec
+from unit_tests.operator.memory_api import MemoryApi
 
-from training_operator.kube.client import KubeClient
-from training_operator.kube.flow import FairGate
-from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
-from training_operator.kube.resources import PODS
-from training_operator.kube.transport import AGENT, Request
+from training_operator.kube.transport import AGENT
 from training_operator.leader import (
     JITTER,
     LEASE_SECONDS,
     LOOK_SECONDS,
     RENEW_SECONDS,
     RETRY_SECONDS,
-    LeaderElector,
     LeadershipLost,
-    LeaseName,
 )
 
 pytestmark = pytest.mark.virtual_time
-PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator"
-
-
-class Process:
-    """A process that leads when it may."""
-
-    def __init__(self, api: MemoryApi, identity: str) -> None:
-        self.network: Network = api.network()
-        self.states = list[tuple[bool, float]]()
-        self.stood_still = 0.0
-        """For how many seconds this process has not run, while time went on."""
-        self._identity = identity
-        loop = asyncio.get_running_loop()
-        self.elector = LeaderElector(
-            self.network.client(),
-            LeaseName("default", "operator"),
-            identity,
-            clock=lambda: loop.time() + self.stood_still,
-            now=now,
-            rng=random.Random(identity),
-            observe=lambda leading: self.states.append((leading, loop.time())),
-        )
-        self.task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        await self.elector.acquire()
-        await self.elector.keep()
-
-    @property
-    def leads(self) -> bool:
-        return bool(self.states) and self.states[-1][0]
-
-    async def end(self, *, release: bool = False) -> None:
-        self.task.cancel()
-        await asyncio.wait([self.task])
-        if release:
-            await self.elector.release()
-
-
-async def overwrite(api: MemoryApi, program: str = AGENT, **changes: Any) -> None:
-    """Write the lease as another process of a program does."""
-    lease = await api.read(PATH)
-    lease["spec"] |= changes
-    body = json.dumps(lease).encode()
-    answer = await api.network().request(Request("PUT", PATH, body=body, user_agent=program))
-    assert answer.status == 200
-
-
-async def spec(api: MemoryApi) -> dict[str, Any]:
-    lease: dict[str, Any] = (await api.read(PATH))["spec"]
-    return lease
 
 
 async def test_the_first_one_leads_and_renews() -> None:
@@ -373,104 +314,3 @@ async def test_a_lease_that_is_refused_is_not_asked_for_in_a_rush() -> None:
     assert min(pauses) >= RETRY_SECONDS
     assert [line["error"] for line in logs] == ["not now"]
     await process.end()
-
-
-async def writes_of(process: Process) -> None:
-    """Write something whenever it is allowed."""
-    client = KubeClient(process.network, FairGate(), random.Random(1), fence=process.elector)
-    for number in itertools.count():
-        body = {"metadata": {"name": f"pod-{number}"}, "spec": {"containers": [{"name": "main", "image": "main:1"}]}}
-        await client.create(PODS, "default", body)
-        await asyncio.sleep(0.1)
-
-
-def written_at(process: Process) -> list[float]:
-    """When a process has written anything but the lease."""
-    sent = zip(process.network.requests, process.network.times, strict=True)
-    return [time for request, time in sent if request.method == "POST" and request.path.endswith("/pods")]
-
-
-async def test_nothing_is_written_before_leading() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
-    other = Process(api, "b")
-    writing = asyncio.create_task(writes_of(other))
-    await asyncio.sleep(60)
-    assert written_at(other) == []
-    await leader.end(release=True)
-    await asyncio.sleep(1)
-    assert written_at(other)
-    writing.cancel()
-    await other.end()
-
-
-@pytest.mark.parametrize("seconds", [RENEW_SECONDS, LEASE_SECONDS, 60.0])
-async def test_a_process_that_stood_still_writes_nothing_when_it_goes_on(seconds: float) -> None:
-    """Whatever it does first: here it writes before it looks at the lease."""
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
-    writing = asyncio.create_task(writes_of(leader))
-    await asyncio.sleep(5.5)  # between two renewals, so that it does something before it notices
-    leader.stood_still = seconds
-    woken, renewals = asyncio.get_running_loop().time(), (await spec(api))["renewTime"]
-    with pytest.raises(LeadershipLost, match="not renewed"):
-        await leader.task
-    assert woken - 1 < max(written_at(leader)) <= woken
-    assert (await spec(api))["renewTime"] == renewals
-    writing.cancel()
-
-
-async def test_a_process_that_stood_still_for_a_moment_goes_on() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
-    writing = asyncio.create_task(writes_of(leader))
-    await asyncio.sleep(5)
-    leader.stood_still = RENEW_SECONDS - 3
-    await asyncio.sleep(30)
-    assert leader.leads
-    assert max(written_at(leader)) > 35
-    writing.cancel()
-    await leader.end()
-
-
-@pytest.mark.parametrize("how", ["released", "stolen", "cut off"])
-async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
-    writing = asyncio.create_task(writes_of(leader))
-    await asyncio.sleep(4)  # between two renewals
-    if how == "released":
-        await leader.end(release=True)
-    elif how == "stolen":
-        await overwrite(api, holderIdentity="thief")
-    else:
-        leader.network.leases_lost = True
-    with contextlib.suppress(LeadershipLost, asyncio.CancelledError):
-        await leader.task
-    over = asyncio.get_running_loop().time()
-    await asyncio.sleep(60)
-    assert over - LEASE_SECONDS < max(written_at(leader)) <= over
-    writing.cancel()
-
-
-@pytest.mark.parametrize("cut_off", [False, True])
-async def test_a_write_that_got_its_connection_after_the_end_of_the_lease_does_not_leave(cut_off: bool) -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
-    leader.network.connecting = lambda request: 0.0 if "/leases/" in request.path else RENEW_SECONDS + 1
-    leader.network.leases_lost = cut_off
-    writing = asyncio.create_task(writes_of(leader))
-    await asyncio.sleep(RENEW_SECONDS + 2)
-    assert len(written_at(leader)) > 0
-    assert len((await api.read("/api/v1/namespaces/default/pods"))["items"]) == (0 if cut_off else 1)
-    writing.cancel()
-    await leader.end()
-
-
-def test_what_the_network_holds_is_dropped_before_another_one_leads() -> None:
-    assert RENEW_SECONDS + UNACKNOWLEDGED_SECONDS <= LEASE_SECONDS
