@@ -103,6 +103,16 @@ def test_a_late_answer_does_not_bring_back_what_the_watch_has_seen_deleted(store
     assert len(store) == 1
 
 
+def test_the_answer_to_a_deletion_does_not_bring_back_what_the_watch_delivered_first(
+    store: Store[ServiceRecord],
+) -> None:
+    """An API server may answer with the object as it was deleted: then both have the version of the deletion."""
+    store.observe(service("a", 5))
+    store.remove(service("a", 8))
+    store.put(service("a", 8))
+    assert len(store) == 0
+
+
 def test_what_was_deleted_for_us_does_not_come_back_with_late_lines_of_the_watch(store: Store[ServiceRecord]) -> None:
     deleted, other = service("a", 5), service("b", 6)
     store.observe(deleted)

@@ -200,6 +200,7 @@ class Reflector(Generic[R]):
         """Watch changes after `version`, or relist first if there is none, until the watch ends."""
         clock = asyncio.get_running_loop().time
         started, seconds = clock(), self._rng.randint(300, 600)
+        self._cut_short = False
         async with self._client.watch(
             self._resource,
             self._namespace,

@@ -65,7 +65,7 @@ class Store(Generic[R]):
         """Store what the server answered to a request of ours, unless something newer is known already."""
         old = self._records.get(_key(record))
         # A record that is absent and not younger than the watch has been deleted meanwhile.
-        if (old is None and _older(record.version, self._version)) or _is_stale(record, old):
+        if (old is None and _older(record.version, self._version, or_equal=True)) or _is_stale(record, old):
             return
         self._set(record, old)
 
@@ -129,9 +129,8 @@ class Store(Generic[R]):
         self._notify(Change(old, None))
 
     def _unindex(self, key: Key, old: R | None) -> None:
-        if old is not None and old.owner is not None:
-            owned = self._by_owner[old.owner.uid]
-            del owned[key]
+        if old is not None and old.owner is not None and (owned := self._by_owner.get(old.owner.uid)) is not None:
+            owned.pop(key, None)
             if not owned:
                 del self._by_owner[old.owner.uid]
 
@@ -149,6 +148,8 @@ def _is_stale(record: Cacheable, old: Cacheable | None) -> bool:
     return old is not None and (record.version == old.version or _older(record.version, old.version))
 
 
-def _older(version: str, than: str) -> bool:
+def _older(version: str, than: str, *, or_equal: bool = False) -> bool:
     """Whether one version precedes another one; False where they are no numbers."""
+    if or_equal and version == than:
+        return True
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
