@@ -24,7 +24,7 @@ from e2e.support.documentation.commands import (
 from e2e.support.paths import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", *(ROOT / "e2e").rglob("*.md"), *DOCS.rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "e2e").rglob("*.md"), *DOCS.rglob("*.md")])
 FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(<?([^)>\s]+)>?\)")
 
