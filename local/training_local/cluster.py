@@ -9,7 +9,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -34,6 +34,7 @@ from training_local.kubeconfig_file import check_ours, placed
 from training_local.node import kubectl_delivery
 from training_local.node.api import TransportApi
 from training_local.node.hosts import API_NAMES
+from training_local.node.log_files import LogLimits
 from training_local.node.network import API_ADDRESS
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
@@ -73,6 +74,7 @@ class ClusterOptions:
     """Folder for objects and logs that outlive the cluster."""
     gpus: int | None = None
     """How many GPUs to offer, be they there or not; None for those of the machine."""
+    log_limits: LogLimits = field(default_factory=LogLimits)
 
 
 class LocalCluster:
@@ -151,6 +153,7 @@ class LocalCluster:
             hidden=state_folder(),
             cluster=claim.id,
             gpus=self._options.gpus,
+            log_limits=self._options.log_limits,
             claims=self._options.data.absolute() / "claims" if self._options.data else None,
         )
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import structlog
+
 from training_local.apiserver.pods import LogOptions
+from training_local.node.log_files import LogFiles, segment, segments
+
+_log = structlog.get_logger(__name__)
 
 STREAMS = ("stdout", "stderr")
 
@@ -28,15 +31,6 @@ _BLOCK = 1 << 16
 _PIPE_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 14  # as container runtimes split lines
 _LONGEST_SHOWN = 1 << 20  # a reader does not hold more of one line in memory
-_SEGMENT = re.compile(r"(\d+)(?:\.(\d+))?\.log")
-
-
-@dataclass(frozen=True, slots=True)
-class LogLimits:
-    """How much of one attempt's output is kept: files of a size, of which the oldest go first."""
-
-    segment_bytes: int = 10 << 20
-    segments: int = 100
 
 
 def _stamp(nanoseconds: int) -> str:
@@ -44,20 +38,19 @@ def _stamp(nanoseconds: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:09d}Z"
 
 
-def _segment(directory: Path, attempt: int, number: int) -> Path:
-    return directory / (f"{attempt}.{number}.log" if number else f"{attempt}.log")
-
-
 class LogWriter:
     """The log of one attempt of one container while its process runs."""
 
-    def __init__(self, directory: Path, attempt: int, limits: LogLimits) -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._directory, self._attempt, self._limits = directory, attempt, limits
+    def __init__(self, files: LogFiles, directory: Path, attempt: int) -> None:
+        """Raises `OSError` if no file can be opened."""
+        files.begin(directory, attempt)
+        self._files, self._directory, self._attempt = files, directory, attempt
         self._loop = asyncio.get_running_loop()
         self._number = 0
-        self._file = self._open()
+        self._path = segment(directory, attempt, 0)
+        self._file = self._open(self._path)
         self._size = 0
+        self._losing = False
         self._rests = dict.fromkeys(STREAMS, b"")
         self._pipes: dict[str, int] = {}
         self._change = self._loop.create_future()
@@ -65,15 +58,20 @@ class LogWriter:
 
     def pipes(self) -> tuple[int, int]:
         """Make the pipes to be given to the process as standard output and error; the caller closes them."""
-        ends = []
-        for stream in STREAMS:
-            read, write = os.pipe()
+        ends: list[int] = []
+        try:
+            for stream in STREAMS:
+                self._pipes[stream], write = os.pipe()
+                ends.append(write)
+        except OSError:  # too many files are open
+            for descriptor in (*ends, *self._pipes.values(), self._file):
+                os.close(descriptor)
+            raise
+        for stream, read in self._pipes.items():
             os.set_blocking(read, False)
             with suppress(OSError, AttributeError):  # not granted, or not Linux; then the usual size has to do
                 fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-            self._pipes[stream] = read
             self._loop.add_reader(read, self._take, stream)
-            ends.append(write)
         return ends[0], ends[1]
 
     def change(self) -> asyncio.Future[None]:
@@ -88,9 +86,10 @@ class LogWriter:
         for stream in list(self._pipes):
             self._end(stream)
 
-    def _open(self) -> int:
-        path = _segment(self._directory, self._attempt, self._number)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def _open(self, path: Path) -> int:
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._files.opened(path)
+        return opened
 
     def _take(self, stream: str) -> None:
         try:
@@ -127,33 +126,35 @@ class LogWriter:
             self._announce()
 
     def _write(self, records: bytes) -> None:
-        if self._size and self._size + len(records) > self._limits.segment_bytes:
-            os.close(self._file)
-            self._number += 1
-            self._file, self._size = self._open(), 0
-            if (oldest := self._number - self._limits.segments) >= 0:
-                _segment(self._directory, self._attempt, oldest).unlink(missing_ok=True)
+        """Write whole records; where the disk takes none they are lost, and the program goes on."""
+        try:
+            if self._size and self._size + len(records) > self._files.limits.segment_bytes:
+                self._rotate()
+            view = memoryview(records)
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as error:
+            if not self._losing:
+                _log.warning("output is lost: its log cannot be written", log=str(self._path), error=str(error))
+            self._losing = True
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)  # no part of a record
+            return
+        self._losing = False
         self._size += len(records)
-        view = memoryview(records)
-        while view:
-            view = view[os.write(self._file, view) :]
+        self._files.grew(self._path, self._size)
         self._announce()
+
+    def _rotate(self) -> None:
+        path = segment(self._directory, self._attempt, self._number + 1)
+        opened = self._open(path)
+        os.close(self._file)
+        self._number, self._path, self._file, self._size = self._number + 1, path, opened, 0
 
     def _announce(self) -> None:
         if not self._change.done():
             self._change.set_result(None)
         self._change = self._loop.create_future()
-
-
-def attempts(directory: Path) -> list[int]:
-    """The attempts of a container of which there is a log."""
-    found = (_SEGMENT.fullmatch(entry.name) for entry in directory.iterdir()) if directory.is_dir() else ()
-    return sorted({int(match[1]) for match in found if match})
-
-
-def _segments(directory: Path, attempt: int) -> list[int]:
-    matches = (_SEGMENT.fullmatch(entry.name) for entry in directory.iterdir())
-    return sorted(int(match[2] or 0) for match in matches if match and int(match[1]) == attempt)
 
 
 class LogReader:
@@ -181,9 +182,9 @@ class LogReader:
         while True:
             ended = self._writer is None or self._writer.ended.is_set()
             changed = self._writer.change() if self._writer else None
-            newer = [n for n in _segments(self._directory, self._attempt) if n > number]
+            newer = [n for n in self._numbers() if n > number]
             try:
-                with _segment(self._directory, self._attempt, number).open("rb") as file:
+                with segment(self._directory, self._attempt, number).open("rb") as file:
                     file.seek(offset)
                     while block := file.read(_BLOCK):
                         offset += len(block)
@@ -200,16 +201,21 @@ class LogReader:
 
     def _start(self, tail_lines: int | None) -> tuple[int, int]:
         """Segment and offset of the first of the last `tail_lines` lines."""
-        numbers = _segments(self._directory, self._attempt)
+        numbers = self._numbers()
+        first = numbers[0] if numbers else 0
         if tail_lines is None:
-            return numbers[0], 0
+            return first, 0
         for number in reversed(numbers):
-            data = _segment(self._directory, self._attempt, number).read_bytes()
-            starts = list(_line_starts(data))
-            if len(starts) >= tail_lines:
-                return number, starts[-tail_lines] if tail_lines else len(data)
-            tail_lines -= len(starts)
-        return numbers[0], 0
+            with suppress(FileNotFoundError):  # it went meanwhile
+                data = segment(self._directory, self._attempt, number).read_bytes()
+                starts = list(_line_starts(data))
+                if len(starts) >= tail_lines:
+                    return number, starts[-tail_lines] if tail_lines else len(data)
+                tail_lines -= len(starts)
+        return first, 0
+
+    def _numbers(self) -> list[int]:
+        return [number for attempt, number in segments(self._directory) if attempt == self._attempt]
 
 
 def _line_starts(data: bytes) -> Iterator[int]:

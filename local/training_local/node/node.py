@@ -26,7 +26,8 @@ from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.hosts import Service
 from training_local.node.limits import Limits
-from training_local.node.logs import LogLimits, LogReader, attempts
+from training_local.node.log_files import LogFiles, LogLimits, attempts
+from training_local.node.logs import LogReader
 from training_local.node.network import Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
@@ -96,9 +97,6 @@ class Node:
         config, state = self._config, self._config.state
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         state.chmod(0o700)
-        logs = config.logs or state / "pods"
-        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        logs.chmod(0o700)
         for leftover in ("work", "root"):  # of a node that was killed
             shutil.rmtree(state / leftover, ignore_errors=True)
         (state / "root").mkdir()
@@ -115,7 +113,6 @@ class Node:
             node_name=config.name,
             mode=config.mode,
             state=state,
-            log_folder=logs,
             search_path=tools.install(state / "bin", config.python),
             working_directory=config.working_directory,
             capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
@@ -124,7 +121,7 @@ class Node:
             claims=Claims(config.claims or state / "claims"),
             entry_points=config.entry_points,
             backoff=config.backoff,
-            log_limits=config.log_limits,
+            log_files=LogFiles(config.logs or state / "pods", config.log_limits),
             door=self._door,
         )
         try:
@@ -229,6 +226,7 @@ class Node:
         self._placement.put_pod(pod, gone=change.gone)
         worker = self._workers.get(pod.metadata.uid)
         if change.gone:
+            self._around.log_files.gone(self._around.logs(pod))
             if worker:
                 worker.vanished()
             return

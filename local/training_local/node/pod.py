@@ -138,6 +138,12 @@ class PodWorker:
 
     async def start(self, container: Container, attempt: int) -> Attempt:
         """Start a container in the pod's sandbox, which is made again if it has been lost."""
+        try:
+            return await self._start(container, attempt)
+        except OSError as error:  # the disk is full, too many files are open
+            raise SandboxError(str(error)) from error
+
+    async def _start(self, container: Container, attempt: int) -> Attempt:
         async with self._preparing:
             if self._supervisor is None or not self._supervisor.alive:
                 await self._make_sandbox()
@@ -146,8 +152,12 @@ class PodWorker:
         spec, arguments = await self._recipe.specify(container, attempt)
         confinement = self._around.limits.confine(spec.id, container)
         spec = spec._replace(cgroups=confinement.entrances)
-        log = LogWriter(self._around.logs(self.pod) / container.name, attempt, self._around.log_limits)
-        streams = log.pipes()
+        try:
+            log = LogWriter(self._around.log_files, self._around.logs(self.pod) / container.name, attempt)
+            streams = log.pipes()
+        except OSError:
+            confinement.release()
+            raise
         try:
             self.event("Normal", "Created", f"Created container: {container.name}")
             process = await supervisor.start(spec, streams)
@@ -231,7 +241,7 @@ class PodWorker:
                 return True
             except (VolumeError, environment.ConfigError) as error:
                 self._wait_for("FailedMount", f"MountVolume.SetUp failed: {error}")
-            except (SandboxError, GpuError) as error:
+            except (SandboxError, GpuError, OSError) as error:
                 self._wait_for("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):

@@ -12,7 +12,7 @@ from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.gpus import GpuPool
 from training_local.node.limits import Limits
-from training_local.node.logs import LogLimits
+from training_local.node.log_files import LogFiles
 from training_local.node.network import Network
 from training_local.node.podspec import Pod
 from training_local.node.ports import ApiDoor, NodeApi
@@ -29,7 +29,6 @@ class Surroundings:
     node_name: str
     mode: str
     state: Path
-    log_folder: Path
     search_path: str
     working_directory: Path
     capacity: Mapping[str, Fraction]
@@ -38,7 +37,7 @@ class Surroundings:
     claims: Claims
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
-    log_limits: LogLimits
+    log_files: LogFiles
     door: ApiDoor | None = None
     """How pods reach the API server; None if they do not."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -51,7 +50,7 @@ class Surroundings:
     def logs(self, pod: Pod) -> Path:
         """The folder of a pod's logs."""
         metadata = pod.metadata
-        return self.log_folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+        return self.log_files.folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
 
     def work(self, pod: Pod) -> Path:
         """The folder of everything else of a pod."""

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from training_local.apiserver.pods import LogOptions
 from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
-from training_local.node.logs import LogReader, attempts
+from training_local.node.log_files import LogLimits, attempts
+from training_local.node.logs import LogReader
 from training_migration.rendering import Rendering
 from training_migration.runs.api import Api, Refused
 from training_migration.runs.ends import end_of_v1
@@ -31,6 +32,8 @@ Tell = Callable[[str], None]
 
 LOCAL: Final = "local"
 _LOOK_SECONDS: Final = 1.0
+_EVERY_ATTEMPT: Final = LogLimits(attempts=1_000_000)
+"""What each attempt was told by its surroundings is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,11 @@ class LocalSide:
         options = self._options
         with tempfile.TemporaryDirectory(prefix="migrate-run-") as data:
             cluster_options = ClusterOptions(
-                options.python, SandboxMode(options.sandbox), data=Path(data), gpus=options.gpus
+                options.python,
+                SandboxMode(options.sandbox),
+                data=Path(data),
+                gpus=options.gpus,
+                log_limits=_EVERY_ATTEMPT,
             )
             async with LocalCluster(cluster_options) as cluster:
                 api = Api(cluster.transport)
