@@ -29,6 +29,13 @@ BACKOFF_LEVEL_ANNOTATION: Final = EXTENSION_PREFIX + "backoff-level"
 ATTEMPT_ANNOTATION: Final = EXTENSION_PREFIX + "attempt"
 """On pods of jobs that restart as a whole: which attempt they belong to, from 0."""
 
+MAX_REPLICAS: Final = 10_000
+"""Most replicas of one type, unless whoever runs the operator allows another number."""
+MOST_REPLICAS: Final = 150_000
+"""Most that may be allowed: so many pods Kubernetes bears in one cluster ("Considerations for large clusters")."""
+MOST_PROCESSES: Final = 10_000
+"""Most processes per replica."""
+
 MANAGED_BY_US: Final = "kubeflow.org/training-operator"
 MANAGED_BY_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 MANAGERS: Final = (MANAGED_BY_US, MANAGED_BY_MULTIKUEUE)

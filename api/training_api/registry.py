@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from training_api.cel import has_type
+from training_api.constants import MOST_PROCESSES
 from training_api.kinds import KindInfo, SpecRule
 from training_api.models.common import RestartPolicy
 from training_api.models.jax import JAXJobSpec
@@ -15,6 +16,13 @@ from training_api.models.pytorch import PyTorchJobSpec
 from training_api.models.tensorflow import TFJobSpec
 from training_api.models.xgboost import XGBoostJobSpec
 from training_api.problems import ProblemKind
+
+TOO_MANY_PROCESSES = f"must not be more than {MOST_PROCESSES}"
+
+
+def _too_many(processes: int | None) -> bool:
+    return processes is not None and processes > MOST_PROCESSES
+
 
 PYTORCH = KindInfo(
     kind="PyTorchJob",
@@ -49,6 +57,14 @@ PYTORCH = KindInfo(
                 and spec.elastic_policy is not None
                 and spec.elastic_policy.n_proc_per_node is not None
             ),
+        ),
+        SpecRule(
+            path="elasticPolicy.nProcPerNode",
+            problem=ProblemKind.FORBIDDEN,
+            detail=TOO_MANY_PROCESSES,
+            cel="!has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode) || "
+            f"self.elasticPolicy.nProcPerNode <= {MOST_PROCESSES}",
+            broken=lambda spec: spec.elastic_policy is not None and _too_many(spec.elastic_policy.n_proc_per_node),
         ),
     ),
 )
@@ -113,6 +129,15 @@ MPI = KindInfo(
     required_types=("Launcher",),
     single_types=("Launcher",),
     default_replicas=MappingProxyType({"Worker": 0}),
+    rules=(
+        SpecRule(
+            path="slotsPerWorker",
+            problem=ProblemKind.FORBIDDEN,
+            detail=TOO_MANY_PROCESSES,
+            cel=f"!has(self.slotsPerWorker) || self.slotsPerWorker <= {MOST_PROCESSES}",
+            broken=lambda spec: _too_many(spec.slots_per_worker),
+        ),
+    ),
     age_first=True,
 )
 

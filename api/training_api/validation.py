@@ -1,7 +1,8 @@
 """The rules that the CRDs make the API server enforce, in Python, for objects that came in through v1's own CRDs.
 
-They are those of v1 with three differences: an object is validated as defaults would complete it (K-54), negative
-counts are refused (K-07), the longest name of a replica must fit into the name of a service (K-33).
+They are those of v1 with four differences: an object is validated as defaults would complete it (K-54), negative
+counts are refused (K-07), the longest name of a replica must fit into the name of a service (K-33), and there is a
+maximum of replicas.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from training_api.constants import MANAGERS
+from training_api.constants import MANAGERS, MAX_REPLICAS, MOST_REPLICAS
 from training_api.decode import DecodeError, decode_job
 from training_api.defaults import canonical_replicas
 from training_api.kinds import Job, KindInfo
@@ -44,20 +45,26 @@ def container_missing(info: KindInfo) -> str:
     return f"must have at least one container with name {info.container}"
 
 
+def too_many(max_replicas: int) -> str:
+    """What is said of more replicas than may be: the API server's words, and who can change that."""
+    more = f"; the operator's flag --max-replicas allows up to {MOST_REPLICAS}" if max_replicas < MOST_REPLICAS else ""
+    return f"should be less than or equal to {max_replicas}{more}"
+
+
 def supported(values: Iterable[str]) -> str:
     """What is said of a value that is none of these."""
     return "supported values: " + ", ".join(f'"{value}"' for value in values)
 
 
-def problems(info: KindInfo, stored: object) -> list[Problem]:
+def problems(info: KindInfo, stored: object, max_replicas: int = MAX_REPLICAS) -> list[Problem]:
     """All reasons to refuse a stored object of this kind; none if it is fine."""
     try:
-        return problems_of(decode_job(info, stored))
+        return problems_of(decode_job(info, stored), max_replicas)
     except DecodeError as error:
         return [error.problem]
 
 
-def problems_of(job: Job) -> list[Problem]:
+def problems_of(job: Job, max_replicas: int = MAX_REPLICAS) -> list[Problem]:
     """All reasons to refuse a decoded job, without defaults.
 
     An empty `managedBy` is refused at admission, but not here: stored, it means this operator (K-19).
@@ -67,7 +74,7 @@ def problems_of(job: Job) -> list[Problem]:
     for replica_type, replica in job.replicas.items():
         if _is_supported(info, replica_type):
             found += _replica_problems(info, replica_type, replica)
-    return [*found, *_rule_problems(job)]
+    return [*found, *_excesses(job, max_replicas), *_rule_problems(job)]
 
 
 def _is_supported(info: KindInfo, replica_type: str) -> bool:
@@ -130,6 +137,15 @@ def _replica_problems(info: KindInfo, replica_type: str, replica: ReplicaSpec) -
         elif count < 0:
             yield Problem(path, ProblemKind.INVALID, NEGATIVE, count)
     yield from _container_problems(info, f"{info.replica_path(replica_type)}.template.spec.containers", replica)
+
+
+def _excesses(job: Job, max_replicas: int) -> Iterator[Problem]:
+    """Numbers of replicas of which there may not be so many, whatever the type is called."""
+    counts = {f"{job.info.replica_path(name)}.replicas": each.replicas for name, each in job.replicas.items()}
+    counts |= {f"spec.{path}": bound for path, bound in job.spec.bounds.items()}
+    for path, count in counts.items():
+        if count is not None and count > max_replicas:
+            yield Problem(path, ProblemKind.INVALID, too_many(max_replicas), count)
 
 
 def _container_problems(info: KindInfo, path: str, replica: ReplicaSpec) -> Iterator[Problem]:

@@ -166,7 +166,8 @@ async def test_job_from_before_the_rules_can_still_be_labelled_reported_on_and_l
     api: Api, namespace: str, lenient: KindInfo
 ) -> None:
     jobs, name = collection(namespace, lenient.plural), "0" + "a" * 70
-    spec = {"jaxReplicaSpecs": {"Chief": {"replicas": -1, "template": {"spec": {"containers": []}}}}}
+    too_few = {"replicas": -1, "template": {"spec": {"containers": []}}}
+    spec = {"jaxReplicaSpecs": {"Chief": too_few, "Worker": {"replicas": 400_000}}}
     job = {**JOBS["JAXJob"], "kind": lenient.kind, "metadata": {"name": name, "finalizers": ["a.b/c"]}, "spec": spec}
     await api.create(jobs, job)
     definition = f"{DEFINITIONS}/{lenient.plural}.{GROUP}"
@@ -185,7 +186,31 @@ async def test_job_from_before_the_rules_can_still_be_labelled_reported_on_and_l
     await api.patch(f"{jobs}/{name}", {"metadata": {"finalizers": None}})
 
 
+async def test_the_definition_may_allow_more_replicas(api: Api, namespace: str, lenient: KindInfo) -> None:
+    jobs, definition = collection(namespace, lenient.plural), f"{DEFINITIONS}/{lenient.plural}.{GROUP}"
+    await api.patch(definition, {"spec": build(lenient, max_replicas=20_000)["spec"]})
+
+    async def refusal(replicas: int) -> str:
+        spec = {
+            "jaxReplicaSpecs": {"Worker": {**JOBS["JAXJob"]["spec"]["jaxReplicaSpecs"]["Worker"], "replicas": replicas}}
+        }
+        try:
+            await api.create(f"{jobs}?dryRun=All", {**JOBS["JAXJob"], "kind": lenient.kind, "spec": spec})
+        except ApiError as error:
+            return error.message
+        return ""
+
+    async def holds() -> bool:
+        return "should be less than or equal to 20000" in await refusal(20_001)
+
+    await eventually(holds, "the maximum holds")
+    assert await refusal(20_000) == ""
+
+
+RULES = ("x-kubernetes-validations", "maxLength", "maximum")
+
+
 def without_rules(schema: Any) -> Any:
     if isinstance(schema, dict):
-        return {k: without_rules(v) for k, v in schema.items() if k not in ("x-kubernetes-validations", "maxLength")}
+        return {k: without_rules(v) for k, v in schema.items() if k not in RULES}
     return [without_rules(v) for v in schema] if isinstance(schema, list) else schema

@@ -83,6 +83,11 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")
 @JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled at once.")
 @JOBS.option(
+    "--max-replicas",
+    type=int,
+    help="Most replicas of one type; a job with more is not run. Beyond 10,000 the CRDs have to allow it, too.",
+)
+@JOBS.option(
     "--gang-scheduler-name",
     help="The scheduler that places the pods of a job together: `volcano`, or the name of one with scheduler-plugins. "
     "Default: none.",

@@ -24,6 +24,7 @@ def framework_options(settings: Settings) -> FrameworkOptions:
         mpi=MPIOptions(settings.mpi_kubectl_delivery_image),
         cluster_domain=settings.cluster_domain,
         gang=gang_scheduler(settings.gang_scheduler_name),
+        max_replicas=settings.max_replicas,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import cloup
 
-from training_api.constants import GROUP
+from training_api.constants import GROUP, MAX_REPLICAS, MOST_REPLICAS
 from training_api.crd.build import build
 from training_api.crd.text import as_yaml
 from training_operator.manifests import UnknownPackage, of_packages, roles
@@ -27,24 +27,31 @@ _with = cloup.option(
 @cloup.command()
 @_with
 @cloup.option(
+    "--max-replicas",
+    type=click.IntRange(1, MOST_REPLICAS),
+    default=MAX_REPLICAS,
+    show_default=True,
+    help="Most replicas of one type; as the operator's flag of this name.",
+)
+@cloup.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Folder for one file per kind. Default: standard output.",
 )
-def crds(packages: tuple[str, ...], output: Path | None) -> None:
+def crds(packages: tuple[str, ...], max_replicas: int, output: Path | None) -> None:
     """Write CustomResourceDefinitions, for `kubectl apply`."""
     try:
         infos = [framework.info for framework in of_packages(packages)]
     except UnknownPackage as error:
         raise click.UsageError(f"--with: {error}") from None
     if output is None:
-        _print(build(info) for info in infos)
+        _print(build(info, max_replicas) for info in infos)
         return
     output.mkdir(parents=True, exist_ok=True)
     for info in infos:
-        (output / f"{GROUP}_{info.plural}.yaml").write_text(as_yaml(build(info)))
+        (output / f"{GROUP}_{info.plural}.yaml").write_text(as_yaml(build(info, max_replicas)))
 
 
 @cloup.command()

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
 from training_controllers.frameworks.plugins import kinds
 from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_controllers.frameworks.registry import frameworks
@@ -112,6 +113,8 @@ class Settings(BaseModel):
     enable_scheme: Annotated[tuple[str, ...], AfterValidator(kinds_of_schemes)] = ()
     controller_threads: int = Field(default=32, ge=1, le=MOST_THREADS)
     """Jobs of one kind that are reconciled at once (K-01)."""
+    max_replicas: int = Field(default=MAX_REPLICAS, ge=1, le=MOST_REPLICAS)
+    """Most replicas of one type; the CRDs say the same by default."""
     kube_api_qps: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Requests per second; None for no limit (K-01)."""
     kube_api_burst: int = Field(default=30, ge=1)

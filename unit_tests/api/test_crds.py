@@ -244,3 +244,13 @@ def test_wrong_documents_are_refused_in_one_sentence(tmp_path: Path, capsys: pyt
 def test_upstream_data_are_compact() -> None:
     assert DATA.stat().st_size < 80_000
     assert set(upstream_schemas()) == {"PodTemplateSpec", "MetricSpec"}
+
+
+@pytest.mark.parametrize("info", EVERY_KIND.values(), ids=lambda info: info.kind)
+def test_every_number_of_replicas_has_the_maximum_and_nothing_else(info: KindInfo) -> None:
+    def maxima(spec: Mapping[str, Any]) -> list[int]:
+        return [schema["maximum"] for schema in schemas(spec) if "maximum" in schema]
+
+    elastic = info in (PYTORCH, PADDLE)
+    assert maxima(spec_of(info)) == [10_000] * (3 if elastic else 1)
+    assert maxima(version_of(build(info, 7))["schema"]["openAPIV3Schema"]) == [7] * (3 if elastic else 1)

@@ -5,9 +5,12 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 import training_operator.serve
+from training_api.crd.build import build
+from training_api.registry import KINDS
 from training_operator import __version__, cli
 from training_operator.settings import LogFormat, LogLevel, Settings
 
@@ -123,6 +126,7 @@ BAD: dict[str, list[str]] = {
     "--enable-scheme": ["", "foojob", "tfjob,jaxjob", "all"],
     "--namespace": ["Upper", "two words", "a/b", "-a", "a" * 64],
     "--controller-threads": ["", "0", "-1", "1.5", "x", "9" * 20],
+    "--max-replicas": ["", "0", "-1", "x", "150001"],
     "--replace-pods-on-lost-nodes-after": ["", "0", "0s", "5", "-5m", "m", "5 m", "1s1m", "1e3s", "9999999h", "soon"],
     "--pytorch-init-container": ["", "Image", "image,none"],
     "--pytorch-init-container-image": ["", "two words"],
@@ -292,3 +296,10 @@ def test_a_command_of_another_package_is_loaded_when_it_is_used() -> None:
     found = cli.command.get_command(click.Context(cli.command), "good")
     assert found is cli.run
     assert cli.command.get_command(click.Context(cli.command), "other") is None
+
+
+def test_the_definitions_of_an_operator_that_allows_more_replicas() -> None:
+    written = invoke("crds", "--max-replicas", "20000")
+    assert written.exit_code == 0
+    assert list(yaml.safe_load_all(written.output)) == [build(info, 20_000) for info in KINDS.values()]
+    assert "150001 is not in the range 1<=x<=150000" in invoke("crds", "--max-replicas", "150001").output

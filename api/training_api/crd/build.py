@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from training_api.constants import GROUP, VERSION
+from training_api.constants import GROUP, MAX_REPLICAS, VERSION
 from training_api.crd import rules
 from training_api.crd.schema import structural
 from training_api.crd.upstream import Schema
@@ -19,14 +19,14 @@ MAX_CONTAINERS = 256
 """Bounds without which the API server holds the rules for too expensive; Kubernetes itself has none."""
 
 
-def build(info: KindInfo) -> dict[str, Any]:
-    """The CRD of a kind as an object to be applied."""
+def build(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> dict[str, Any]:
+    """The CRD of a kind as an object to be applied, for jobs of so many replicas per type at most."""
     version: dict[str, Any] = {
         "name": VERSION,
         "served": True,
         "storage": True,
         "additionalPrinterColumns": [*_columns(info)],
-        "schema": {"openAPIV3Schema": job_schema(info)},
+        "schema": {"openAPIV3Schema": job_schema(info, max_replicas)},
         "subresources": {"status": {}},
     }
     if info.scalable:
@@ -55,7 +55,7 @@ def build(info: KindInfo) -> dict[str, Any]:
     }
 
 
-def job_schema(info: KindInfo) -> Schema:
+def job_schema(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> Schema:
     """The schema of a whole job."""
     schema = {
         "description": f"A {info.kind}: its spec says what to run, its status what has become of it.",
@@ -66,7 +66,7 @@ def job_schema(info: KindInfo) -> Schema:
             "kind": {"type": "string"},
             # A label holds the name of the job, and rules can blame only fields that the schema knows.
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": NAME_LIMIT}}},
-            "spec": _spec_schema(info),
+            "spec": _spec_schema(info, max_replicas),
             "status": structural(JobStatus),
         },
     }
@@ -74,8 +74,9 @@ def job_schema(info: KindInfo) -> Schema:
     return schema
 
 
-def _spec_schema(info: KindInfo) -> Schema:
+def _spec_schema(info: KindInfo, max_replicas: int) -> Schema:
     spec = deepcopy(structural(info.spec))
+    _set_maximum(spec, max_replicas)
     run_policy, replica_map = spec["properties"]["runPolicy"], spec["properties"][info.replica_field]
     run_policy["default"] = {}  # clients of v1 cannot read a job without it
     run_policy["properties"]["suspend"]["default"] = False
@@ -90,6 +91,15 @@ def _spec_schema(info: KindInfo) -> Schema:
     _add_rules(replica["properties"]["replicas"], rules.count_rules())
     _add_rules(containers["items"], rules.container_rules())
     return spec
+
+
+def _set_maximum(schema: Schema, max_replicas: int) -> None:
+    """Bound every number of replicas; nothing else in the models has a maximum."""
+    if "maximum" in schema:
+        schema["maximum"] = max_replicas
+    for inner in (*schema.get("properties", {}).values(), schema.get("additionalProperties"), schema.get("items")):
+        if isinstance(inner, dict):
+            _set_maximum(inner, max_replicas)
 
 
 def _add_rules(schema: Schema, found: Iterator[rules.Rule]) -> None:

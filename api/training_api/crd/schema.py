@@ -8,7 +8,7 @@ from typing import Any
 from training_api.crd.upstream import QUANTITY, Schema, upstream_schemas
 from training_api.models.common import ApiModel
 
-KEPT = ("type", "format", "enum", "required")
+KEPT = ("type", "format", "maximum", "enum", "required")
 
 
 def structural(model: type[ApiModel]) -> Schema:

@@ -22,13 +22,15 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from training_api.constants import MANAGERS
+from training_api.constants import MANAGERS, MAX_REPLICAS
 
 PodTemplate = Annotated[dict[str, Any], Field(json_schema_extra={"upstream": "PodTemplateSpec"})]
 """A pod template as stored; the operator reads a few paths of it and keeps everything else untouched."""
 
 Quantity = Annotated[int | str, Field(json_schema_extra={"format": "quantity"})]
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+ReplicaCount = Annotated[int, Field(json_schema_extra={"format": "int32", "maximum": MAX_REPLICAS})]
+"""How many replicas of one type; the only fields with a maximum, which whoever runs the operator may set otherwise."""
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 
 
@@ -123,7 +125,7 @@ StoredCleanPodPolicy = Annotated[CleanPodPolicy | None, BeforeValidator(_other_t
 class ReplicaSpec(ApiModel):
     """The replicas of one type: how many, made from which template, restarted when."""
 
-    replicas: Int32 | None = None
+    replicas: ReplicaCount | None = None
     """How many replicas of this type the job has. Absent means the default of the type, which is nearly always 1."""
     template: PodTemplate = Field(default_factory=dict)
     """The pod from which each replica is made. Its restart policy is replaced by the one beside this field."""
@@ -251,6 +253,11 @@ class JobSpec(ApiModel):
     """How long the job may run, how often it may restart, what remains of it."""
     replica_specs: ReplicaSpecs
     """The replicas of the job by replica type."""
+
+    @property
+    def bounds(self) -> Mapping[str, int | None]:
+        """Numbers of replicas in the kind's own settings, by path below `spec`; they have the same maximum."""
+        return {}
 
     def with_kind_defaults(self) -> JobSpec:
         """The spec with the defaults of its kind's own settings, once those of the replicas are applied."""

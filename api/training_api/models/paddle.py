@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from training_api.models.common import JobSpec, ReplicaSpecs
@@ -15,6 +17,11 @@ class PaddleJobSpec(JobSpec):
     """The replicas by type: Master and Worker, in upper or lower case."""
     elastic_policy: ElasticPolicy | None = None
     """Accepted and completed, but without effect."""
+
+    @property
+    def bounds(self) -> Mapping[str, int | None]:
+        """The elastic bounds."""
+        return self.elastic_policy.bounds if self.elastic_policy is not None else {}
 
     def with_kind_defaults(self) -> PaddleJobSpec:
         """Complete the elastic bounds."""

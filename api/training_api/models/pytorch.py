@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from training_api.models.common import ApiModel, Int32, JobSpec, ReplicaSpecs
@@ -47,6 +49,11 @@ class PyTorchJobSpec(JobSpec):
     """Processes that torchrun starts in each pod: auto (the default), cpu, gpu, or a number."""
     elastic_policy: PyTorchElasticPolicy | None = None
     """Makes the number of workers elastic."""
+
+    @property
+    def bounds(self) -> Mapping[str, int | None]:
+        """The elastic bounds."""
+        return self.elastic_policy.bounds if self.elastic_policy is not None else {}
 
     def with_kind_defaults(self) -> PyTorchJobSpec:
         """Complete the elastic bounds; `nprocPerNode` is `auto` unless the deprecated field is used."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from training_api.constants import MAX_REPLICAS
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_controllers.gang.schedulers import GangScheduler
@@ -91,6 +92,8 @@ class Framework:
     """The annotations by which jobs of this kind ask for what v1 does not have."""
     gang: GangScheduler | None = None
     """The scheduler that places the pods of a job together, if any; the same for all kinds."""
+    max_replicas: int = MAX_REPLICAS
+    """Most replicas of one type; the same for all kinds."""
     min_replicas: Callable[[Job, str], int] = all_replicas
     """How many replicas of a type a job needs to begin."""
     scheduler_event_reason: str = "SetPodTemplateSchedulerName"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from training_api.constants import MAX_REPLICAS
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.jax import jax
 from training_controllers.frameworks.mpi.framework import MPIOptions, mpi
@@ -26,6 +27,8 @@ class FrameworkOptions:
     """What the names of a TFJob's replicas end in, after `svc`."""
     gang: GangScheduler | None = None
     """The scheduler that places the pods of a job together; for all kinds."""
+    max_replicas: int = MAX_REPLICAS
+    """Most replicas of one type; for all kinds."""
 
 
 def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framework]:
@@ -40,7 +43,8 @@ def frameworks(options: FrameworkOptions | None = None) -> Mapping[str, Framewor
         jax(),
         *(each.framework for each in plugins().found),
     )
-    return {framework.info.kind: with_gang(framework, chosen.gang) for framework in known}
+    bounded = (replace(framework, max_replicas=chosen.max_replicas) for framework in known)
+    return {framework.info.kind: with_gang(framework, chosen.gang) for framework in bounded}
 
 
 def with_gang(framework: Framework, scheduler: GangScheduler | None) -> Framework:

@@ -11,8 +11,9 @@ import msgspec
 from training_api.conditions import is_finished
 from training_api.decode import DecodeError, decode_job, decode_status
 from training_api.defaults import with_defaults
-from training_api.kinds import Job, KindInfo
+from training_api.kinds import Job
 from training_api.validation import problems_of
+from training_controllers.frameworks.base import Framework
 from training_controllers.model.records import JobRecord
 
 DECODED_BYTES: Final = 1 << 20
@@ -30,8 +31,8 @@ class Loaded:
 class Loader:
     """Decodes the jobs of one kind; what stays while only the status changes is decoded and validated once."""
 
-    def __init__(self, info: KindInfo) -> None:
-        self._info = info
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
         self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
         self._bytes = 0
 
@@ -41,7 +42,7 @@ class Loader:
         if loaded.job is None:
             return loaded
         try:
-            status = decode_status(self._info, msgspec.json.decode(record.status))
+            status = decode_status(self._framework.info, msgspec.json.decode(record.status))
         except DecodeError as error:
             return Loaded(None, str(error))
         return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
@@ -55,7 +56,7 @@ class Loader:
         if (loaded := self._recent.get(raw)) is not None:
             self._recent.move_to_end(raw)
             return loaded
-        loaded = self._recent[raw] = _load(self._info, raw)
+        loaded = self._recent[raw] = _load(self._framework, raw)
         self._bytes += len(raw)
         while self._bytes > DECODED_BYTES:
             oldest, _ = self._recent.popitem(last=False)
@@ -63,9 +64,9 @@ class Loader:
         return loaded
 
 
-def _load(info: KindInfo, raw: bytes) -> Loaded:
+def _load(framework: Framework, raw: bytes) -> Loaded:
     try:
-        job = decode_job(info, msgspec.json.decode(raw))
+        job = decode_job(framework.info, msgspec.json.decode(raw))
     except DecodeError as error:
         return Loaded(None, str(error))
-    return Loaded(with_defaults(job), "; ".join(str(problem) for problem in problems_of(job)))
+    return Loaded(with_defaults(job), "; ".join(str(problem) for problem in problems_of(job, framework.max_replicas)))

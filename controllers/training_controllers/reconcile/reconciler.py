@@ -32,7 +32,7 @@ class JobReconciler:
     def __init__(self, framework: Framework, ports: Ports) -> None:
         self._framework = framework
         self._ports = ports
-        self._loader = Loader(framework.info)
+        self._loader = Loader(framework)
         self._events = EventDedup(ports.events)
         self._statuses = StatusWriter(ports.jobs, ports.pruned)
         self._executor = Executor(ports, framework, self._events)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import cluster
+from e2e.support.simulation.cluster import SETTINGS, cluster
 from e2e.support.simulation.jobs import conditions, jax, pytorch
 
 pytestmark = pytest.mark.virtual_time
@@ -32,6 +32,12 @@ def broken(name: str, **spec: Any) -> Json:
         ),
         ({"pytorchReplicaSpecs": {"Worker": {"replicas": -1}}}, "spec.pytorchReplicaSpecs[Worker].replicas"),
         ({"runPolicy": "fast"}, "spec.runPolicy: Invalid value"),
+        (
+            # Stored before there was a maximum.
+            {"pytorchReplicaSpecs": pytorch(workers=2147483647)["spec"]["pytorchReplicaSpecs"]},
+            "spec.pytorchReplicaSpecs[Worker].replicas: Invalid value: 2147483647: should be less than or equal to "
+            "10000; the operator's flag --max-replicas allows up to 150000",
+        ),
     ],
 )
 async def test_a_broken_job_gets_an_event_and_stops_no_other(spec: Json, said: str) -> None:
@@ -47,6 +53,19 @@ async def test_a_broken_job_gets_an_event_and_stops_no_other(spec: Json, said: s
         assert len(await world.pods()) == 5
         assert "status" not in await world.job("PyTorchJob", "bad")
         assert process.complaints == []
+
+
+async def test_the_flag_moves_the_maximum_of_replicas() -> None:
+    async with cluster(checks=False) as world:
+        world.operator(settings=SETTINGS.model_copy(update={"max_replicas": 2}))
+        await world.api.create(pytorch("bad", workers=3))
+        await world.api.create(pytorch("good", workers=2))
+        await asyncio.sleep(30)
+        assert await world.events("PyTorchJobFailedValidation") == [
+            "PyTorchJob failed validation because spec.pytorchReplicaSpecs[Worker].replicas: Invalid value: 3: should "
+            "be less than or equal to 2; the operator's flag --max-replicas allows up to 150000"
+        ]
+        assert len(await world.pods()) == 3
 
 
 async def test_a_job_that_is_mended_runs() -> None:
