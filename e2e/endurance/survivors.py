@@ -26,11 +26,11 @@ from typing import Any, Final
 
 import yaml
 
+from training_local.cluster.cleanup import GROUPS
+from training_local.cluster.overview import connected
+from training_local.cluster.registry import STATE_VARIABLE, ClusterRecord, claimed, find
 from training_local.node.cgroups import PREFIX
-from training_local.node.sandbox.marks import CLUSTER, CONTAINER
-from training_local.overview import connected
-from training_local.registry import STATE_VARIABLE, ClusterRecord, claimed, find
-from training_local.sweep import GROUPS
+from training_local.node.sandbox.orphans import CLUSTER, CONTAINER
 from training_operator.kube.transport import Request
 
 WORD: Final = "SURVIVORS"

@@ -14,7 +14,7 @@ from pathlib import Path
 from e2e.harness.binaries import cache_folder
 from e2e.migration.trained import ANY_HOSTS, GUARD, SEED, Case, converted, naive, play
 
-from training_local.apply import BadInput
+from training_local.errors import BadInput
 from training_migration.compare import Comparison, Outcome
 from training_migration.report.columns import Table
 

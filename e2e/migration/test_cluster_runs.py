@@ -16,8 +16,8 @@ from e2e.harness.operator import PROGRAM
 from e2e.migration.small_v2 import SmallTrainer
 from e2e.support import marks
 
-from training_local.cluster import ClusterOptions as LocalOptions
-from training_local.cluster import LocalCluster
+from training_local.cluster.local_cluster import ClusterOptions as LocalOptions
+from training_local.cluster.local_cluster import LocalCluster
 from training_migration.compare import Outcome, compare
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options

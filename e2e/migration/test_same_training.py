@@ -8,8 +8,8 @@ from e2e.migration.trained import play, read
 from e2e.support import marks
 from e2e.support.skips import without_pytorch
 
-from training_local.apply import BadInput
-from training_local.demo import DEMOS, python_for
+from training_local.errors import BadInput
+from training_local.run.examples import DEMOS, python_for
 from training_migration.compare import Outcome, trains_alone
 from training_migration.runs.record import EndState
 

@@ -17,7 +17,7 @@ from e2e.support.every_kind import PLUGIN
 from e2e.training.examples import EXAMPLES
 
 from training_api.registry import KINDS
-from training_local.cluster import ClusterOptions, LocalCluster
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
 from training_migration.render_v1 import render_v1
 from training_migration.runs.api import Api
 from training_migration.runs.sightings import place_of

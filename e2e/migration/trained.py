@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from e2e.training.examples import EXAMPLES
 
-from training_local.demo import DEMOS, python_for
+from training_local.run.examples import DEMOS, python_for
 from training_migration.compare import Comparison, Tolerance, compare
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options

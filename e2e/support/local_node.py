@@ -20,7 +20,7 @@ from training_local.apiserver.types import BUILTIN
 from training_local.node.api import TransportApi
 from training_local.node.container import Backoff
 from training_local.node.node import Node, NodeConfig
-from training_local.node.ports import ApiDoor
+from training_local.node.ports import ApiEndpoint
 from training_local.node.sandbox.doctor import examine
 from training_operator.kube.transport import Request
 
@@ -215,12 +215,12 @@ FAST = Backoff(first=0.01, most=0.02)
 
 @asynccontextmanager
 async def cluster_in(
-    state: Path, mode: str, api: Api | None = None, door: ApiDoor | None = None, **config: Any
+    state: Path, mode: str, api: Api | None = None, endpoint: ApiEndpoint | None = None, **config: Any
 ) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as stack:
         used = api if api is not None else await stack.enter_async_context(Api().serving())
         config = {"backoff": FAST, "working_directory": Path("/"), **config}
-        node = Node(TransportApi(used.transport, "local"), NodeConfig(state=state, mode=mode, **config), door)
+        node = Node(TransportApi(used.transport, "local"), NodeConfig(state=state, mode=mode, **config), endpoint)
         running = asyncio.create_task(node.run())
         try:
             yield Cluster(used, node, state)

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from training_api.registry import KINDS
-from training_local.pod_logs import LogLine
-from training_local.progress import JobProgress, JobRef, Replica, progress_of, replica_of
-from training_local.usage import Usage
-from training_local.views.picture import Scene, draw
+from training_local.run.pod_logs import LogLine
+from training_local.run.pod_metrics import Usage
+from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
+from training_local.show.picture import Scene, draw
 
 FILE: Final = ROOT / "docs" / "pictures" / "live-view.svg"
 WIDTH: Final = 100

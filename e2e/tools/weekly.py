@@ -15,7 +15,7 @@ import sys
 from e2e.local.sandbox_proofs import PROOFS, start_overhead
 from e2e.tools.table import Step, run_all
 
-from training_local.demo import DEMOS
+from training_local.run.examples import DEMOS
 
 PROGRAMS = {
     "endurance.durability": ["--kills", "30"],

@@ -12,8 +12,8 @@ from e2e.harness.local_up import LocalUp, local_up
 from e2e.training.examples import Example
 from e2e.training.runs import Run
 
-from training_local.apply import BadInput
-from training_local.demo import DEMOS, python_for
+from training_local.errors import BadInput
+from training_local.run.examples import DEMOS, python_for
 
 Start = Callable[[Example], Awaitable[Run]]
 

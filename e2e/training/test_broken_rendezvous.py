@@ -13,7 +13,7 @@ import pytest
 from e2e.training.conftest import Start
 from e2e.training.examples import Example
 
-from training_local.demo import DEMOS
+from training_local.run.examples import DEMOS
 
 POD_FAILED = r"reached the specified backoff limit\. Pod \S+: container \w+ exited with code [1-9]"
 TOO_LONG = r"was active longer than specified deadline"

@@ -6,7 +6,7 @@ import pytest
 from e2e.training.conftest import Start
 from e2e.training.examples import Example
 
-from training_local.demo import DEMOS
+from training_local.run.examples import DEMOS
 
 RANKS = {"jax": 3, "pytorch": 3, "tensorflow": 2, "xgboost": 3, "mpi": 2, "paddle": 2}
 FALLS = {"xgboost": 2.0}

@@ -14,7 +14,6 @@ from training_local.apiserver.custom.cel import RuleTree
 from training_local.apiserver.custom.json_path import JsonPath
 from training_local.apiserver.custom.schema_validation import schema_causes, uniqueness_causes
 from training_local.apiserver.custom.structural import Structural, compile_schema, shape
-from training_local.apiserver.durations import age
 from training_local.apiserver.errors import Cause, Json, invalid
 from training_local.apiserver.ownership.fit import go_text, go_type
 from training_local.apiserver.resource_types import (
@@ -25,6 +24,7 @@ from training_local.apiserver.resource_types import (
     ResourceType,
     ScalePaths,
 )
+from training_local.durations import age
 
 BLOCKING = (
     "FieldValueNotSupported",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from training_local.apiserver.background import due_again
+from training_local.apiserver.controllers import due_again
 from training_local.apiserver.deletion import CLEAN_UP, DEFINITIONS, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from training_local.apiserver.background import due_again
+from training_local.apiserver.controllers import due_again
 from training_local.apiserver.deletion import FOREGROUND, ORPHAN, delete, put_or_remove
 from training_local.apiserver.errors import Json
 from training_local.apiserver.options import DeleteOptions

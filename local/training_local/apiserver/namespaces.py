@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from training_local.apiserver.background import due_again
+from training_local.apiserver.controllers import due_again
 from training_local.apiserver.deletion import delete, put_or_remove
 from training_local.apiserver.errors import Cause, Json, forbidden, not_found
 from training_local.apiserver.namespace_conditions import terminating_conditions

@@ -13,8 +13,8 @@ from training_local.apiserver import discovery, metrics_api, openapi, pods
 from training_local.apiserver.answers import refusal, text_answer
 from training_local.apiserver.attributes import attributes
 from training_local.apiserver.authorization import GROUP, Rights
-from training_local.apiserver.background import Background
 from training_local.apiserver.catalog import Catalog
+from training_local.apiserver.controllers import ControllerManager
 from training_local.apiserver.custom_resources import DefinitionController
 from training_local.apiserver.deletion import finish_deletions
 from training_local.apiserver.errors import ApiError, Json, no_such_resource, too_large
@@ -66,7 +66,7 @@ class ApiServer:
         self._handlers = Handlers(self.state)
         self._node: AttachedNode | None = None
         definitions = DefinitionController(self.state, types_of_definition)
-        self._background = Background(
+        self._controllers = ControllerManager(
             self.state.storage,
             [definitions, NamespaceController(self.state, authority), GarbageCollector(self.state)],
         )
@@ -85,10 +85,10 @@ class ApiServer:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
-        """Do the background work (garbage collection, namespaces, definitions) inside the context."""
+        """Run the controllers (garbage collection, namespaces, definitions) inside the context."""
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(self._background.run(), name="api server background")
+            task = tasks.create_task(self._controllers.run(), name="api server controllers")
             try:
                 yield self
             except Exception as error:

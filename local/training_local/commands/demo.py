@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import cloup
 
-from training_local.cluster import ClusterOptions, SandboxMode
+from training_local.cluster.local_cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, follow_flags
 from training_local.commands.run import RunOptions, run_files
-from training_local.demo import DEMOS, example, python_for
+from training_local.run.examples import DEMOS, example, python_for
 
 
 @cloup.command()

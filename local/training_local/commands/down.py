@@ -9,11 +9,11 @@ from typing import Final
 import click
 import cloup
 
-from training_local.apply import BadInput
+from training_local.cluster.overview import overview
+from training_local.cluster.registry import ClusterRecord, check_name, end, find, running
 from training_local.commands.finish import EXIT_FAILED, finish
 from training_local.commands.status import counted
-from training_local.overview import overview
-from training_local.registry import ClusterRecord, check_name, end, find, running
+from training_local.errors import BadInput
 
 PATIENCE_SECONDS: Final = 60.0
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from training_local.apply import BadInput
+from training_local.errors import BadInput
 from training_operator.logs import configure
 from training_operator.settings import LogFormat, LogLevel
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from training_local.cluster import SandboxMode
+from training_local.cluster.local_cluster import SandboxMode
 
 Command = Callable[..., None]
 
@@ -45,7 +45,7 @@ def follow_flags(command: Command) -> Command:
     return limit(as_json(command))
 
 
-def reach_flags(command: Command) -> Command:
+def connection_flags(command: Command) -> Command:
     """Add the flags that all commands have which look into a running cluster."""
     name = click.option("--name", help="The cluster. Default: the only one that is running.")
     kubeconfig = click.option(

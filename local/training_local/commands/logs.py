@@ -14,16 +14,16 @@ import click
 import cloup
 from rich.console import Console
 
-from training_local.apply import BadInput
+from training_local.cluster.connection import ClusterChoice, connect
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
-from training_local.commands.flags import reach_flags
-from training_local.follow import JobFollower
-from training_local.log_lines import LinePrinter
-from training_local.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
-from training_local.progress import TERMINAL, JobRef
-from training_local.reach import Choice, reached
-from training_local.targets import Contents, PodRef, chosen, contents
-from training_local.watching import watch
+from training_local.commands.flags import connection_flags
+from training_local.errors import BadInput
+from training_local.run.follow import JobFollower
+from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
+from training_local.run.progress import TERMINAL, JobRef
+from training_local.run.targets import Contents, PodRef, chosen, contents
+from training_local.run.watching import watch
+from training_local.show.log_lines import LinePrinter
 from training_operator.kube.transport import Transport
 
 
@@ -41,7 +41,7 @@ class LogOptions:
 
 @cloup.command()
 @click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]")
-@reach_flags
+@connection_flags
 @click.option("--follow", "-f", is_flag=True, help="Go on until the job has ended, also with replicas that come later.")
 @click.option("--tail", type=click.IntRange(min=0), help="Begin with this many lines of each replica. Default: all.")
 @click.option("--previous", "-p", is_flag=True, help="Of the attempt before the last restart.")
@@ -54,15 +54,15 @@ def logs(
 
     Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0.
     """
-    finish(_logs(target, Choice(name, kubeconfig, namespace), LogOptions(**options)))
+    finish(_logs(target, ClusterChoice(name, kubeconfig, namespace), LogOptions(**options)))
 
 
-async def _logs(target: str | None, choice: Choice, options: LogOptions) -> int:
+async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
     if options.follow and options.previous:
         raise BadInput("--follow and --previous exclude each other: what is over cannot be followed")
     printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
     status = EXIT_FAILED
-    async with reached(choice) as cluster:
+    async with connect(choice) as cluster:
         transport = cluster.transport
         try:
             there = await contents(transport, choice.searched)

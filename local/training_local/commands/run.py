@@ -15,20 +15,20 @@ import click
 import cloup
 from rich.console import Console
 
-from training_local.apply import Created, create_objects, job_of, load_objects
-from training_local.cause import standstill
-from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
-from training_local.follow import JobFollower
-from training_local.output import Output
-from training_local.printable import one_line
-from training_local.progress import JobProgress
-from training_local.report import failure_json, failure_report, next_steps, unfinished
-from training_local.usage import poll_usage
-from training_local.view import View, choose_view
-from training_local.views.json_lines import print_json
+from training_local.run.apply import Created, create_objects, job_of, load_objects
+from training_local.run.cause import standstill
+from training_local.run.follow import JobFollower
+from training_local.run.pod_metrics import poll_usage
+from training_local.run.progress import JobProgress
+from training_local.show.json_lines import print_json
+from training_local.show.output import Output
+from training_local.show.printable import one_line
+from training_local.show.report import failure_json, failure_report, next_steps, unfinished
+from training_local.show.view import View, choose_view
 
 STANDSTILL_SECONDS: Final = 0.5
 """How often to look whether a job makes no progress."""

@@ -9,31 +9,31 @@ from typing import Any
 import click
 import cloup
 
-from training_local import terminal
+from training_local.cluster.connection import ClusterChoice, connect
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
-from training_local.commands.flags import reach_flags
-from training_local.reach import Choice, reached
-from training_local.shell import Execution, container_of, execute, shell_command
-from training_local.targets import chosen_pod, contents
+from training_local.commands.flags import connection_flags
+from training_local.run import terminal
+from training_local.run.exec import Execution, container_of, execute, shell_command
+from training_local.run.targets import chosen_pod, contents
 
 
 @cloup.command()
 @click.argument("pod", metavar="POD")
 @click.argument("command", nargs=-1)
-@reach_flags
+@connection_flags
 def shell(*, pod: str, command: tuple[str, ...], container: str, **choice: Any) -> None:
     """Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.
 
     POD is the name of a pod, or of a replica as in worker-0, or as in JOB/worker-0 if several jobs have one. The shell
     is that of $SHELL, else bash or sh; its exit status becomes the one of this program.
     """
-    finish(_shell(pod, command, container, Choice(**choice)))
+    finish(_shell(pod, command, container, ClusterChoice(**choice)))
 
 
-async def _shell(text: str, command: tuple[str, ...], container: str, choice: Choice) -> int:
+async def _shell(text: str, command: tuple[str, ...], container: str, choice: ClusterChoice) -> int:
     status = EXIT_FAILED
     try:
-        async with reached(choice) as cluster:
+        async with connect(choice) as cluster:
             pod = chosen_pod(text, await contents(cluster.transport, choice.searched))
             tty = terminal.interactive()
             execution = Execution(

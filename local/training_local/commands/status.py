@@ -14,10 +14,10 @@ import cloup
 from rich.console import Console
 from rich.table import Table
 
-from training_local.apply import BadInput
+from training_local.cluster.overview import Overview, overview
+from training_local.cluster.registry import ClusterRecord, check_name, find, running
 from training_local.commands.finish import EXIT_FAILED, finish
-from training_local.overview import Overview, overview
-from training_local.registry import ClusterRecord, check_name, find, running
+from training_local.errors import BadInput
 
 _PHASES: Final = ("Running", "Pending", "Failed", "Succeeded")
 _MEBIBYTE: Final = 1 << 20

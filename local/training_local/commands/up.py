@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 import cloup
 
-from training_local.background import Background
-from training_local.cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.detached import Detached
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.registry import DEFAULT_NAME
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, gpus_flag
-from training_local.registry import DEFAULT_NAME
 
 LOG = "log"
 """In the folder of a cluster in the background: what it would print."""
@@ -56,19 +56,19 @@ def up(
     Through a pipe it prints nothing but the line that sets KUBECONFIG, so that a shell can have it at once:
     eval "$(training-operator local up --detach)".
     """
-    background = Background.enter() if detach else None
+    detached = Detached.enter() if detach else None
     options = ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus)
-    finish(_up(options, as_json, background))
+    finish(_up(options, as_json, detached))
 
 
-async def _up(options: ClusterOptions, as_json: bool, background: Background | None) -> int:
+async def _up(options: ClusterOptions, as_json: bool, detached: Detached | None) -> int:
     async with LocalCluster(options) as cluster:
         if as_json:
             print(json.dumps(_description(cluster)), flush=True)
         else:
-            _say(cluster, background)
-        if background:
-            background.let_go(cluster.folder / LOG)
+            _say(cluster, detached)
+        if detached:
+            detached.let_go(cluster.folder / LOG)
         with suppress(asyncio.CancelledError):
             await asyncio.get_running_loop().create_future()
     return 0
@@ -79,10 +79,10 @@ def _description(cluster: LocalCluster) -> dict[str, str | int]:
     return {"name": record.name, "kubeconfig": str(cluster.kubeconfig), "url": record.url, "pid": record.pid}
 
 
-def _say(cluster: LocalCluster, background: Background | None) -> None:
+def _say(cluster: LocalCluster, detached: Detached | None) -> None:
     if sys.stdout.isatty():
         say_up(cluster)
-        if background:
+        if detached:
             print(f"It runs in the background; `training-operator local down {cluster.record.name}` ends it.")
         else:
             print("Ctrl-C ends the cluster and everything that runs in it; in another shell:")

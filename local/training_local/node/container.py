@@ -84,7 +84,7 @@ class Host(Protocol):
         """How to reach into a running container."""
         ...
 
-    async def last_words(self, container: Container, attempt: int, *, failed: bool) -> str:
+    async def termination_message(self, container: Container, attempt: int, *, failed: bool) -> str:
         """The message that an attempt has left about its end."""
         ...
 
@@ -183,7 +183,7 @@ class ContainerLife:
             exit_ = replace(exit_, reason="OOMKilled")
         await attempt.log.finish(LAST_WORDS_SECONDS)
         self._attempt = None
-        said = await self._host.last_words(self.container, number, failed=exit_.code != 0)
+        said = await self._host.termination_message(self.container, number, failed=exit_.code != 0)
         ended = _terminated(exit_, begun, self._now())
         return self._end(replace(ended, message=said, container_id=_id(attempt), restarting=self._condemned))
 

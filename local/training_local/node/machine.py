@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from training_local.node.container import RUNTIME
+from training_local.node.context import HOST_IP
 from training_local.node.gpus import RESOURCE
 from training_local.node.podspec import Wire
 from training_local.node.status import timestamp
-from training_local.node.surroundings import HOST_IP
 
 _MOST_PODS = 1000
 

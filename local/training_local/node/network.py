@@ -13,7 +13,7 @@ from pathlib import Path
 
 from training_local.node.hosts import API_NAMES, Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
-from training_local.node.ports import ApiDoor
+from training_local.node.ports import ApiEndpoint
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
@@ -43,13 +43,13 @@ def addresses() -> Iterator[str]:
 class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
-    def __init__(self, pool: SupervisorPool, services: Services, door: ApiDoor | None) -> None:
+    def __init__(self, pool: SupervisorPool, services: Services, endpoint: ApiEndpoint | None) -> None:
         self.api: tuple[str, int] | None = None
         """Address and port at which the pods reach the API server."""
         self.peers: dict[str, Peer] = {}
         self._pool = pool
         self._services = services
-        self._door = door
+        self._endpoint = endpoint
         self._listener: socket.socket | None = None
         self._hosts: dict[str, Path] = {}
         self._written: dict[str, str] = {}
@@ -69,7 +69,7 @@ class Scope:
     async def _begin(self) -> Supervisor:
         supervisor = await self._pool.take()
         await self._close_listener()  # of a supervisor that was lost
-        if self._door:
+        if self._endpoint:
             try:
                 listener = await supervisor.open_listener()
             except SandboxError:
@@ -77,13 +77,13 @@ class Scope:
                 raise
             self.api = listener.getsockname()
             self._listener = listener
-            await self._door.open(listener)
+            await self._endpoint.open(listener)
         return supervisor
 
     async def _close_listener(self) -> None:
-        if self._door and self._listener:
+        if self._endpoint and self._listener:
             closing, self._listener = self._listener, None
-            await self._door.close(closing)
+            await self._endpoint.close(closing)
 
     async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
         """Make what the containers of a pod share; raises `SandboxError`."""
@@ -150,7 +150,7 @@ class Scope:
     def _names_of_api(self) -> Iterator[tuple[str, str]]:
         # As in a cluster, the shortest name is one of the namespace default only.
         at_home = any(peer.pod.metadata.namespace == "default" for peer in self.peers.values())
-        for name in API_NAMES[0 if at_home else 1 :] if self._door else ():
+        for name in API_NAMES[0 if at_home else 1 :] if self._endpoint else ():
             yield API_ADDRESS, name
 
     def _write(self, uid: str, shared: str) -> None:
@@ -191,10 +191,10 @@ def _replace_content(path: Path, text: str) -> None:
 class Network:
     """All scopes of a node."""
 
-    def __init__(self, setup: Setup, door: ApiDoor | None = None) -> None:
-        """`setup` is completed by what the `door` to the API server needs."""
-        self._setup = setup._replace(gateway=(API_ADDRESS, PREFIX)) if door else setup
-        self._door = door
+    def __init__(self, setup: Setup, endpoint: ApiEndpoint | None = None) -> None:
+        """`setup` is completed by what the `endpoint` of the API server needs."""
+        self._setup = setup._replace(gateway=(API_ADDRESS, PREFIX)) if endpoint else setup
+        self._endpoint = endpoint
         self._pool = SupervisorPool(self._setup)
         self._scopes: dict[str, Scope] = {}
         self._services: dict[str, Services] = {}
@@ -209,7 +209,7 @@ class Network:
         """The scope of a pod, made if it is the first one."""
         if pod.scope not in self._scopes:
             services = self._services.setdefault(pod.metadata.namespace, Services())
-            self._scopes[pod.scope] = Scope(self._pool, services, self._door)
+            self._scopes[pod.scope] = Scope(self._pool, services, self._endpoint)
         return self._scopes[pod.scope]
 
     def new_address(self) -> str:

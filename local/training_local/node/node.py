@@ -20,10 +20,11 @@ from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
-from training_local.node import gpus, machine, status, tools, usage, volumes
+from training_local.node import gpus, machine, stats, status, tools, volumes
 from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
+from training_local.node.context import NodeContext
 from training_local.node.hosts import Service
 from training_local.node.limits import Limits
 from training_local.node.log_files import LogFiles, LogLimits, attempts
@@ -32,14 +33,13 @@ from training_local.node.network import Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
 from training_local.node.podspec import Pod, Wire, parse_pod
-from training_local.node.ports import ApiDoor, Change, NodeApi
+from training_local.node.ports import ApiEndpoint, Change, NodeApi
 from training_local.node.programs import converse
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import Setup
 from training_local.node.status import CREATING
-from training_local.node.surroundings import Surroundings
 from training_local.node.volumes import VolumeError, safe_name
 
 _log = structlog.get_logger(__name__)
@@ -84,13 +84,13 @@ class NodeConfig:
 class Node:
     """A kubelet: turns the pods of an API server into processes of this machine."""
 
-    def __init__(self, api: NodeApi, config: NodeConfig, door: ApiDoor | None = None) -> None:
-        """`door` is how pods reach the API server; without one they do not."""
-        self._api, self._config, self._door = api, config, door
+    def __init__(self, api: NodeApi, config: NodeConfig, endpoint: ApiEndpoint | None = None) -> None:
+        """`endpoint` is how pods reach the API server; without one they do not."""
+        self._api, self._config, self._endpoint = api, config, endpoint
         self._workers: dict[str, PodWorker] = {}
         self._placement = Placement(api, config.name, own_networks=config.mode == "netns")
         self._tasks: asyncio.TaskGroup | None = None
-        self._meter = usage.Meter(lambda: usage.read(self._workers.values(), config.mode))
+        self._meter = stats.Meter(lambda: stats.read(self._workers.values(), config.mode))
 
     async def run(self) -> None:
         """Work until cancelled; then every process has gone."""
@@ -105,9 +105,9 @@ class Node:
         devices = gpus.offered(config.gpus, os.environ)
         amounts = machine.capacity(state, len(devices), own_limits())
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
-        self._network = Network(setup, self._door)
+        self._network = Network(setup, self._endpoint)
         self._network.prepare()
-        self._around = Surroundings(
+        self._context = NodeContext(
             api=self._api,
             network=self._network,
             node_name=config.name,
@@ -122,7 +122,7 @@ class Node:
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_files=LogFiles(config.logs or state / "pods", config.log_limits),
-            door=self._door,
+            endpoint=self._endpoint,
         )
         try:
             node = machine.node_object(config.name, amounts, config.labels)
@@ -153,7 +153,7 @@ class Node:
         """Return batches of lines of a container's log; raises `ApiError` (implements the API server's `LogSource`)."""
         known, container = parse_pod(pod), options.container
         name, worker = known.metadata.name, self._workers.get(known.metadata.uid)
-        directory = self._around.logs(known) / container
+        directory = self._context.logs(known) / container
         written = attempts(directory)
         wanted = written[-2:-1] if options.previous else written[-1:]
         if not wanted and options.previous:
@@ -196,7 +196,7 @@ class Node:
     async def _follow_claims(self) -> None:
         async for change in self._api.follow("persistentvolumeclaims"):
             self._placement.put_claim(change.object, gone=change.gone)
-            self._around.claims.put(change.object, gone=change.gone)
+            self._context.claims.put(change.object, gone=change.gone)
             self._remove_unclaimed()
             if not change.gone:
                 with suppress(OSError):  # it is seen again with its next change
@@ -204,7 +204,7 @@ class Node:
 
     def _remove_unclaimed(self) -> None:
         used = {claim for worker in self._workers.values() for claim in volumes.claims(worker.pod)}
-        self._around.claims.remove_orphans(used)
+        self._context.claims.remove_orphans(used)
 
     async def _follow_pods(self) -> None:
         async for change in self._api.follow("pods"):
@@ -226,7 +226,7 @@ class Node:
         self._placement.put_pod(pod, gone=change.gone)
         worker = self._workers.get(pod.metadata.uid)
         if change.gone:
-            self._around.log_files.gone(self._around.logs(pod))
+            self._context.log_files.gone(self._context.logs(pod))
             if worker:
                 worker.vanished()
             return
@@ -243,7 +243,7 @@ class Node:
         await persistently(lambda: self._api.confirm_deletion(pod.metadata), what)
 
     def _start(self, pod: Pod) -> None:
-        worker = PodWorker(pod, self._around, status.recovered(pod, datetime.now(UTC)))
+        worker = PodWorker(pod, self._context, status.recovered(pod, datetime.now(UTC)))
         self._workers[pod.metadata.uid] = worker
         self._spawn(self._work(worker))
 

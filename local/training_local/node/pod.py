@@ -15,16 +15,16 @@ from typing import Any, Literal
 from training_local.node import environment, status, unsupported
 from training_local.node.checks import Inside
 from training_local.node.container import Attempt, ContainerLife
+from training_local.node.container_spec import ContainerSpecBuilder
+from training_local.node.context import HOST_IP, NodeContext
 from training_local.node.gpus import GpuError
-from training_local.node.last_words import last_words
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container, Pod
 from training_local.node.programs import LAST_WORDS_SECONDS, Program, launch
 from training_local.node.publisher import StatusPublisher
-from training_local.node.recipe import Recipe
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.status import CREATING, INITIALIZING, ContainerView, PodView, Waiting
-from training_local.node.surroundings import HOST_IP, Surroundings
+from training_local.node.termination_message import termination_message
 from training_local.node.volumes import VolumeError
 
 
@@ -35,12 +35,12 @@ def _now() -> datetime:
 class PodWorker:
     """Runs one pod."""
 
-    def __init__(self, pod: Pod, around: Surroundings, views: Mapping[str, ContainerView]) -> None:
+    def __init__(self, pod: Pod, context: NodeContext, views: Mapping[str, ContainerView]) -> None:
         self.pod = pod
         self.writers: dict[str, LogWriter] = {}
         """The log in work of each container that runs."""
-        self._around = around
-        self._recipe = Recipe(pod, around, self.event)
+        self._context = context
+        self._specs = ContainerSpecBuilder(pod, context, self.event)
         self._supervisor: Supervisor | None = None
         self._started_at = status.started_at(pod) or _now()
         self._failure: tuple[str, str] | None = None
@@ -49,7 +49,7 @@ class PodWorker:
         self._preparing = asyncio.Lock()
         self._events: set[asyncio.Task[None]] = set()
         self._lives = {c.name: self._life(c, views.get(c.name)) for c in pod.containers}
-        self._publisher = StatusPublisher(around.api, pod.metadata, self._render)
+        self._publisher = StatusPublisher(context.api, pod.metadata, self._render)
 
     def _life(self, container: Container, known: ContainerView | None) -> ContainerLife:
         pod, first = self.pod, not self.pod.spec.init_containers or container == self.pod.spec.init_containers[0]
@@ -57,7 +57,7 @@ class PodWorker:
             container,
             self,
             again=lambda code: status.restarts(pod, container, code),
-            backoff=self._around.backoff,
+            backoff=self._context.backoff,
             now=_now,
             view=known or ContainerView(CREATING if first else INITIALIZING),
             pod_label=f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})",
@@ -96,7 +96,7 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod to its end, until nothing of it is left but its logs."""
         self.changed()
-        for without in unsupported.messages(unsupported.ignored(self.pod, self._around.mode, os.geteuid())):
+        for without in unsupported.messages(unsupported.ignored(self.pod, self._context.mode, os.geteuid())):
             self.event("Warning", "Unsupported", without)
         async with asyncio.TaskGroup() as tasks:
             publishing = tasks.create_task(self._publisher.run())
@@ -119,10 +119,10 @@ class PodWorker:
         phase = status.phase(self.pod, view)
         if phase in status.ENDS:
             # Before anybody hears of the end, so that the next pod finds them free.
-            self._around.gpus.free(self.pod.metadata.uid)
+            self._context.gpus.free(self.pod.metadata.uid)
         running = phase == "Running"
         is_ready = running and all(status.ready(view, c) for c in self.pod.spec.containers)
-        self._around.network.scope(self.pod).set_ready(self.pod, is_ready)
+        self._context.network.scope(self.pod).set_ready(self.pod, is_ready)
         self._publisher.changed()
 
     def event(self, kind: str, reason: str, message: str) -> None:
@@ -134,7 +134,7 @@ class PodWorker:
 
     async def _record(self, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         with suppress(OSError):
-            await self._around.api.record(self.pod.metadata, kind, reason, message)
+            await self._context.api.record(self.pod.metadata, kind, reason, message)
 
     async def start(self, container: Container, attempt: int) -> Attempt:
         """Start a container in the pod's sandbox, which is made again if it has been lost."""
@@ -149,11 +149,11 @@ class PodWorker:
                 await self._make_sandbox()
             supervisor = self._supervisor
         assert supervisor is not None
-        spec, arguments = await self._recipe.specify(container, attempt)
-        confinement = self._around.limits.confine(spec.id, container)
+        spec, arguments = await self._specs.specify(container, attempt)
+        confinement = self._context.limits.confine(spec.id, container)
         spec = spec._replace(cgroups=confinement.entrances)
         try:
-            log = LogWriter(self._around.log_files, self._around.logs(self.pod) / container.name, attempt)
+            log = LogWriter(self._context.log_files, self._context.logs(self.pod) / container.name, attempt)
             streams = log.pipes()
         except OSError:
             confinement.release()
@@ -184,17 +184,18 @@ class PodWorker:
     def inside(self, container: Container) -> Inside:
         """How to reach into a running container."""
         launching = partial(self.launch, container.name, stdin=False, terminal=False)
-        return Inside(container, self._recipe.address, launching, self._open_socket)
+        return Inside(container, self._specs.address, launching, self._open_socket)
 
     async def _open_socket(self) -> socket.socket:
         if self._supervisor is None:
             raise SandboxError("the pod has no sandbox")
         return await self._supervisor.open_socket(self.pod.metadata.uid)
 
-    async def last_words(self, container: Container, attempt: int, *, failed: bool) -> str:
+    async def termination_message(self, container: Container, attempt: int, *, failed: bool) -> str:
         """The message that an attempt has left about its end."""
-        file, logs = self._recipe.message_file(container, attempt), self._around.logs(self.pod) / container.name
-        return await last_words(container, file, logs, attempt, failed=failed, sharing=len(self.pod.containers))
+        file, logs = self._specs.message_file(container, attempt), self._context.logs(self.pod) / container.name
+        sharing = len(self.pod.containers)
+        return await termination_message(container, file, logs, attempt, failed=failed, sharing=sharing)
 
     # The stages of its life.
 
@@ -233,7 +234,7 @@ class PodWorker:
 
     async def _prepare(self) -> bool:
         """Make folders, volumes and sandbox; try again after a failure. False if the pod is deleted first."""
-        delay = self._around.backoff.first
+        delay = self._context.backoff.first
         while not self._deleted.is_set():
             try:
                 async with self._preparing:
@@ -246,7 +247,7 @@ class PodWorker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._deleted.wait()
-            delay = min(2 * delay, self._around.backoff.most)
+            delay = min(2 * delay, self._context.backoff.most)
         return False
 
     def _wait_for(self, reason: str, message: str) -> None:
@@ -257,9 +258,9 @@ class PodWorker:
             self.changed()
 
     async def _make_sandbox(self) -> None:
-        recipe, scope = self._recipe, self._around.network.scope(self.pod)
-        await recipe.prepare()
-        self._supervisor = await scope.add(self.pod, recipe.address, recipe.hosts, recipe.volumes.memory)
+        specs, scope = self._specs, self._context.network.scope(self.pod)
+        await specs.prepare()
+        self._supervisor = await scope.add(self.pod, specs.address, specs.hosts, specs.volumes.memory)
 
     async def _end_when_told(self) -> None:
         """Stop the containers when the pod is deleted or has run out of its time."""
@@ -294,19 +295,19 @@ class PodWorker:
         return float(self.pod.spec.termination_grace_period_seconds if asked is None else asked)
 
     async def _clean_up(self) -> None:
-        await self._around.network.leave(self.pod)
-        self._recipe.forget()
-        self._around.gpus.free(self.pod.metadata.uid)
+        await self._context.network.leave(self.pod)
+        self._specs.forget()
+        self._context.gpus.free(self.pod.metadata.uid)
         for log in self.writers.values():
             await log.finish(LAST_WORDS_SECONDS)
         # In a thread: volumes can be large, and a busy disk slow.
-        await asyncio.to_thread(shutil.rmtree, self._around.work(self.pod), ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self._context.work(self.pod), ignore_errors=True)
 
     def _view(self) -> PodView:
         return PodView(
             containers={name: life.view for name, life in self._lives.items()},
             started_at=self._started_at,
-            address=self._recipe.address,
+            address=self._specs.address,
             host_ip=HOST_IP,
             failure=self._failure,
             conditions=self.pod.status.get("conditions") or (),

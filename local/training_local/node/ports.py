@@ -67,7 +67,7 @@ class NodeApi(Protocol):
         ...
 
 
-class ApiDoor(Protocol):
+class ApiEndpoint(Protocol):
     """How pods reach the API server."""
 
     @property

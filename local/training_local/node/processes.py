@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from training_local.node.sandbox.marks import CONTAINER
+from training_local.node.sandbox.orphans import CONTAINER
 
 PROC = Path("/proc")
 

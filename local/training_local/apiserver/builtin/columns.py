@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from training_local.apiserver.builtin.events import EventConversion
-from training_local.apiserver.durations import age
 from training_local.apiserver.errors import Json
 from training_local.apiserver.resource_types import Column
+from training_local.durations import age
 
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 _ROLE_LABEL = "node-role.kubernetes.io/"

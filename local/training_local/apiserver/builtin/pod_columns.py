@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from training_local.apiserver.durations import age
 from training_local.apiserver.errors import Json
 from training_local.apiserver.resource_types import Column
+from training_local.durations import age
 
 NONE = "<none>"
 ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import training_local
-from training_local.node.sandbox.marks import CLUSTER
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, PodSpec, Setup, encode
+from training_local.node.sandbox.orphans import CLUSTER
 
 # The program needs none of site-packages and none of the user's settings; it appends the folder of this package itself.
 _BOOT = (

@@ -11,8 +11,8 @@ from contextlib import suppress
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
-from training_local.node.sandbox.marks import CLUSTER, CONTAINER, marked
 from training_local.node.sandbox.messages import BACKLOG, ContainerSpec, ExecSpec, PodSpec, Setup
+from training_local.node.sandbox.orphans import CLUSTER, CONTAINER, processes_with
 
 
 class SharedPods:
@@ -57,7 +57,7 @@ class SharedPods:
         mark = f"{CONTAINER}={self._marks.pop(pid)}"
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
-        for leftover in marked(mark):
+        for leftover in processes_with(mark):
             with suppress(ProcessLookupError):
                 os.kill(leftover, signal.SIGKILL)
 

@@ -1,0 +1,1 @@
+"""A cluster as a whole: started, registered, found by other commands, cleaned up after."""

@@ -1,0 +1,65 @@
+"""The cluster that a command is about: a running one of this user, or any that a kubeconfig names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from training_local.cluster.overview import access
+from training_local.cluster.registry import find
+from training_local.errors import BadInput
+from training_operator.kube.config import ClusterConfig, ConfigError, from_kubeconfig
+from training_operator.kube.http import HttpTransport
+from training_operator.kube.transport import Transport
+
+DEFAULT_NAMESPACE: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChoice:
+    """What the user said about the cluster and the namespace."""
+
+    name: str | None = None
+    kubeconfig: Path | None = None
+    namespace: str | None = None
+
+    @property
+    def searched(self) -> str | None:
+        """The namespace to look in; None for all, which nobody wants of a cluster that is shared."""
+        return self.namespace or (DEFAULT_NAMESPACE if self.kubeconfig else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A cluster and the connection to it."""
+
+    title: str
+    config: ClusterConfig
+    transport: Transport
+
+
+@asynccontextmanager
+async def connect(choice: ClusterChoice) -> AsyncIterator[Connection]:
+    """Connect to the chosen cluster; raises `BadInput` if there is none, or if its kubeconfig cannot be used."""
+    if choice.kubeconfig is None:
+        record = find(choice.name)
+        title, config = f"cluster {record.name}", access(record)
+    elif choice.name is None:
+        title, config = f"the cluster of {choice.kubeconfig}", await _read(choice.kubeconfig)
+    else:
+        raise BadInput("--name and --kubeconfig exclude each other: give one of them")
+    transport = HttpTransport(config, connections=0)  # every log that is followed holds one
+    try:
+        yield Connection(title, config, transport)
+    finally:
+        await transport.close()
+
+
+async def _read(kubeconfig: Path) -> ClusterConfig:
+    try:
+        return await from_kubeconfig(str(kubeconfig))
+    except ConfigError as error:
+        raise BadInput(str(error)) from None

@@ -1,0 +1,236 @@
+"""The parts put together: API server, node and operator in one process, on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from training_api.crd.build import build
+from training_controllers.frameworks.plugins import kinds
+from training_local.apiserver.certificates import ServerIdentity, server_identity
+from training_local.apiserver.crd import crd_types
+from training_local.apiserver.http import serving
+from training_local.apiserver.in_cluster import in_cluster_endpoint
+from training_local.apiserver.journal import Journal, JournalError
+from training_local.apiserver.kubeconfig import write_kubeconfig
+from training_local.apiserver.server import ApiServer
+from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
+from training_local.apiserver.users import Tokens
+from training_local.cluster.cleanup import remove_tree
+from training_local.cluster.interpreter import interpreter
+from training_local.cluster.kubeconfig_file import check_ours, placed
+from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
+from training_local.errors import BadInput
+from training_local.node import kubectl_delivery
+from training_local.node.api import TransportApi
+from training_local.node.hosts import API_NAMES
+from training_local.node.log_files import LogLimits
+from training_local.node.network import API_ADDRESS
+from training_local.node.node import Node, NodeConfig
+from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
+from training_operator.app import App
+from training_operator.kube.transport import MERGE_PATCH, Request, Transport
+from training_operator.settings import Settings
+
+NODE: Final = "local"
+LOOPBACK: Final = "127.0.0.1"
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class SandboxMode(StrEnum):
+    """How pods are kept apart."""
+
+    AUTO = "auto"
+    NETNS = "netns"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What may be chosen about a local cluster."""
+
+    python: Path | None = None
+    """What pods find as `python`: an interpreter or a virtual environment; None for the one that runs this."""
+    sandbox: SandboxMode = SandboxMode.AUTO
+    name: str = ""
+    """What the cluster is called among those of this user; empty for `run-` and something random."""
+    port: int = 0
+    """Of the HTTPS server, on the loopback interface; 0 for any free one."""
+    kubeconfig: Path | None = None
+    """Where to write a further kubeconfig; there is always one in the cluster's own folder."""
+    data: Path | None = None
+    """Folder for objects and logs that outlive the cluster."""
+    gpus: int | None = None
+    """How many GPUs to offer, be they there or not; None for those of the machine."""
+    log_limits: LogLimits = field(default_factory=LogLimits)
+
+
+class LocalCluster:
+    """A cluster that lives as long as its context; it leaves no process and no file behind."""
+
+    def __init__(self, options: ClusterOptions) -> None:
+        self._options = options
+        self._python = interpreter(options.python) if options.python else Path(sys.executable)
+        self._stack = AsyncExitStack()
+        self.transport: Transport
+        self.record: ClusterRecord
+        """What others find in the registry, once the cluster is up."""
+        self.folder: Path
+        """The cluster's own, which ends with it."""
+        self.sandbox_notes: list[str] = []
+        """Sentences on how pods are kept apart."""
+        self.started_in = 0.0
+        """Seconds that the start took."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig to use: the one asked for, else that in the cluster's folder."""
+        asked = self._options.kubeconfig
+        return asked.absolute() if asked else self.record.kubeconfig
+
+    async def __aenter__(self) -> Self:
+        """Start everything; raises `BadInput` for options that this machine cannot follow."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        self.started_in = clock() - begun
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop everything, in the opposite order."""
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        if asked := self._options.kubeconfig:
+            check_ours(asked.absolute())
+        claim = stack.enter_context(claimed(self._options.name or random_name("run")))
+        self.folder = claim.folder
+        mode = await self._choose_mode()
+        self.sandbox_notes.append(how_limits_are_enforced())
+        journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
+        identity = server_identity([LOOPBACK, "localhost", API_ADDRESS, *API_NAMES])
+        api = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode(), journal=journal)
+        await stack.enter_async_context(api.running())
+        self.transport = InMemoryTransport(api)
+        await self._put_definitions()
+        await self._remove_old_logs()
+        settings = Settings(metrics_bind_address="0", health_probe_bind_address="0")
+        tokens = Tokens(secrets.token_urlsafe(32), api.has)
+        endpoint = await stack.enter_async_context(in_cluster_endpoint(api, identity, tokens))
+        node = Node(TransportApi(self.transport, NODE), self._node_config(claim, mode, settings), endpoint)
+        api.attach_node(node)
+        await stack.enter_async_context(_running(node.run()))
+        stack.push_async_callback(node.shut_down)
+        app = App(settings, self.transport)
+        await stack.enter_async_context(app.running())
+        await app.wait_synced()
+        await self._serve(stack, api, identity, claim, mode=mode, tokens=tokens)
+
+    def _node_config(self, claim: Claim, mode: str, settings: Settings) -> NodeConfig:
+        return NodeConfig(
+            claim.folder / "node",
+            mode,
+            NODE,
+            self._python,
+            entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND},
+            logs=self._logs,
+            hidden=state_folder(),
+            cluster=claim.id,
+            gpus=self._options.gpus,
+            log_limits=self._options.log_limits,
+            claims=self._options.data.absolute() / "claims" if self._options.data else None,
+        )
+
+    async def _serve(
+        self,
+        stack: AsyncExitStack,
+        api: ApiServer,
+        identity: ServerIdentity,
+        claim: Claim,
+        *,
+        mode: str,
+        tokens: Tokens,
+    ) -> None:
+        try:
+            url = await stack.enter_async_context(serving(api, identity, tokens, port=self._options.port))
+        except OSError as error:
+            raise BadInput(f"--port {self._options.port}: cannot listen on it: {error.strerror or error}") from None
+        own = claim.folder / "kubeconfig"
+        write_kubeconfig(own, url, identity.authority, tokens.owner)
+        if asked := self._options.kubeconfig:
+            stack.enter_context(placed(own, asked.absolute()))
+        data = self._options.data and self._options.data.absolute()
+        self.record = ClusterRecord(claim.name, os.getpid(), url, own, datetime.now(UTC), mode, data)
+        claim.announce(self.record)
+
+    @staticmethod
+    def _open_journal(folder: Path) -> Journal:
+        try:
+            return Journal.open(folder)
+        except JournalError as error:
+            raise BadInput(f"--data {error}") from None
+
+    async def _choose_mode(self) -> str:
+        wanted = self._options.sandbox
+        if wanted is SandboxMode.HOST:
+            self.sandbox_notes = [HOST_MODE]
+            return wanted
+        diagnosis = await examine()
+        if wanted is SandboxMode.NETNS and diagnosis.refusal:
+            raise BadInput(f"--sandbox netns: {diagnosis.refusal}; try --sandbox auto")
+        self.sandbox_notes = diagnosis.sentences()
+        return diagnosis.mode
+
+    async def _remove_old_logs(self) -> None:
+        """Remove the logs of pods that an earlier cluster with the same data had deleted."""
+        folder = self._logs
+        if folder is None or not folder.is_dir():
+            return
+        answer = await self.transport.request(Request("GET", "/api/v1/pods"))
+        kept = {pod["metadata"]["uid"] for pod in json.loads(answer.body)["items"]}
+        for each in folder.iterdir():
+            if each.name.rpartition("_")[2] not in kept:
+                remove_tree(each)
+
+    @property
+    def _logs(self) -> Path | None:
+        return self._options.data.absolute() / "logs" if self._options.data else None
+
+    async def _put_definitions(self) -> None:
+        """Create the definitions of all kinds, or bring those that are kept up to date."""
+        for info in kinds().values():
+            definition = build(info)
+            body = json.dumps(definition).encode()
+            answer = await self.transport.request(Request("POST", DEFINITIONS, body=body))
+            if answer.status == 409:
+                path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+                answer = await self.transport.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
+            if answer.status >= 300:
+                raise RuntimeError(f"the CRD of {info.kind} was refused: {answer.body.decode()}")
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` in the background of the context; its failure ends the context's body."""
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()

@@ -1,0 +1,183 @@
+"""What the containers of a pod are started with: environment, command line, mounts, Python."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from training_local.node import environment, gpus, host_ports, hosts, tools, unsupported, volumes
+from training_local.node.container import Arguments, as_given
+from training_local.node.context import HOST_IP, NodeContext
+from training_local.node.environment import ConfigError, Facts, Key
+from training_local.node.hosts import Service
+from training_local.node.podspec import Container, Pod
+from training_local.node.rewrite import Rewriter
+from training_local.node.sandbox.client import SandboxError
+from training_local.node.sandbox.messages import ContainerSpec, Mount
+from training_local.node.service_account_token import ServiceAccountToken, api_variables
+from training_local.node.volumes import Volumes
+
+PYTHON_ANNOTATION: Final = "training-operator.local/python"
+"""Annotation of a pod or of the job that owns it: the interpreter or virtual environment that `python` means."""
+
+
+class ContainerSpecBuilder:
+    """Works out what the containers of one pod are started with."""
+
+    def __init__(self, pod: Pod, context: NodeContext, announce: Callable[[str, str, str], None]) -> None:
+        """`announce` records an event: type, reason, message."""
+        self.address = ""
+        self.volumes = Volumes({})
+        self._pod, self._context, self._announce = pod, context, announce
+        self._folder = context.work(pod)
+        self._objects: dict[Key, Mapping[str, bytes]] = {}
+        self._python: str | None = None
+        self._devices: Mapping[str, Sequence[str]] = {}
+        self._token = ServiceAccountToken(pod, context.api, context.endpoint)
+
+    async def prepare(self) -> None:
+        """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
+        taken = host_ports.taken(self._pod) if self._context.mode == "host" else ""
+        if problem := unsupported.refusal(self._pod) or taken:
+            raise SandboxError(problem)
+        uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
+        self._devices = gpus.shares(self._pod, self._context.gpus.take(uid, wanted))
+        self._temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.address = self.address or self._context.network.new_address()
+        for key in volumes.referenced(self._pod):
+            await self._fetch(key)
+        self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._context.claims.path)
+        if problem := await self._token.prepare(self._folder / "account"):
+            self._announce("Warning", "FailedMount", problem)
+
+    def forget(self) -> None:
+        """Make what the pod knew useless: its token."""
+        self._token.revoke()
+
+    @property
+    def _temporary(self) -> Path:
+        return self._folder / "tmp"
+
+    @property
+    def hosts(self) -> Path:
+        """The file that is the pod's `/etc/hosts`."""
+        return self._folder / "hosts"
+
+    def message_file(self, container: Container, attempt: int) -> Path:
+        """The file in which an attempt of a container may leave a message about its end."""
+        return self._folder / "messages" / container.name / str(attempt)
+
+    async def specify(self, container: Container, attempt: int) -> tuple[ContainerSpec, Arguments]:
+        """What the supervisor is asked to start; raises `ConfigError` or `VolumeError`."""
+        context = self._context
+        for key in environment.referenced(container):
+            await self._fetch(key)
+        search_path = await self._search_path()
+        own = tools.base_environment(search_path, self._temporary, self._pod.hostname, context.own_environment)
+        base = {**own, **api_variables(context.network.scope(self._pod).api)}
+        env = environment.build(container, self._facts(), base)
+        shown = volumes.mounts(container, self.volumes, env)
+        spec = ContainerSpec(
+            id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
+            pod=self._pod.metadata.uid,
+            argv=environment.command_line(container, context.entry_points, env),
+            env=env,
+            cwd=container.working_dir or self._own_folder(shown),
+            mounts=[
+                self._message_mount(container, attempt),
+                *shown,
+                *self._token.mounts(container),
+            ],
+            visible=[str(context.tools), str(self._temporary)],
+        )
+        arguments: Arguments = as_given
+        if context.mode == "host":
+            spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
+        return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
+
+    def _own_folder(self, mounts: Sequence[Mount]) -> str:
+        """Where a container without `workingDir` runs: the cluster's folder, or `/` if a volume covers that."""
+        folder = self._context.working_directory
+        covered = any(folder.is_relative_to(mount.target) for mount in mounts)
+        return "/" if covered and self._context.mode != "host" else str(folder)
+
+    def _gpu_variables(self, container: Container, env: Mapping[str, str]) -> Mapping[str, str]:
+        """What hides the GPUs of others; nothing where the machine has none."""
+        if not self._context.gpus.devices:
+            return {}
+        return {gpus.VISIBLE: gpus.visible(self._devices[container.name], env.get(gpus.VISIBLE))}
+
+    async def _without_sandbox(
+        self, container: Container, attempt: int, spec: ContainerSpec, names: set[str]
+    ) -> tuple[ContainerSpec, Arguments]:
+        paths = {mount.target: mount.source for mount in spec.mounts}
+        rewriter = await self._rewriter(container)
+        # What the pod asks about itself stays true: its name is no address there, though a service has it too.
+        own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
+        rewritten = rewriter.rewrite(spec.argv, spec.env, names - own, paths)
+        if rewritten.changes and attempt == 0:
+            changes = "; ".join(rewritten.changes)
+            self._announce("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")
+        changed = spec._replace(argv=rewritten.argv, env=rewritten.env, cwd=paths.get(spec.cwd, spec.cwd), mounts=[])
+        return changed, partial(rewriter.arguments, paths=paths)
+
+    def _message_mount(self, container: Container, attempt: int) -> Mount:
+        file = self.message_file(container, attempt)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o666)
+        return Mount(str(file), container.termination_message_path)
+
+    async def _search_path(self) -> str:
+        """Where the pod's programs are looked for; raises `ConfigError` if it asks for a Python that is not there."""
+        if self._python is None:
+            own = self._pod.metadata.annotations.get(PYTHON_ANNOTATION)
+            self._python = own or (await self._owner_annotations()).get(PYTHON_ANNOTATION, "")
+        if not self._python:
+            return self._context.search_path
+        try:
+            python = tools.interpreter(Path(self._python))
+        except ValueError as error:
+            raise ConfigError(f"annotation {PYTHON_ANNOTATION}: {error}") from error
+        folder = self._context.tools / hashlib.sha256(str(python).encode()).hexdigest()[:16]
+        return tools.install(folder, python)
+
+    async def _owner_annotations(self) -> Mapping[str, str]:
+        try:
+            return await self._context.api.owner_annotations(self._pod.metadata)
+        except OSError as error:
+            raise ConfigError(f"the owner of the pod cannot be read: {error}") from error
+
+    def _facts(self) -> Facts:
+        context = self._context
+        return Facts(self._pod, context.node_name, HOST_IP, self.address, context.capacity, self._objects)
+
+    async def _fetch(self, key: Key) -> None:
+        kind, name = key
+        plural = "configmaps" if kind == environment.CONFIG_MAP else "secrets"
+        try:
+            stored = await self._context.api.get(plural, self._pod.metadata.namespace, name)
+        except OSError as error:
+            raise ConfigError(f'{kind} "{name}" cannot be read: {error}') from error
+        if stored is None:
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = environment.data_of(stored, kind)
+
+    async def _rewriter(self, container: Container) -> Rewriter:
+        network, namespace = self._context.network, self._pod.metadata.namespace
+        # Read now: the pod may have been seen before the services that were created first.
+        stored = await self._context.api.services(namespace)
+        network.set_services(namespace, [Service.parse(service) for service in stored])
+        known = network.services(namespace)
+        own = next((hosts.own_name(self._pod, service) for service in known if service.selects(self._pod)), "")
+        ports = frozenset(p for service in stored for p in _ports(service)) | {
+            p.container_port for p in container.ports
+        }
+        return Rewriter(known, own or self._pod.metadata.name, ports, network.scope(self._pod).free_port)
+
+
+def _ports(service: Mapping[str, Any]) -> list[int]:
+    return [port["port"] for port in (service.get("spec") or {}).get("ports") or ()]

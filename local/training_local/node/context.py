@@ -1,0 +1,57 @@
+"""What all pods of a node share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from training_local.node.claims import Claims
+from training_local.node.container import Backoff
+from training_local.node.gpus import GpuPool
+from training_local.node.limits import Limits
+from training_local.node.log_files import LogFiles
+from training_local.node.network import Network
+from training_local.node.podspec import Pod
+from training_local.node.ports import ApiEndpoint, NodeApi
+
+HOST_IP = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What all pods of a node share."""
+
+    api: NodeApi
+    network: Network
+    node_name: str
+    mode: str
+    state: Path
+    search_path: str
+    working_directory: Path
+    capacity: Mapping[str, Fraction]
+    gpus: GpuPool
+    limits: Limits
+    claims: Claims
+    entry_points: Mapping[str, Sequence[str]]
+    backoff: Backoff
+    log_files: LogFiles
+    endpoint: ApiEndpoint | None = None
+    """How pods reach the API server; None if they do not."""
+    own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def tools(self) -> Path:
+        """The folder of the programs that pods find first."""
+        return self.state / "bin"
+
+    def logs(self, pod: Pod) -> Path:
+        """The folder of a pod's logs."""
+        metadata = pod.metadata
+        return self.log_files.folder / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+
+    def work(self, pod: Pod) -> Path:
+        """The folder of everything else of a pod."""
+        return self.state / "work" / pod.metadata.uid

@@ -1,0 +1,34 @@
+"""Marks in the environment by which processes are found again that have left their parent and session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+CLUSTER = "TRAINING_LOCAL_CLUSTER"
+"""Carries the id of the cluster: on supervisors, and in mode `host` on containers."""
+CONTAINER = "TRAINING_LOCAL_CONTAINER"
+"""Carries the id of the container, in mode `host`."""
+
+
+def processes_with(mark: str) -> list[int]:
+    """Return the processes with `mark` (NAME=value) in the environment that they were started with."""
+    wanted = mark.encode()
+    return [pid for pid in _processes() if wanted in _environment(pid)]
+
+
+def _processes() -> Iterator[int]:
+    with suppress(FileNotFoundError), os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                yield int(entry.name)
+
+
+def _environment(pid: int) -> Sequence[bytes]:
+    """The variables a process was started with; none for a process that has ended or belongs to somebody else."""
+    with suppress(OSError):
+        descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
+        with open(descriptor, "rb") as file:
+            return file.read().split(b"\0")
+    return ()

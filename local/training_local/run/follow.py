@@ -1,0 +1,92 @@
+"""Following one job through the API: its conditions, its replicas, their logs, what went wrong first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from training_local.run.cause import Failure, Failures
+from training_local.run.pod_logs import LAST_LINES, LogChoice, LogFollower, LogRefused, read_log
+from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
+from training_local.run.watching import Seen, watch
+from training_operator.kube.transport import Transport
+
+COALESCE: Final = 0.05
+"""Seconds in which several changes are shown as one."""
+
+
+class JobFollower:
+    """Keeps the progress of one job up to date and hands out its changes and log lines."""
+
+    def __init__(self, transport: Transport, job: JobRef, choice: LogChoice | None = None) -> None:
+        self._transport, self.job = transport, job
+        self.logs = LogFollower(transport, job.namespace, choice or LogChoice(job.info.container, all_attempts=True))
+        self.failures = Failures()
+        self.progress = JobProgress()
+        self._changed = asyncio.Event()
+        self._stored: dict[str, Any] = {}
+        self._replicas: dict[str, Replica] = {}
+
+    async def until_end(self, changed: Callable[[JobProgress], None]) -> None:
+        """Tell `changed` the progress after each change, until the job has ended or is gone: that one is the last."""
+        pods = f"/api/v1/namespaces/{self.job.namespace}/pods"
+        named = {"fieldSelector": f"metadata.name={self.job.name}"}
+        async with asyncio.TaskGroup() as tasks:
+            watches = [
+                tasks.create_task(self._watch(self.job.collection, named, self._on_job)),
+                tasks.create_task(self._watch(pods, {"labelSelector": self.job.pod_selector}, self._on_pod)),
+            ]
+            while True:
+                await self._changed.wait()
+                await asyncio.sleep(COALESCE)
+                self._changed.clear()
+                changed(self.progress)
+                if self.progress.outcome or self.progress.gone:
+                    break
+            for task in watches:
+                task.cancel()
+
+    async def last_lines(self, failure: Failure) -> list[str]:
+        """Return the last lines of a failed attempt: those that were followed, else those that the node still has."""
+        if not failure.container:
+            return []
+        followed = failure.container == self.job.info.container
+        if followed and (lines := self.logs.last_lines(failure.pod_uid, failure.attempt)):
+            return lines
+        now = self._replicas.get(failure.pod_uid)
+        if now is None:  # its log has gone with it
+            return []
+        previous = now.attempts.get(failure.container, 0) > failure.attempt
+        choice = LogChoice(failure.container, LAST_LINES, previous=previous)
+        with suppress(LogRefused, OSError):
+            return [line.text async for line in read_log(self._transport, self.job.namespace, now, choice)]
+        return []
+
+    async def _watch(self, path: str, selector: dict[str, str], seen: Seen) -> None:
+        try:
+            await watch(self._transport, path, selector, seen)
+        except OSError:  # a `local run` takes its cluster along as soon as the job has ended
+            if not self.progress.outcome:
+                raise
+
+    def _on_job(self, change: str, job: dict[str, Any]) -> None:
+        self._stored = job
+        self._show(gone=change == "DELETED")
+
+    def _on_pod(self, change: str, pod: dict[str, Any]) -> None:
+        uid = pod["metadata"]["uid"]
+        self.failures = self.failures.after_pod(pod)
+        if change == "DELETED":
+            self._replicas.pop(uid, None)
+        else:
+            self._replicas[uid] = replica_of(pod)
+            self.logs.take(pod)
+        self._show(gone=self.progress.gone)
+
+    def _show(self, *, gone: bool) -> None:
+        progress = progress_of(self.job.info, self._stored, list(self._replicas.values()), gone=gone)
+        self.failures = self.failures.after_progress(progress)
+        self.progress = progress
+        self._changed.set()

@@ -1,1 +1,0 @@
-"""The ways in which a job is shown while it runs: a picture on a terminal, plain lines, JSON lines."""

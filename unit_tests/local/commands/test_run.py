@@ -1,0 +1,166 @@
+"""`training-operator local`, as a user starts it: exit statuses, what it prints, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from unit_tests.local.conftest import Local
+
+from training_local.cluster.registry import STATE_VARIABLE
+from training_local.run.examples import DEMOS
+
+PRINT_RANK = "import os; print('rank', os.environ['PROCESS_ID'], 'of', os.environ['NUM_PROCESSES'])"
+
+
+def jax_job(script: str, *, workers: int = 2, restart: str = "Never") -> dict[str, Any]:
+    container = {"name": "jax", "image": "example.com/train:1", "command": ["python", "-c", script]}
+    template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
+    worker = {"replicas": workers, "restartPolicy": restart, "template": template}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "JAXJob",
+        "metadata": {"name": "little"},
+        "spec": {"jaxReplicaSpecs": {"Worker": worker}},
+    }
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the commands put temporary files; must be empty when they have ended."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    yield folder
+    assert list(folder.iterdir()) == []
+    assert list(tmp_path.glob("state/clusters/[!.]*")) == []
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    """Start the program, as a process of its own."""
+    program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def write(folder: Path, job: dict[str, Any]) -> str:
+    file = folder / "job.yaml"
+    file.write_text(yaml.safe_dump(job))
+    return str(file)
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "host"])
+def test_a_job_runs_to_its_end(tmp_path: Path, local: Local, sandbox: str) -> None:
+    status, out, err = local("run", "--sandbox", sandbox, write(tmp_path, jax_job(PRINT_RANK)))
+    assert (status, err) == (0, "")
+    assert "worker-0 | rank 0 of 2\n" in out
+    assert "worker-1 | rank 1 of 2\n" in out
+    assert "  Succeeded  True  JAXJob default/little successfully completed.\n" in out
+
+
+def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, local: Local) -> None:
+    job = jax_job("import os, sys; sys.exit(3 * int(os.environ['PROCESS_ID']))")
+    status, out, _ = local("run", "--json", write(tmp_path, job))
+    *lines, end = map(json.loads, out.splitlines())
+    last = [line["progress"] for line in lines if "progress" in line][-1]
+    assert status == 1
+    assert end["end"]["firstCause"]["end"]["exitCode"] == 3
+    assert last["state"] == "Failed"
+    assert "little-worker-1: container jax exited with code 3" in last["conditions"][-1]["message"]
+
+
+def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, local: Local) -> None:
+    script = (
+        "import os, pathlib, signal; mark = pathlib.Path('/dev/shm/tried')\n"
+        "if not mark.exists(): mark.touch(); os._exit(137)\n"
+        "print('second try')"
+    )
+    job = jax_job(script, workers=1, restart="OnFailure")
+    status, out, _ = local("run", write(tmp_path, job))
+    assert status == 0
+    assert "worker-0 | second try\n" in out
+    assert "1 restart, " in out
+
+
+def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, local: Local) -> None:
+    job = jax_job("import signal; signal.pause()")
+    status, _, err = local("run", "--timeout", "1", write(tmp_path, job))
+    assert (status, err) == (124, "JAXJob default/little did not end within 1 s: it is Running: 2 Running\n")
+
+
+def test_an_interrupt_ends_everything(tmp_path: Path) -> None:
+    process = command("run", write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()")))
+    assert process.stdout is not None
+    while "| up" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_a_cluster_for_kubectl_ends_with_status_0_and_takes_its_kubeconfig_along(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    process = command("up", "--kubeconfig", str(kubeconfig))
+    assert process.stdout is not None
+    while str(kubeconfig) not in process.stdout.readline():
+        assert process.poll() is None
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert not kubeconfig.exists()
+
+
+def test_a_refused_job_is_one_sentence(tmp_path: Path, local: Local) -> None:
+    job = jax_job(PRINT_RANK)
+    job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+    status, _, err = local("run", write(tmp_path, job))
+    assert status == 2
+    assert err.startswith(
+        'training-operator local: JAXJob little was refused: JAXJob.kubeflow.org "little" is invalid: '
+    )
+    assert "must have at least one container with name jax" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_an_unknown_demo_is_one_sentence(local: Local) -> None:
+    status, _, err = local("demo", "--framework", "abacus")
+    assert status == 2
+    assert f"'abacus' is not one of {', '.join(map(repr, DEMOS))}" in err
+
+
+MASTER = """
+import os, socket, time
+time.sleep(0.3)
+with socket.create_server(("", int(os.environ["MASTER_PORT"]))) as server:
+    for _ in range(2):  # the container that waits, and the worker
+        said = server.accept()[0].makefile().read()
+print("master heard", said)
+"""
+WORKER = """
+import os, socket
+with socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))) as master:
+    master.sendall(b"hello")  # the first try must do
+"""
+
+
+def test_pytorch_workers_wait_in_their_own_image_until_the_master_listens(tmp_path: Path, local: Local) -> None:
+    specs = {}
+    for replica_type, script in (("Master", MASTER), ("Worker", WORKER)):
+        container = {"name": "pytorch", "image": "example.com/train:1", "command": ["python", "-c", script]}
+        template = {"spec": {"containers": [container]}}
+        specs[replica_type] = {"replicas": 1, "restartPolicy": "Never", "template": template}
+    metadata = {"name": "meet", "annotations": {"extension.training.kubeflow.org/init-container": "worker-image"}}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
+    status, out, err = local("run", write(tmp_path, {**job, "spec": {"pytorchReplicaSpecs": specs}}))
+    assert (status, err) == (0, ""), out
+    assert "master-0 | master heard hello\n" in out

@@ -1,0 +1,331 @@
+"""Pods and the API server: how they reach it, with which rights, and what they cannot do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.support.local_node import (
+    DEFAULT,
+    Api,
+    Cluster,
+    cluster_in,
+    needs_namespaces,
+    parent,
+    pod,
+    processes_with,
+)
+
+from training_local.apiserver.certificates import server_identity
+from training_local.apiserver.http import answering
+from training_local.apiserver.in_cluster import InClusterEndpoint
+from training_local.apiserver.users import Tokens
+from training_local.node import kubectl, kubectl_delivery
+from training_local.node.hosts import API_NAMES
+from training_local.node.network import API_ADDRESS
+
+OWNER = "the-owner's"
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
+
+ASK = """
+import json, os, ssl, sys, urllib.error, urllib.request
+folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+trust = ssl.create_default_context(cafile=folder + "/ca.crt")
+token = open(folder + "/token").read() if sys.argv[2:] == [] else sys.argv[2]
+host = os.environ["KUBERNETES_SERVICE_HOST"] + ":" + os.environ["KUBERNETES_SERVICE_PORT"]
+request = urllib.request.Request("https://" + host + sys.argv[1], headers={"Authorization": "Bearer " + token})
+try:
+    answer = urllib.request.urlopen(request, context=trust)
+except urllib.error.HTTPError as refused:
+    answer = refused
+print(answer.status, answer.read().decode())
+"""
+
+
+class RecordingEndpoint(InClusterEndpoint):
+    """Remembers the sockets that it has been given."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.opened: list[socket.socket] = []
+
+    async def open(self, listener: socket.socket) -> None:
+        self.opened.append(listener)
+        await super().open(listener)
+
+
+class Reachable(Cluster):
+    """A node whose pods reach the API server."""
+
+    endpoint: RecordingEndpoint
+
+    async def ask(self, name: str, path: str, *token: str, **spec: Any) -> tuple[int, dict[str, Any]]:
+        """What a pod is answered."""
+        await self.run(name, sys.executable, "-c", ASK, path, *token, **spec)
+        status, _, body = (await self.log(name)).partition(" ")
+        return int(status), json.loads(body)
+
+
+@asynccontextmanager
+async def reachable(state: Path, mode: str) -> AsyncIterator[Reachable]:
+    identity = server_identity(["127.0.0.1", API_ADDRESS, *API_NAMES])
+    async with Api().serving() as api:
+        tokens = Tokens(OWNER, api.server.has)
+        async with answering(api.server, tokens.account) as runner:
+            endpoint = RecordingEndpoint(runner, identity, tokens)
+            async with cluster_in(state, mode, api, endpoint) as made:
+                api.server.attach_node(made.node)
+                cluster = Reachable(api, made.node, state)
+                cluster.endpoint = endpoint
+                yield cluster
+
+
+@pytest.fixture(params=MODES)
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Reachable]:
+    async with reachable(tmp_path / "state", request.param) as running:
+        yield running
+
+
+@pytest.fixture
+async def sandboxed(tmp_path: Path) -> AsyncIterator[Reachable]:
+    async with reachable(tmp_path / "state", "netns") as running:
+        yield running
+
+
+async def grant(cluster: Cluster, name: str, *rules: dict[str, Any]) -> None:
+    """Make a service account with these rights."""
+    api = cluster.api
+    await api.request("POST", f"{DEFAULT}/serviceaccounts", {"metadata": {"name": name}})
+    await api.request("POST", f"{RBAC}/roles", {"metadata": {"name": name}, "rules": list(rules)})
+    subject = {"kind": "ServiceAccount", "name": name}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    await api.request(
+        "POST", f"{RBAC}/rolebindings", {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
+    )
+
+
+def enters(*names: str) -> dict[str, Any]:
+    return {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create"], "resourceNames": list(names)}
+
+
+def kubectl_exec(*arguments: str) -> list[str]:
+    return [sys.executable, "-I", "-S", kubectl.__file__, "exec", *arguments]
+
+
+async def test_a_pod_has_the_rights_of_its_service_account(cluster: Reachable) -> None:
+    assert (await cluster.ask("version", "/version"))[0] == 200
+    status, refusal = await cluster.ask("secrets", f"{DEFAULT}/secrets")
+    assert (status, refusal["message"]) == (
+        403,
+        'secrets is forbidden: User "system:serviceaccount:default:default" cannot list resource "secrets" '
+        'in API group "" in the namespace "default"',
+    )
+    await grant(cluster, "reader", {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]})
+    status, listed = await cluster.ask("pods", f"{DEFAULT}/pods", serviceAccountName="reader")
+    assert (status, len(listed["items"])) == (200, 3)
+    assert "volumeMounts" not in listed["items"][0]["spec"]["containers"][0]
+
+
+async def test_without_its_token_a_pod_can_do_nothing(cluster: Reachable) -> None:
+    for index, token in enumerate(("", "guessed", OWNER)):
+        assert (await cluster.ask(f"stranger-{index}", "/version", token))[0] == 401
+
+
+async def test_a_token_ends_with_its_pod(cluster: Reachable) -> None:
+    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+    await cluster.api.create("pods", pod("brief", "sh", "-c", 'cat "$1/token"; echo; exec sleep 4817', "sh", folder))
+    await cluster.api.running("brief")
+    await cluster.says("brief", "\n")
+    token = (await cluster.log("brief")).strip()
+    assert (await cluster.ask("other", "/version", token))[0] == 200
+    await cluster.api.delete("brief", 0)
+    await cluster.api.gone("brief")
+    assert (await cluster.ask("late", "/version", token))[0] == 401
+
+
+@pytest.mark.parametrize("unwanted", ["pod", "account"])
+async def test_who_wants_no_token_gets_none(cluster: Reachable, unwanted: str) -> None:
+    await cluster.api.request(
+        "POST", f"{DEFAULT}/serviceaccounts", {"metadata": {"name": "mute"}, "automountServiceAccountToken": False}
+    )
+    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+    wishes = {"automountServiceAccountToken": False} if unwanted == "pod" else {"serviceAccountName": "mute"}
+    await cluster.run("mute", "test", "-e", folder, **wishes)
+    assert cluster.api.statuses("mute")[0]["state"]["terminated"]["exitCode"] == 1
+    # The pod has the last word.
+    wishes = {"automountServiceAccountToken": True, "serviceAccountName": "mute"}
+    assert (await cluster.ask("spoken", "/version", **wishes))[0] == 200
+
+
+async def test_an_account_that_is_missing_is_no_secret(cluster: Reachable) -> None:
+    assert (await cluster.run("orphan", "true", serviceAccountName="nosuch"))["phase"] == "Succeeded"
+    said = 'the pod gets no token: serviceaccount "nosuch" not found'
+    await cluster.api.until(lambda: ("orphan", "Warning", "FailedMount", said) in cluster.api.events)
+
+
+@needs_namespaces
+async def test_the_files_are_for_their_owner_only(sandboxed: Reachable) -> None:
+    script = """
+import os, sys
+for name in sorted(os.listdir(sys.argv[1])):
+    print(name, oct(os.stat(os.path.join(sys.argv[1], name)).st_mode))
+try:
+    open(sys.argv[1] + "/token", "w")
+except OSError as error:
+    print(error.strerror)
+"""
+    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+    await sandboxed.run("files", sys.executable, "-c", script, folder)
+    said = (await sandboxed.log("files")).splitlines()
+    assert said == ["ca.crt 0o100600", "namespace 0o100600", "token 0o100600", "Read-only file system"]
+
+
+@needs_namespaces
+@pytest.mark.parametrize("name", [*API_NAMES, "kubernetes.default.svc.cluster.local."])
+async def test_names_of_the_api_server_are_those_of_its_certificate(sandboxed: Reachable, name: str) -> None:
+    script = ASK.replace('os.environ["KUBERNETES_SERVICE_HOST"]', repr(name.rstrip(".")))
+    await sandboxed.run("caller", sys.executable, "-c", script, "/version")
+    assert (await sandboxed.log("caller")).startswith("200 ")
+
+
+@needs_namespaces
+async def test_kubectl_exec_from_inside_a_pod(sandboxed: Reachable) -> None:
+    await grant(sandboxed, "launcher", enters("worker", "absent"))
+    await sandboxed.api.create("pods", pod("worker", "sleep", "4818", job="red"))
+    await sandboxed.api.create("pods", pod("other", "sleep", "4818", job="red"))
+    await sandboxed.api.running("worker")
+    await sandboxed.api.running("other")
+
+    async def launch(name: str, *command: str) -> tuple[int, str]:
+        await sandboxed.run(name, *command, job="red", serviceAccountName="launcher")
+        return sandboxed.api.statuses(name)[0]["state"]["terminated"]["exitCode"], await sandboxed.log(name)
+
+    speak = kubectl_exec("worker", "--", "sh", "-c", 'echo "$HOSTNAME: $1"; echo oops >&2; exit 3', "sh", "ä & b%/+ c")
+    code, said = await launch("speaks", *speak)
+    assert code == 3
+    assert sorted(said.splitlines()) == ["command terminated with exit code 3", "oops", "worker: ä & b%/+ c"]
+    assert await launch("ends", *kubectl_exec("worker", "--container=main", "--", "true")) == (0, "")
+    # Everything goes in and comes out while both sides are full, and the end of the input reaches the program.
+    pipe = " ".join(kubectl_exec("-i", "worker", "--", "cat"))
+    count = f"head -c 9000000 /dev/zero | {pipe} | wc -c"
+    assert await launch("pipes", "sh", "-c", count) == (0, "9000000\n")
+    code, said = await launch("refused", *kubectl_exec("other", "--", "true"))
+    assert (code, said) == (
+        1,
+        'kubectl: Error from server (Forbidden): pods "other" is forbidden: User '
+        '"system:serviceaccount:default:launcher" cannot create resource "pods/exec" in API group "" '
+        'in the namespace "default"\n',
+    )
+    code, said = await launch("misses", *kubectl_exec("absent", "--", "true"))
+    assert (code, said) == (1, 'kubectl: Error from server (NotFound): pods "absent" not found\n')
+    code, said = await launch("unstartable", *kubectl_exec("worker", "--", "nosuch"))
+    assert (code, "nosuch" in said) == (1, True)
+
+
+@needs_namespaces
+async def test_the_delivery_image_brings_kubectl(sandboxed: Reachable) -> None:
+    await grant(sandboxed, "launcher", enters("worker"))
+    await sandboxed.api.create("pods", pod("worker", "sleep", "4819"))
+    await sandboxed.api.running("worker")
+    mount = [{"name": "kube", "mountPath": "/opt/kube"}]
+    delivery = {
+        "name": "kubectl-delivery",
+        "image": "delivery",
+        "command": list(kubectl_delivery.COMMAND),
+        "env": [{"name": "TARGET_DIR", "value": "/opt/kube"}],
+        "volumeMounts": mount,
+    }
+    await sandboxed.run(
+        "launcher",
+        "sh",
+        "-c",
+        "/opt/kube/kubectl exec worker -- /bin/sh -c 'echo $HOSTNAME'",
+        container={"volumeMounts": mount},
+        initContainers=[delivery],
+        volumes=[{"name": "kube", "emptyDir": {}}],
+        serviceAccountName="launcher",
+    )
+    assert await sandboxed.log("launcher") == "worker\n"
+
+
+@needs_namespaces
+async def test_a_scope_leaves_no_socket(sandboxed: Reachable) -> None:
+    await sandboxed.api.create("pods", pod("red", "sleep", "4820", job="red"))
+    await sandboxed.api.create("pods", pod("blue", "sleep", "4820", job="blue"))
+    await sandboxed.api.running("red")
+    await sandboxed.api.running("blue")
+    listeners = sandboxed.endpoint.opened
+    # Two sockets can have one address because their networks are two, and neither is the machine's.
+    assert [each.getsockname() for each in listeners] == [(API_ADDRESS, 443)] * 2
+    assert f"{int.from_bytes(socket.inet_aton(API_ADDRESS), sys.byteorder):08X}:01BB" not in listening()
+    for name in ("red", "blue"):
+        await sandboxed.api.delete(name, 1)
+        await sandboxed.api.gone(name)
+    assert [each.fileno() for each in listeners] == [-1, -1]
+
+
+def listening() -> set[str]:
+    """The local addresses of this machine's sockets, as the kernel writes them."""
+    return {line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()}
+
+
+@needs_namespaces
+async def test_a_scope_whose_supervisor_was_killed_gets_another_socket(sandboxed: Reachable) -> None:
+    restarting = pod("again", "sleep", "4821", restartPolicy="Always")
+    await sandboxed.api.create("pods", restarting)
+    await sandboxed.api.running("again")
+    (process,) = processes_with("sleep 4821")
+    os.kill(parent(str(parent(process))), signal.SIGKILL)
+    await sandboxed.api.until(lambda: sandboxed.api.statuses("again")[0].get("restartCount") == 1)
+    await sandboxed.api.until(lambda: "running" in sandboxed.api.statuses("again")[0]["state"])
+    assert [each.fileno() == -1 for each in sandboxed.endpoint.opened] == [True, False]
+
+
+def test_what_kubectl_is_asked_for() -> None:
+    call = kubectl.parse(["exec", "-n", "red", "pod/worker", "--container=main", "-i", "--", "sh", "-c", "-i"])
+    assert call == kubectl.Call("worker", ["sh", "-c", "-i"], "red", "main", True)
+    assert kubectl.address(call) == (
+        "/api/v1/namespaces/red/pods/worker/exec?command=sh&command=%2Dc&command=%2Di&stdout=true&stderr=true"
+        "&container=main&stdin=true"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("get pods", "inside pods of a local cluster kubectl knows exec only, not get"),
+        ("", "inside pods of a local cluster kubectl knows exec only, not nothing"),
+        ("exec worker", "usage: kubectl exec"),
+        ("exec -- true", "usage: kubectl exec"),
+        ("exec a b -- true", "usage: kubectl exec"),
+        ("exec worker -t -- true", "unknown option -t"),
+    ],
+)
+def test_what_kubectl_does_not_know(line: str, sentence: str) -> None:
+    with pytest.raises(kubectl.Failure, match=sentence):
+        kubectl.parse(line.split())
+
+
+def test_kubectl_puts_frames_together() -> None:
+    sizes = (0, 125, 126, 65535, 65536)
+    stream = b"".join(bytes([0x82]) + length(size) + bytes(size) for size in sizes)
+    for step in (1, 7, 70000):
+        frames, found = kubectl.Frames(), []
+        for start in range(0, len(stream), step):
+            found += [(kind, last, len(data)) for kind, last, data in frames.feed(stream[start : start + step])]
+        assert found == [(2, True, size) for size in sizes]
+
+
+def length(size: int) -> bytes:
+    if size < 126:
+        return bytes([size])
+    return b"\x7e" + size.to_bytes(2, "big") if size < 1 << 16 else b"\x7f" + size.to_bytes(8, "big")

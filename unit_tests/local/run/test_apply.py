@@ -1,0 +1,131 @@
+"""Reading the files of `local run`: every mistake is one sentence that says where it is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from training_local.cluster.interpreter import interpreter
+from training_local.errors import BadInput
+from training_local.run.apply import job_of, load_objects, warnings_of
+from training_local.run.examples import DEMOS, Demo, example, python_for
+from training_operator.kube.transport import Response
+
+JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: [", "is not YAML"),
+        ("just words", "document 1 is not an object with apiVersion and kind"),
+        ("---\n---\nkind: Pod", "document 2: apiVersion is missing"),
+        ("apiVersion: v1\nkind: Pod", "document 1: metadata.name is missing"),
+        ("apiVersion: v1\nkind: List\nitems: [3]", "document 1: is not an object"),
+        ("apiVersion: v1\nkind: List", "document 1: items of a List must be a list"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 3}", "metadata.namespace must be a text"),
+        ("a: 2026-99-99", "is not YAML"),
+        ("--- \n---\n", "there is no object in it"),
+        ("!!python/object/apply:os.system ['true']", "is not YAML"),
+    ],
+)
+def test_a_bad_file_is_named_with_the_place_of_the_mistake(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        load_objects([file])
+    assert str(file) in str(caught.value)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(JOB))
+    assert job_of(load_objects([Path("-")]))["metadata"]["name"] == "a"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a: ["))
+    with pytest.raises(BadInput, match=r"^standard input: is not YAML"):
+        load_objects([Path("-")])
+
+
+def test_anchors_and_generated_names_are_understood(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {generateName: &n a-, labels: {x: *n}}\n")
+    assert job_of(load_objects([file]))["metadata"]["labels"] == {"x": "a-"}
+
+
+def test_a_namespace_is_given_to_what_has_none_and_must_not_differ(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    assert load_objects([file], "team")[0]["metadata"]["namespace"] == "team"
+    file.write_text(JOB.replace("name: a", "name: a, namespace: other"))
+    with pytest.raises(BadInput, match=r"document 1: metadata\.namespace is other, but --namespace says team"):
+        load_objects([file], "team")
+
+
+def test_a_python_may_be_a_program_or_a_virtual_environment(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.symlink_to(sys.executable)
+    assert interpreter(program) == interpreter(tmp_path) == program  # links stay: they tell the environment
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda _: None, "there is no such file"),
+        (lambda path: path.mkdir(), "the folder is no virtual environment: it has no bin/python"),
+        (lambda path: path.touch(), "is not executable"),
+    ],
+)
+def test_a_python_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, make: Callable[[Path], None], sentence: str
+) -> None:
+    path = tmp_path / "python"
+    make(path)
+    with pytest.raises(BadInput, match=f"^--python {path}: {sentence}$"):
+        interpreter(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"absent\.yaml: cannot be read: No such file or directory"):
+        load_objects([tmp_path / "absent.yaml"])
+
+
+def test_lists_are_unfolded_and_one_job_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n---\n" + JOB
+    )
+    objects = load_objects([file])
+    assert [o["kind"] for o in objects] == ["ConfigMap", "JAXJob"]
+    assert job_of(objects)["metadata"] == {"name": "a", "namespace": "default"}
+
+
+@pytest.mark.parametrize(("jobs", "found"), [(0, "found none"), (2, "found JAXJob a, JAXJob a")])
+def test_there_must_be_exactly_one_job(tmp_path: Path, jobs: int, found: str) -> None:
+    file = tmp_path / "jobs.yaml"
+    file.write_text("---\n".join(["{apiVersion: v1, kind: Secret, metadata: {name: s}}\n", *[JOB] * jobs]))
+    with pytest.raises(BadInput, match=found):
+        job_of(load_objects([file]))
+
+
+@pytest.mark.parametrize("demo", DEMOS.values(), ids=DEMOS)
+def test_every_demo_has_its_example(demo: Demo) -> None:
+    assert job_of(load_objects([example(demo)]))["metadata"]["namespace"] == "default"
+
+
+def test_a_missing_module_is_said_with_the_way_to_get_it() -> None:
+    with pytest.raises(BadInput, match=r"no_such_module cannot be imported by .*: ask somebody"):
+        python_for(Demo("x", "no_such_module", "ask somebody"), None)
+    with pytest.raises(BadInput, match="--python /nonexistent/python: there is no such file"):
+        python_for(Demo("x", "sys", "ask somebody"), Path("/nonexistent/python"))
+
+
+def test_warnings_are_told_without_their_wrapping() -> None:
+    header = r'299 - "unknown field \"spec.a\"", 299 - "too, old"'
+    assert warnings_of(Response(201, headers={"warning": header})) == ['unknown field "spec.a"', "too, old"]
+    assert warnings_of(Response(201)) == []
