@@ -74,7 +74,7 @@ format: $(INSTALLED) ## let ruff mend what it can
 
 types: $(INSTALLED) ## mypy --strict
 	@$(BIN)/mypy
-	@$(BIN)/mypy -p e2e
+	@$(BIN)/mypy -p e2e -p unit_tests
 	@$(BIN)/mypy deploy/image
 	@$(BIN)/mypy examples/plugin-deepspeed
 

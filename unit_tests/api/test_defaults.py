@@ -119,7 +119,7 @@ def test_pod_without_containers_is_left_alone(template: Any) -> None:
 
 
 def test_the_rest_of_the_template_is_the_same_object() -> None:
-    template = {
+    template: dict[str, Any] = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"volumes": [{"name": "v"}], "containers": [{"name": "jax"}]},
     }

@@ -79,12 +79,13 @@ TOY = KindInfo(
 
 def test_a_seventh_kind_is_a_declaration() -> None:
     replica = {"template": {"spec": {"containers": [{"name": "toy", "image": "x"}]}}}
-    stored = {"metadata": {"name": "a"}, "spec": {"toyReplicaSpecs": {"follower": replica, "Leader": replica}}}
+    replicas = {"follower": replica, "Leader": replica}
+    stored = {"metadata": {"name": "a"}, "spec": {"toyReplicaSpecs": replicas}}
     job = with_defaults(decode_job(TOY, stored))
     assert [(name, r.replicas) for name, r in job.replicas.items()] == [("Leader", 1), ("Follower", 1)]
     assert job.replicas["Leader"].template["spec"]["containers"][0]["ports"][0]["containerPort"] == 7
     assert problems(TOY, stored) == []
-    del stored["spec"]["toyReplicaSpecs"]["Leader"]
+    del replicas["Leader"]
     assert [str(p) for p in problems(TOY, stored)] == ["spec.toyReplicaSpecs[Leader]: Required value: must be present"]
     assert build(TOY)["metadata"]["name"] == "toyjobs.kubeflow.org"
 

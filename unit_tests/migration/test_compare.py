@@ -44,8 +44,7 @@ GOOD_V1 = run(Side.V1, V1_PLACES)
 GOOD_V2 = run(Side.V2, V2_PLACES)
 
 
-def changed(record: RunRecord, **fields: Any) -> RunRecord:
-    return msgspec.structs.replace(record, **fields)
+changed = msgspec.structs.replace
 
 
 def row(comparison: Comparison, aspect: str) -> Row:

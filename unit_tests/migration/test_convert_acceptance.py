@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from unit_tests.migration.conversions import Json, converted, jax, pytorch
@@ -27,7 +28,7 @@ RANKS = {
 }
 
 
-def v2(obj: Json, **options: object) -> Rendering:
+def v2(obj: Json, **options: Any) -> Rendering:
     conversion = converted(obj, **options)
     assert conversion.runtime is not None
     return render_v2(conversion.train_job, conversion.runtime, Target.V2_3)

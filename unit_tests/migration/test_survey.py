@@ -223,7 +223,7 @@ def test_a_password_that_is_a_number_is_not_shown_either() -> None:
     assert row["error"].endswith('env[0].value: Invalid value: "********": must be text.')
 
 
-ODD = (None, 0, -1, 1.5, "", "x", "$(A)", [], {}, [None], {"a": None}, True, [[]], [{}], 10**20, "é\n")
+ODD: tuple[Any, ...] = (None, 0, -1, 1.5, "", "x", "$(A)", [], {}, [None], {"a": None}, True, [[]], [{}], 10**20, "é\n")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

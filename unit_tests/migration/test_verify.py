@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,18 +29,17 @@ Json = dict[str, Any]
 
 
 def predicted(*, suspend: bool = False) -> list[Json]:
-    waits = {"dependsOn": [{"name": "node", "status": "Ready"}]}
-    second = replicated_job("after", ancestor="", **waits)
+    second = replicated_job("after", ancestor="", dependsOn=[{"name": "node", "status": "Ready"}])
     return expected(
         render_v2(train_job({}, suspend=suspend), runtime({"torch": {}}, replicated_job(), second), Target.V2_3)
     )
 
 
-def test_nothing_differs_from_itself():
+def test_nothing_differs_from_itself() -> None:
     assert differences(predicted(), json.loads(json.dumps(predicted()))) == []
 
 
-def test_each_value_that_differs_is_named():
+def test_each_value_that_differs_is_named() -> None:
     built = json.loads(json.dumps(predicted()))
     (job,) = (each for each in built if each["kind"] == "Job" and each["metadata"]["name"] == "job-node-0")
     job["spec"]["template"]["spec"]["containers"][0]["image"] = "other:1"
@@ -52,14 +52,14 @@ def test_each_value_that_differs_is_named():
     assert "Job/job-node-0 spec.backoffLimit: predicted nothing, built 3" in map(str, found)
 
 
-def test_objects_that_are_missing_or_more_are_named():
+def test_objects_that_are_missing_or_more_are_named() -> None:
     extra = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "more"}}
     without = [each for each in predicted() if each["kind"] != "Service"]
     found = [str(each) for each in differences(predicted(), [*without, extra])]
     assert found == ["Service/job: not built", "Secret/more: not predicted"]
 
 
-def test_credentials_are_compared_and_not_shown():
+def test_credentials_are_compared_and_not_shown() -> None:
     def pod(token: str) -> Json:
         env = [{"name": "HF_TOKEN", "value": token}]
         return {
@@ -73,7 +73,7 @@ def test_credentials_are_compared_and_not_shown():
     assert (found.predicted, found.built) == (MASK, MASK)
 
 
-def test_what_admission_quotes_is_masked():
+def test_what_admission_quotes_is_masked() -> None:
     job = train_job({"env": [{"name": "HF_TOKEN", "value": 'one "two"'}, {"name": "LR", "value": "0.1"}]})
     said = f'spec.trainer.env: Invalid value: {json.dumps(job["spec"]["trainer"]["env"])}: reserved; got one "two"'
     assert discreet(said, [job, {}]) == (
@@ -82,7 +82,7 @@ def test_what_admission_quotes_is_masked():
     )
 
 
-def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait():
+def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait() -> None:
     kinds = [(each["kind"], each["metadata"]["name"]) for each in predicted(suspend=True)]
     assert kinds == [
         ("ConfigMap", "job-runtime-snapshot"),
@@ -93,7 +93,7 @@ def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait():
     assert sorted(each["kind"] for each in predicted()).count("Pod") == 2
 
 
-def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path):
+def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path: Path) -> None:
     other = {**runtime({"jax": {}}), "metadata": {"name": "rt", "namespace": "elsewhere"}}
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([pytorch(2), other, runtime({"torch": {}}), train_job({})]))
     converted, given = subjects([str(tmp_path)], Target.V2_3)
@@ -112,7 +112,7 @@ def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path):
         (yaml.safe_dump(train_job({})), ("--dry-run", "--unsuspended"), "exclude each other"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path, text, options, sentence):
+def test_bad_input_is_one_sentence(tmp_path: Path, text: str, options: Any, sentence: str) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(text)
     done = CliRunner().invoke(migrate, ["verify", str(file), "--target", "2.3", "-n", "a", *options])
@@ -120,7 +120,7 @@ def test_bad_input_is_one_sentence(tmp_path, text, options, sentence):
     assert sentence in done.stderr
 
 
-def test_a_cluster_out_of_reach_is_told(tmp_path):
+def test_a_cluster_out_of_reach_is_told(tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(yaml.safe_dump(train_job({})))
     options = ["--target", "2.3", "-n", "a", "--kubeconfig", str(tmp_path / "none")]
@@ -155,7 +155,7 @@ def kinds(*known: tuple[str, str, bool]) -> Response:
     return Response(200, json.dumps({"resources": resources}).encode())
 
 
-async def test_a_cluster_that_gets_lost_is_one_error_not_a_group():
+async def test_a_cluster_that_gets_lost_is_one_error_not_a_group() -> None:
     asked = [Subject("a.yaml", 1, "TrainJob", train_job({}, name=name), runtime({"torch": {}})) for name in ("a", "b")]
     with pytest.raises(ConnectionResetError):
         await verify(Api(LostCluster()), asked, How(Target.V2_3, "a"))
@@ -172,7 +172,7 @@ def verifications() -> list[Verification]:
     ]
 
 
-def test_the_report_has_a_row_for_each_and_every_difference():
+def test_the_report_has_a_row_for_each_and_every_difference() -> None:
     text = as_text(verifications(), terminal=False)
     assert text.splitlines() == [
         "kind    name  outcome",

@@ -142,10 +142,11 @@ async def test_a_job_that_is_gone_is_not_found() -> None:
 async def test_what_is_only_written_is_neither_kept_nor_read_back() -> None:
     world = World()
     keys = UnwatchedDependents(world.network.client(), owned_resource(KEYS))
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys", "ownerReferences": [OWNER]}}
+    metadata = {"name": "keys", "ownerReferences": [OWNER]}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
     created = await keys.create("default", body, flow="job")
     assert (created.owner and created.owner.uid, created.content) == ("job", b"null")
     assert keys.of_job("job") == ()
     world.network.lost_answers = 1
     with pytest.raises(AlreadyExists):
-        await keys.create("default", {**body, "metadata": {**body["metadata"], "name": "more"}}, flow="job")
+        await keys.create("default", {**body, "metadata": {**metadata, "name": "more"}}, flow="job")

@@ -283,8 +283,8 @@ async def test_a_version_that_the_server_does_not_take_leads_to_a_new_list() -> 
 
 async def test_turned_is_called_when_a_resource_appears_and_vanishes() -> None:
     missing, turns = refusal(404, "NotFound", "could not find it"), list[bool]()
-    script = [missing, missing, [*initial(pod("a", "1"))], missing, [*initial(pod("a", "1")), FOREVER]]
-    world = World(script, on_change=lambda: turns.append(world.reflector.absent))
+    script: list[Script] = [missing, missing, [*initial(pod("a", "1"))], missing, [*initial(pod("a", "1")), FOREVER]]
+    world: World = World(script, on_change=lambda: turns.append(world.reflector.absent))
     async with world.running():
         assert turns == [True, False, True, False]
 

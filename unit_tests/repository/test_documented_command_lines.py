@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from e2e.support.documentation.command_lines import wrong
-from e2e.support.documentation.commands import ROOT, pages
+from e2e.support.documentation.commands import pages
+from e2e.support.paths import ROOT
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from e2e.support.documentation.rules_of_v1 import MISSING, NO_TEST, ROOT, ROW, shown, written
+from e2e.support.documentation.rules_of_v1 import MISSING, NO_TEST, ROW, shown, written
+from e2e.support.paths import ROOT
 
 TEXT = (ROOT / "docs" / "rules-of-v1.md").read_text()
 RULES = {row[3]: row for row in ROW.finditer(TEXT)}

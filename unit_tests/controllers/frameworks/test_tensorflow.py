@@ -122,7 +122,7 @@ def test_a_type_without_replicas_is_empty() -> None:
 @pytest.mark.shows("TF-014", "TF-015")
 def test_port_and_place_of_the_variable() -> None:
     stored = stored_job("TFJob", {"PS": 1, "Worker": 1})
-    worker = stored["spec"]["tfReplicaSpecs"]["Worker"]["template"] = {
+    worker: dict[str, Any] = {
         "spec": {
             "containers": [
                 {"name": "sidecar", "image": "i"},
@@ -135,6 +135,7 @@ def test_port_and_place_of_the_variable() -> None:
             ]
         }
     }
+    stored["spec"]["tfReplicaSpecs"]["Worker"]["template"] = worker
     job = load("TFJob", stored)
     body = build_pod(job, framework_of("TFJob"), NewPod(Slot("Worker", 0)))
     sidecar, main = body["spec"]["containers"]

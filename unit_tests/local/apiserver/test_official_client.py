@@ -23,7 +23,7 @@ from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 T = TypeVar("T")
 
 
-def use(client: kubernetes.client.ApiClient) -> dict[str, Any]:
+def use(client: Any) -> dict[str, Any]:
     """Do what users of the client do."""
     core, custom = kubernetes.client.CoreV1Api(client), kubernetes.client.CustomObjectsApi(client)
     seen: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def _established(definition: Any) -> bool:
     return conditions.get("Established") == "True"
 
 
-async def on_server(folder: Path, use: Callable[[kubernetes.client.ApiClient], T]) -> T:
+async def on_server(folder: Path, use: Callable[[Any], T]) -> T:
     """Let `use` talk to a server from a thread, because the client blocks."""
     async with embedded(folder) as (_, kubeconfig):
         client = kubernetes.config.new_client_from_config(str(kubeconfig))
@@ -92,7 +92,7 @@ async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
 
 
 async def test_the_dynamic_client(tmp_path: Path) -> None:
-    def use_dynamic(client: kubernetes.client.ApiClient) -> None:
+    def use_dynamic(client: Any) -> None:
         dynamic = kubernetes.dynamic.DynamicClient(client)
         definitions = dynamic.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
         definitions.create(body=WIDGETS)
@@ -128,7 +128,7 @@ async def test_objects_from_yaml(tmp_path: Path) -> None:
     text = "\n---\n".join(yaml.safe_dump(each) for each in (config_map("a"), pod("p"), config_map("b")))
     (tmp_path / "objects.yaml").write_text(text)
 
-    def create(client: kubernetes.client.ApiClient) -> None:
+    def create(client: Any) -> None:
         kubernetes.utils.create_from_yaml(client, str(tmp_path / "objects.yaml"))
         core = kubernetes.client.CoreV1Api(client)
         assert {each.metadata.name for each in core.list_namespaced_config_map("default").items} >= {"a", "b"}
@@ -141,7 +141,7 @@ async def test_objects_from_yaml(tmp_path: Path) -> None:
 
 
 async def test_patches_pages_and_conditions_of_writes(tmp_path: Path) -> None:
-    def change(client: kubernetes.client.ApiClient) -> None:
+    def change(client: Any) -> None:
         core = kubernetes.client.CoreV1Api(client)
         for name in "abc":
             core.create_namespaced_config_map("default", config_map(name))
@@ -175,7 +175,7 @@ def _status(error: kubernetes.client.ApiException) -> dict[str, Any]:
 
 
 async def test_errors_say_which_field(tmp_path: Path) -> None:
-    def provoke(client: kubernetes.client.ApiClient) -> None:
+    def provoke(client: Any) -> None:
         core = kubernetes.client.CoreV1Api(client)
         bad = pod("p", restartPolicy="Sometimes", containers=[{"name": "A", "image": "i"}])
         with pytest.raises(kubernetes.client.ApiException) as caught:
@@ -191,7 +191,7 @@ async def test_errors_say_which_field(tmp_path: Path) -> None:
 
 
 async def test_there_is_one_leader(tmp_path: Path) -> None:
-    def elect(client: kubernetes.client.ApiClient) -> list[bool]:
+    def elect(client: Any) -> list[bool]:
         kubernetes.client.Configuration.set_default(client.configuration)  # the locks take no client
         candidates = [
             leaderelection.LeaderElection(

@@ -76,9 +76,9 @@ def test_the_document_can_be_read_back() -> None:
     assert of(of(widget, 22), 1) == b"object"
     size = named(of(named(of(widget, 25))["spec"], 25))["size"]
     assert of(of(size, 22), 1) == b"integer"
-    extension = dict(fields(of(widget, 31)))
-    assert extension[1] == b"x-kubernetes-group-version-kind"
-    assert json.loads(of(extension[2], 2)) == [{"group": "fidelity.example.com", "version": "v1", "kind": "Widget"}]
+    kinds = of(widget, 31)
+    assert of(kinds, 1) == b"x-kubernetes-group-version-kind"
+    assert json.loads(of(of(kinds, 2), 2)) == [{"group": "fidelity.example.com", "version": "v1", "kind": "Widget"}]
     paths = named(of(body, 8))
     assert "/api/v1/namespaces/{namespace}/pods/{name}" in paths
 

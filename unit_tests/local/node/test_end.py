@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e.support.local_node import (
@@ -129,11 +130,11 @@ def environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([*sources, *packages])}
 
 
-def exchange(state: Path, *prefix: str, python: str = sys.executable, mode: str = "auto") -> dict:
+def exchange(state: Path, *prefix: str, python: str = sys.executable, mode: str = "auto") -> dict[str, Any]:
     command = [*prefix, python, "-m", "unit_tests.local.node.scenario", "exchange", mode, str(state)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    report: dict = json.loads(done.stdout)
+    report: dict[str, Any] = json.loads(done.stdout)
     assert report["said"] == ["hi"]
     return report
 

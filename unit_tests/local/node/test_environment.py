@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e.support.local_node import Cluster, cluster_in, entries, exists, pod
@@ -30,19 +32,23 @@ def test_references_are_replaced_as_by_a_kubelet(text: str, result: str) -> None
     assert expand(text, {"A": "1", "B": "2"}) == result
 
 
-def facts(body: dict, objects: dict | None = None) -> Facts:
+Objects = Mapping[tuple[str, str], Mapping[str, bytes]]
+"""Config maps and secrets by kind and name."""
+
+
+def facts(body: dict[str, Any], objects: Objects | None = None) -> Facts:
     body["metadata"] |= {"namespace": "team", "uid": "u-1"}
     capacity = {"cpu": Fraction(8), "memory": Fraction(1 << 30)}
     return Facts(parse_pod(body), "local", "127.0.0.1", "10.244.0.9", capacity, objects or {})
 
 
-def variables(env: list[dict], objects: dict | None = None, **container: object) -> dict[str, str]:
+def variables(env: list[dict[str, Any]], objects: Objects | None = None, **container: object) -> dict[str, str]:
     known = facts(pod("me", "true", container={"env": env, **container}), objects)
     return environment.build(known.pod.spec.containers[0], known, {"PATH": "/bin"})
 
 
 def test_sources_of_variables() -> None:
-    def of(**source: object) -> dict:
+    def of(**source: object) -> dict[str, Any]:
         return {"valueFrom": source}
 
     env = [
@@ -96,7 +102,7 @@ def test_all_entries_with_a_prefix_give_way_to_single_ones() -> None:
         ({}, "names no source"),
     ],
 )
-def test_what_cannot_be_found_says_so(source: dict, words: str) -> None:
+def test_what_cannot_be_found_says_so(source: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as error:
         variables([{"name": "V", "valueFrom": source}], {("secret", "login"): {}})
     assert words in str(error.value)
@@ -150,7 +156,7 @@ async def test_python_is_the_chosen_one(cluster: Cluster) -> None:
 # Volumes.
 
 
-def mounted(*mounts: dict) -> dict:
+def mounted(*mounts: dict[str, Any]) -> dict[str, Any]:
     return {"volumeMounts": list(mounts)}
 
 
@@ -237,11 +243,11 @@ async def test_a_volume_over_the_cluster_s_folder_leaves_the_root_to_run_in(sand
         ({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}, "serviceAccountToken is not available"),
     ],
 )
-async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volume: dict, words: str) -> None:
+async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volume: dict[str, Any], words: str) -> None:
     container = mounted({"name": "v", "mountPath": "/v"})
     await cluster.api.create("pods", pod("refused", "true", container=container, volumes=[{"name": "v", **volume}]))
 
-    def waiting() -> dict:
+    def waiting() -> dict[str, Any]:
         return next((c["state"].get("waiting", {}) for c in cluster.api.statuses("refused")), {})
 
     await cluster.api.until(lambda: words in waiting().get("message", ""))
@@ -267,7 +273,9 @@ async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volum
         ({"name": "../v", "emptyDir": {}}, {}, "'../v' cannot be a file name"),
     ],
 )
-def test_paths_that_lead_elsewhere_are_refused(tmp_path: Path, volume: dict, mount: dict, words: str) -> None:
+def test_paths_that_lead_elsewhere_are_refused(
+    tmp_path: Path, volume: dict[str, Any], mount: dict[str, Any], words: str
+) -> None:
     container = mounted({"name": "v", "mountPath": "/v", **mount})
     body = pod("refused", "true", container=container, volumes=[{"name": "v", **volume}])
     known = facts(body, {("configmap", "evil"): {"../up": b""}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,9 @@ async def test_a_pod_may_choose_its_python(cluster: Cluster, tmp_path: Path) -> 
         body["metadata"]["annotations"] = {"training-operator.local/python": python}
         return body
 
+    def waits(name: str, waiting: Json) -> bool:
+        return [each["state"].get("waiting") for each in cluster.api.statuses(name)] == [waiting]
+
     for name, python in (("venv", str(tmp_path)), ("file", str(other))):
         await cluster.api.create("pods", choosing(name, python))
         await cluster.api.ended(name)
@@ -186,15 +190,13 @@ async def test_a_pod_may_choose_its_python(cluster: Cluster, tmp_path: Path) -> 
         await cluster.api.create("pods", choosing(name, python))
         reason = f"annotation training-operator.local/python: {wrong}"
         waiting = {"reason": "CreateContainerConfigError", "message": reason}
-        await cluster.api.until(
-            lambda n=name, w=waiting: [s["state"].get("waiting") for s in cluster.api.statuses(n)] == [w]
-        )
+        await cluster.api.until(partial(waits, name, waiting))
 
 
 async def test_a_job_may_choose_the_python_of_its_pods() -> None:
     server = ApiServer(BUILTIN, crd_types)
     transport = InMemoryTransport(server)
-    job = {
+    job: Json = {
         "apiVersion": "kubeflow.org/v1",
         "kind": "PyTorchJob",
         "metadata": {"name": "j", "annotations": {"training-operator.local/python": "/venv"}},

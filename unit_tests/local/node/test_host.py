@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from e2e.support.local_node import CLIENT, Cluster, pod, service
 
 SERVER = """
@@ -13,7 +15,7 @@ with socket.create_server((os.environ["MASTER_ADDR"], int(os.environ["MASTER_POR
 """
 
 
-def job_env(job: str) -> list[dict]:
+def job_env(job: str) -> list[dict[str, Any]]:
     return [
         {"name": "MASTER_ADDR", "value": f"{job}-master-0"},
         {"name": "MASTER_PORT", "value": "23456"},

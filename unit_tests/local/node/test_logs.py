@@ -207,10 +207,10 @@ async def test_attempts_are_kept_apart(cluster: Cluster) -> None:
 async def test_what_cannot_be_read_says_so(cluster: Cluster) -> None:
     await cluster.api.create("pods", pod("bare"))
     await cluster.api.until(lambda: any("no command" in event[3] for event in cluster.api.events))
-    for words, options in [
-        ('container "main" in pod "bare" is waiting to start: CreateContainerConfigError', {}),
-        ('previous terminated container "main" in pod "bare" not found', {"previous": True}),
+    for words, previous in [
+        ('container "main" in pod "bare" is waiting to start: CreateContainerConfigError', False),
+        ('previous terminated container "main" in pod "bare" not found', True),
     ]:
         with pytest.raises(ApiError) as error:
-            cluster.batches("bare", **options)
+            cluster.batches("bare", previous=previous)
         assert (error.value.code, str(error.value)) == (400, words)

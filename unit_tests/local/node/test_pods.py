@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from training_local.node.node import Node, NodeConfig
 from training_local.node.ports import Change
 
 
-def condition(status: dict, name: str) -> dict:
+def condition(status: dict[str, Any], name: str) -> dict[str, Any]:
     return next(c for c in status["conditions"] if c["type"] == name)
 
 
@@ -266,7 +266,7 @@ async def test_a_pod_deleted_before_it_runs_well_is_gone_at_once(cluster: Cluste
     if stage == "probe":
         main["startupProbe"] = {"exec": {"command": ["sleep", "4521"]}, "timeoutSeconds": 60}
     await cluster.api.create("pods", body)
-    reached = {
+    reached: dict[str, Callable[[], object]] = {
         "configuration": lambda: _waits(cluster, "CreateContainerConfigError"),
         "back-off": lambda: _waits(cluster, "CrashLoopBackOff"),
         "init": lambda: processes_with("sleep 4520"),

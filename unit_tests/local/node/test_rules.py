@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from e2e.support.local_node import pod, service
@@ -24,12 +25,12 @@ NEW = ContainerView()
 SIDECAR = {"name": "side", "restartPolicy": "Always"}
 
 
-def parsed(body: dict, uid: str = "u", **metadata: object) -> Pod:
+def parsed(body: dict[str, Any], uid: str = "u", **metadata: object) -> Pod:
     body["metadata"] |= {"namespace": "team", "uid": uid, **metadata}
     return parse_pod(body)
 
 
-def two(policy: str, *init: dict) -> Pod:
+def two(policy: str, *init: dict[str, Any]) -> Pod:
     body = pod("p", "true", restartPolicy=policy, initContainers=list(init))
     body["spec"]["containers"].append({"name": "other"})
     return parsed(body)
@@ -69,7 +70,7 @@ def test_phase(policy: str, main: ContainerView, other: ContainerView, phase: st
         (SIDECAR, CRASHED, DONE, "Succeeded"),
     ],
 )
-def test_phase_with_init_containers(init: dict, view: ContainerView, main: ContainerView, phase: str) -> None:
+def test_phase_with_init_containers(init: dict[str, Any], view: ContainerView, main: ContainerView, phase: str) -> None:
     views = {init["name"]: view, "main": main, "other": main}
     assert status.phase(two("Never", init), PodView(views, NOW)) == phase
 

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e.support.local_node import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
@@ -166,7 +167,7 @@ async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None
     body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", "4242"]})
     await sandboxed.api.create("pods", body)
 
-    def main_state() -> dict:
+    def main_state() -> dict[str, Any]:
         return next((c["state"] for c in sandboxed.api.statuses("open")), {})
 
     ended = await sandboxed.api.until(lambda: main_state().get("terminated"))

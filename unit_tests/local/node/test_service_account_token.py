@@ -158,7 +158,9 @@ async def test_who_wants_no_token_gets_none(cluster: Reachable, unwanted: str) -
         "POST", f"{DEFAULT}/serviceaccounts", {"metadata": {"name": "mute"}, "automountServiceAccountToken": False}
     )
     folder = "/var/run/secrets/kubernetes.io/serviceaccount"
-    wishes = {"automountServiceAccountToken": False} if unwanted == "pod" else {"serviceAccountName": "mute"}
+    wishes: dict[str, Any] = {"serviceAccountName": "mute"}
+    if unwanted == "pod":
+        wishes = {"automountServiceAccountToken": False}
     await cluster.run("mute", "test", "-e", folder, **wishes)
     assert cluster.api.statuses("mute")[0]["state"]["terminated"]["exitCode"] == 1
     # The pod has the last word.

@@ -147,8 +147,8 @@ async def test_volumes_that_are_not_available_keep_the_pod_waiting(on_host: Clus
 
 
 async def test_one_warning_says_what_has_no_effect(on_host: Cluster) -> None:
-    spec = {"runtimeClassName": "kata", "schedulerName": "volcano"}
-    await on_host.api.create("pods", pod("odd", "true", restartPolicy="Never", **spec))
+    body = pod("odd", "true", restartPolicy="Never", runtimeClassName="kata", schedulerName="volcano")
+    await on_host.api.create("pods", body)
     await on_host.api.ended("odd")
     told = [event for event in on_host.api.events if event[2] == "Unsupported"]
     sentence = (

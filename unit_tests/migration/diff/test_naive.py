@@ -13,7 +13,7 @@ from training_migration.diff.model import Likeness, Summary
 from training_migration.findings import Severity
 from training_migration.v1_job import v1_job
 
-GPUS = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+GPUS: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
 
 
 def test_without_launcher_every_node_trains_alone() -> None:

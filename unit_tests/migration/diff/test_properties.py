@@ -34,6 +34,12 @@ TOLD_ELSEWHERE = re.compile(r"spec\.(restartPolicy|hostname|subdomain)$|spec\.co
 cached = cache(both)
 
 
+def one_side(name: str, side: int) -> tuple[V1Job, Rendering]:
+    """A worked job, and what one side makes of it."""
+    job, *sides = cached(name)
+    return job, sides[side - 1]
+
+
 def pods(job: V1Job, v1: Rendering, v2: Rendering) -> Pods:
     """Both sides, which may be the same one; the life cycle is left out, of which v1's side is in the job itself."""
     sides = RenderedSide("v1", v1), RenderedSide("v2", v2)
@@ -43,7 +49,7 @@ def pods(job: V1Job, v1: Rendering, v2: Rendering) -> Pods:
 @pytest.mark.parametrize("side", [1, 2])
 @pytest.mark.parametrize("name", WORKED)
 def test_nothing_differs_from_itself(name: str, side: int) -> None:
-    job, rendering = cached(name)[0], cached(name)[side]
+    job, rendering = one_side(name, side)
     same = pods(job, rendering, rendering)
     compared = [item for pair in same.pairs() for item in pair.items] + list(whole_items(*same.sides))
     assert [item for item in compared if item.verdict is not Likeness.SAME] == []
@@ -55,7 +61,7 @@ def test_nothing_differs_from_itself(name: str, side: int) -> None:
 @pytest.mark.parametrize("name", WORKED)
 def test_every_value_has_a_class(name: str, side: int) -> None:
     """An item of its own, a sort of items that it is part of, or a reason why it says nothing."""
-    job, rendering = cached(name)[0], cached(name)[side]
+    job, rendering = one_side(name, side)
     same = pods(job, rendering, rendering)
     told = {item.path for pair in same.pairs() for item in pair.items}
     told |= {each.path for each in same.not_compared()}
@@ -99,7 +105,7 @@ def changed(rendering: Rendering, number: int, steps: Steps) -> Rendering:
 @given(st.data())
 def test_no_value_changes_unseen(data: st.DataObject) -> None:
     name, side = data.draw(st.sampled_from(sorted(WORKED))), data.draw(st.sampled_from((1, 2)))
-    job, rendering = cached(name)[0], cached(name)[side]
+    job, rendering = one_side(name, side)
     number = data.draw(st.integers(0, len(rendering.pods) - 1))
     steps = data.draw(st.sampled_from(list(values(rendering.pods[number].pod))))
     if TOLD_ELSEWHERE.match(written(steps)):

@@ -191,7 +191,7 @@ def test_what_is_no_baseline_is_refused(text: str) -> None:
 
 
 LABEL = {"name": "I", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}}
-FULL = {
+FULL: dict[str, Any] = {
     "env": [LABEL, {"name": "A", "value": "b"}],
     "ports": [{"containerPort": 1}],
     "resources": {"limits": {"nvidia.com/gpu": "2"}},
@@ -231,7 +231,7 @@ GROUPS: list[list[Json]] = [
     ],
     [{"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}, "spec": {"scaleTargetRef": {"kind": "TFJob"}}}],
 ]
-WRONG = [None, "x", 3, True, [], {}, ["x"], {"a": "b"}, [{}], [None], 1.5]
+WRONG: list[Any] = [None, "x", 3, True, [], {}, ["x"], {"a": "b"}, [{}], [None], 1.5]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from unit_tests.migration.lint.jobs import OPTIONS, Json, alike, job, pytorch, role
@@ -23,23 +24,23 @@ SIDECAR = {"name": "tb", "image": "tb", "args": ["--logdir=/logs"]}
 NAMED_PORT = [{"name": "http", "containerPort": 80}]
 
 
-def workers(kind: str, count: int = 2, **fields: object) -> Json:
+def workers(kind: str, count: int = 2, **fields: Any) -> Json:
     restart = str(fields.pop("restart", "Never"))
     return job(kind, {"Worker": role(count, restart=restart, **fields)})
 
 
-def xgboost(**fields: object) -> Json:
+def xgboost(**fields: Any) -> Json:
     return job("XGBoostJob", {"Master": role(**fields), "Worker": role(2, **fields)})
 
 
-def mpi(*, workers: int = 2, launcher: Json | None = None, **fields: object) -> Json:
+def mpi(*, workers: int = 2, launcher: Json | None = None, **fields: Any) -> Json:
     roles = {"Launcher": role(command=["mpirun"], **(launcher or {}))}
     if workers:
         roles["Worker"] = role(workers, **fields)
     return job("MPIJob", roles, slotsPerWorker=1)
 
 
-def alone(**fields: object) -> Json:
+def alone(**fields: Any) -> Json:
     return job("PyTorchJob", {"Master": role(**fields)}, nprocPerNode="1")
 
 

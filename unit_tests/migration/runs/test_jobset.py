@@ -82,7 +82,7 @@ async def stage() -> AsyncIterator[Stage]:
 async def play(stage: Stage) -> AsyncIterator[Callable[[Rendering], asyncio.Task[SetEnd]]]:
     """Start playing a rendering."""
     sightings = Sightings(stage.api, "default")
-    tasks = [asyncio.create_task(sightings.run())]
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(sightings.run())]
 
     def started(given: Rendering) -> asyncio.Task[SetEnd]:
         task = asyncio.create_task(JobSetPlay(stage.api, given, sightings, pause=0.0).run())

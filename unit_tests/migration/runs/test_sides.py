@@ -16,14 +16,14 @@ Json = dict[str, Any]
 
 POD = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}
 REPLICAS = {"Master": {"replicas": 1, "template": POD}, "Worker": {"replicas": 2, "template": POD}}
-JOB = {
+JOB: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
     "kind": "PyTorchJob",
     "metadata": {"name": "job"},
     "spec": {"pytorchReplicaSpecs": REPLICAS},
 }
 V2 = "trainer.kubeflow.org/v1alpha1"
-TRAIN_JOB = {
+TRAIN_JOB: dict[str, Any] = {
     "apiVersion": V2,
     "kind": "TrainJob",
     "metadata": {"name": "job"},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job
@@ -40,18 +41,18 @@ from training_migration.v2.classes import ValueClass, comparable, value_class
         ("Service", "spec.type", "ClusterIP", ValueClass.ENVIRONMENT),
     ],
 )
-def test_classes(kind, path, value, expected):
+def test_classes(kind: Any, path: Any, value: Any, expected: Any) -> None:
     assert value_class(kind, path, value) is expected
 
 
-def pod():
+def pod() -> Any:
     node = container(env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], resources={"limits": {"cpu": "1"}})
     volumes = [{"name": "data", "emptyDir": {}}]
     rendering = rendered(train_job({}), runtime({"torch": {}}, replicated_job("node", node, pod={"volumes": volumes})))
     return rendering.pods[0].pod
 
 
-def test_a_pod_as_a_cluster_has_it_is_the_same():
+def test_a_pod_as_a_cluster_has_it_is_the_same() -> None:
     stored = deepcopy(pod())
     stored["metadata"] |= {"name": "job-node-0-0-zzzzz", "uid": "1", "resourceVersion": "7", "creationTimestamp": "x"}
     stored["metadata"]["labels"]["controller-uid"] = "other"
@@ -69,7 +70,7 @@ def test_a_pod_as_a_cluster_has_it_is_the_same():
 
 
 @pytest.mark.parametrize("change", ["image", "label", "volume", "variable", "hostname"])
-def test_what_matters_is_seen(change):
+def test_what_matters_is_seen(change: Any) -> None:
     stored = deepcopy(pod())
     if change == "image":
         stored["spec"]["containers"][0]["image"] = "other"
@@ -97,15 +98,15 @@ def test_what_matters_is_seen(change):
         ("a@sha256:0", "IfNotPresent"),
     ],
 )
-def test_when_an_image_is_pulled(image, policy):
-    plain, stated = ({"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image}]}} for _ in range(2))
-    stated["spec"]["containers"][0]["imagePullPolicy"] = policy
-    assert comparable(stated) == comparable(plain)
-    stated["spec"]["containers"][0]["imagePullPolicy"] = "Never"
-    assert comparable(stated) != comparable(plain)
+def test_when_an_image_is_pulled(image: str, policy: Any) -> None:
+    def one(**stated: str) -> dict[str, Any]:
+        return {"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image, **stated}]}}
+
+    assert comparable(one(imagePullPolicy=policy)) == comparable(one())
+    assert comparable(one(imagePullPolicy="Never")) != comparable(one())
 
 
-def test_the_object_itself_stays_as_it_is():
+def test_the_object_itself_stays_as_it_is() -> None:
     (jobset,) = objects(rendered(train_job({}), runtime({})), "JobSet")
     before = deepcopy(jobset)
     comparable(jobset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha1
+from typing import Any
 
 import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
@@ -12,7 +13,7 @@ from training_migration.v2.refusal import NotPredicted, Refusal
 PREFIX = "jobset.sigs.k8s.io/"
 
 
-def test_the_jobset_has_the_defaults_of_its_webhook():
+def test_the_jobset_has_the_defaults_of_its_webhook() -> None:
     policy = {
         "failurePolicy": {
             "maxRestarts": 2,
@@ -34,7 +35,7 @@ def test_the_jobset_has_the_defaults_of_its_webhook():
     assert job["template"]["spec"]["template"]["spec"]["restartPolicy"] == "OnFailure"
 
 
-def test_labels_of_the_template_go_to_the_jobset_and_those_of_the_train_job_nowhere():
+def test_labels_of_the_template_go_to_the_jobset_and_those_of_the_train_job_nowhere() -> None:
     job = train_job({})
     job["metadata"]["labels"] = {"own": "1"}
     template = {"metadata": {"labels": {"of": "template"}}}
@@ -44,7 +45,7 @@ def test_labels_of_the_template_go_to_the_jobset_and_those_of_the_train_job_nowh
     assert not {"own", "of"} & set(rendering.pods[0].pod["metadata"]["labels"])
 
 
-def test_jobs_and_pods_are_marked():
+def test_jobs_and_pods_are_marked() -> None:
     node = replicated_job()
     node["template"]["metadata"]["annotations"] = {"a": "1"}
     node["template"]["spec"]["template"]["metadata"] = {"labels": {"b": "2"}}
@@ -79,7 +80,7 @@ def test_jobs_and_pods_are_marked():
     )
 
 
-def test_pods_are_named_and_find_each_other():
+def test_pods_are_named_and_find_each_other() -> None:
     rendering = rendered(train_job({"numNodes": 2}), runtime({}))
     pod = rendering.pods[1].pod
     assert pod["metadata"]["generateName"] == "job-node-0-1-"
@@ -104,7 +105,7 @@ def test_pods_are_named_and_find_each_other():
     }
 
 
-def test_a_subdomain_of_the_template_is_used_but_not_for_the_host_of_rank_0():
+def test_a_subdomain_of_the_template_is_used_but_not_for_the_host_of_rank_0() -> None:
     template = {"spec": {"replicatedJobs": [replicated_job()], "network": {"subdomain": "own"}}}
     rendering = rendered(train_job({}), runtime({"torch": {}}, template=template))
     assert objects(rendering, "Service")[0]["metadata"]["name"] == "own"
@@ -112,7 +113,7 @@ def test_a_subdomain_of_the_template_is_used_but_not_for_the_host_of_rank_0():
     assert variables(rendering.pods[0])["PET_MASTER_ADDR"] == "job-node-0-0.job"
 
 
-def test_without_host_names_there_is_no_service():
+def test_without_host_names_there_is_no_service() -> None:
     template = {"spec": {"replicatedJobs": [replicated_job()], "network": {"enableDNSHostnames": False}}}
     rendering = rendered(train_job({}), runtime({}, template=template))
     assert not objects(rendering, "Service")
@@ -120,7 +121,7 @@ def test_without_host_names_there_is_no_service():
     assert "subdomain" not in rendering.pods[0].pod["spec"]
 
 
-def test_a_job_without_indexes_has_pods_without_names_or_numbers():
+def test_a_job_without_indexes_has_pods_without_names_or_numbers() -> None:
     node = replicated_job()
     node["template"]["spec"]["completionMode"] = "NonIndexed"
     pod = rendered(train_job({"numNodes": 2}), runtime({}, node)).pods[1]
@@ -128,27 +129,27 @@ def test_a_job_without_indexes_has_pods_without_names_or_numbers():
     assert "hostname" not in pod.pod["spec"] and variables(pod) == {}
 
 
-def test_the_index_comes_last_unless_the_user_has_one():
+def test_the_index_comes_last_unless_the_user_has_one() -> None:
     own = container(env=[{"name": "JOB_COMPLETION_INDEX", "value": "own"}])
     assert variables(rendered(train_job({}), runtime({}, replicated_job("node", own))).pods[0]) == {
         "JOB_COMPLETION_INDEX": "own"
     }
 
 
-def test_a_suspended_job_is_rendered_with_its_pods():
+def test_a_suspended_job_is_rendered_with_its_pods() -> None:
     rendering = rendered(train_job({}, suspend=True), runtime({}))
     assert objects(rendering, "JobSet")[0]["spec"]["suspend"] is True
     assert objects(rendering, "Job")[0]["spec"]["suspend"] is True
     assert len(rendering.pods) == 1
 
 
-def test_the_snapshot_holds_the_runtime():
+def test_the_snapshot_holds_the_runtime() -> None:
     (snapshot,) = objects(rendered(train_job({}), runtime({})), "ConfigMap")
     assert snapshot["metadata"]["name"] == "job-runtime-snapshot"
     assert "kind: TrainingRuntime" in snapshot["data"]["runtime"]
 
 
-def test_resources_are_written_as_they_are_stored():
+def test_resources_are_written_as_they_are_stored() -> None:
     node = replicated_job("node", container(resources={"limits": {"cpu": 4, "memory": "1024Mi"}}))
     given = {"resourcesPerNode": {"limits": {"cpu": "2000m"}, "requests": {"cpu": 0.5}}}
     pod = rendered(train_job(given), runtime({}, node)).pods[0].pod
@@ -158,14 +159,14 @@ def test_resources_are_written_as_they_are_stored():
     }
 
 
-def test_resources_of_the_train_job_are_ignored_without_a_policy():
+def test_resources_of_the_train_job_are_ignored_without_a_policy() -> None:
     given = {"resourcesPerNode": {"limits": {"cpu": "2"}}}
     assert "resources" not in rendered(train_job(given), runtime(None)).pods[0].pod["spec"]["containers"][0]
 
 
 @pytest.mark.parametrize("block", ["image", "command", "args"])
-def test_each_part_of_the_trainer_block_replaces_only_itself(block):
-    template = {"image": "i", "command": ["c"], "args": ["a"]}
+def test_each_part_of_the_trainer_block_replaces_only_itself(block: Any) -> None:
+    template: dict[str, Any] = {"image": "i", "command": ["c"], "args": ["a"]}
     given = {"image": "new"} if block == "image" else {block: ["new"]}
     node = replicated_job("node", container(**template), container("sidecar", **template))
     first, sidecar = rendered(train_job(given), runtime({}, node)).pods[0].pod["spec"]["containers"]
@@ -173,7 +174,7 @@ def test_each_part_of_the_trainer_block_replaces_only_itself(block):
     assert {name: sidecar[name] for name in template} == template
 
 
-def test_initializers_get_their_blocks():
+def test_initializers_get_their_blocks() -> None:
     mount = container("dataset-initializer", volumeMounts=[{"name": "initializer", "mountPath": "/w"}])
     jobs = [replicated_job("dataset-initializer", mount, ancestor="dataset-initializer"), replicated_job()]
     dataset = {"storageUri": "hf://a/b", "env": [{"name": "A", "value": "1"}], "secretRef": {"name": "s"}}
@@ -188,7 +189,7 @@ def test_initializers_get_their_blocks():
     ("name", "nodes", "fits"),
     [("a" * 48, 10, True), ("a" * 49, 10, False), ("a" * 48, 11, False), ("a" * 47, 100, True), ("a" * 48, 100, False)],
 )
-def test_names_must_leave_room_for_those_of_pods(name, nodes, fits):
+def test_names_must_leave_room_for_those_of_pods(name: str, nodes: int, fits: bool) -> None:
     job = train_job({"numNodes": nodes}, name=name)
     if fits:
         assert rendered(job, runtime({})).pods
@@ -217,13 +218,13 @@ def test_names_must_leave_room_for_those_of_pods(name, nodes, fits):
         ),
     ],
 )
-def test_what_jobset_refuses(spec, message):
+def test_what_jobset_refuses(spec: Any, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         rendered(train_job({}), runtime({}, template={"spec": spec}))
 
 
-def claiming(retention=None, mounted="data"):
-    policy = {"templates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}]}
+def claiming(retention: Any = None, mounted: str = "data") -> Any:
+    policy: dict[str, Any] = {"templates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}]}
     if retention:
         policy["retentionPolicy"] = {"whenDeleted": retention}
     jobs = [
@@ -234,7 +235,7 @@ def claiming(retention=None, mounted="data"):
 
 
 @pytest.mark.parametrize(("retention", "owned"), [(None, True), ("Delete", True), ("Retain", False)])
-def test_volumes_are_claimed_for_the_pods_that_mount_them(retention, owned):
+def test_volumes_are_claimed_for_the_pods_that_mount_them(retention: Any, owned: bool) -> None:
     rendering = rendered(train_job({}), claiming(retention))
     (claim,) = objects(rendering, "PersistentVolumeClaim")
     assert claim["metadata"]["name"] == "data-job"
@@ -245,12 +246,12 @@ def test_volumes_are_claimed_for_the_pods_that_mount_them(retention, owned):
     assert node["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-job"}}]
 
 
-def test_a_claim_that_nobody_mounts_is_refused():
+def test_a_claim_that_nobody_mounts_is_refused() -> None:
     with pytest.raises(Refusal, match="no container mounts data"):
         rendered(train_job({}), claiming(mounted="other"))
 
 
-def test_exclusive_placement_is_not_predicted():
+def test_exclusive_placement_is_not_predicted() -> None:
     template = {"metadata": {"annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}}}
     with pytest.raises(NotPredicted, match="where JobSet puts pods"):
         rendered(train_job({}), runtime({}, template=template))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from typing import Any
 
 import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
@@ -10,7 +11,7 @@ from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 
 
-def mpi_runtime(node=None, launcher=None, nodes=1, **policy):
+def mpi_runtime(node: Any = None, launcher: Any = None, nodes: int = 1, **policy: Any) -> Any:
     jobs = [
         replicated_job("node", node or container(), ancestor=""),
         replicated_job("launcher", launcher or container(), dependsOn=[{"name": "node", "status": "Ready"}]),
@@ -18,11 +19,11 @@ def mpi_runtime(node=None, launcher=None, nodes=1, **policy):
     return runtime({"numNodes": nodes, "mpi": policy}, *jobs)
 
 
-def host_file(rendering):
+def host_file(rendering: Any) -> Any:
     return next(each for each in objects(rendering, "ConfigMap") if "hostfile" in each["data"])["data"]["hostfile"]
 
 
-def test_nodes_are_counted_by_the_train_job_and_the_launcher_is_one():
+def test_nodes_are_counted_by_the_train_job_and_the_launcher_is_one() -> None:
     rendering = rendered(train_job({"numNodes": 2, "numProcPerNode": 3}), mpi_runtime())
     assert [(pod.role, pod.index) for pod in rendering.pods] == [("node", 0), ("node", 1), ("launcher", 0)]
     assert host_file(rendering) == "job-node-0-0.job slots=3\njob-node-0-1.job slots=3\n"
@@ -36,13 +37,13 @@ def test_nodes_are_counted_by_the_train_job_and_the_launcher_is_one():
     assert set(variables(rendering.pods[0])) == {"JOB_COMPLETION_INDEX"}
 
 
-def test_the_policy_of_the_runtime_counts_launchers():
+def test_the_policy_of_the_runtime_counts_launchers() -> None:
     rendering = rendered(train_job({}), mpi_runtime(nodes=2))
     assert [pod.role for pod in rendering.pods] == ["node", "launcher", "launcher"]
 
 
 @pytest.mark.parametrize(("nodes", "workers"), [(1, 1), (2, 1), (4, 3)])
-def test_a_launcher_that_trains_is_one_of_the_nodes_but_never_the_only_one(nodes, workers):
+def test_a_launcher_that_trains_is_one_of_the_nodes_but_never_the_only_one(nodes: int, workers: int) -> None:
     rendering = rendered(train_job({"numNodes": nodes}), mpi_runtime(runLauncherAsNode=True))
     assert [pod.role for pod in rendering.pods] == ["node"] * workers + ["launcher"]
     assert host_file(rendering).splitlines()[-1] == "job-launcher-0-0.job slots=1"
@@ -52,7 +53,7 @@ def test_a_launcher_that_trains_is_one_of_the_nodes_but_never_the_only_one(nodes
     ("stated", "gpus", "given", "slots"),
     [(1, 4, None, 4), (2, 4, None, 2), (1, 1, None, 1), (1, 0, None, 1), (1, 4, 1, 1), (3, 0, 8, 8)],
 )
-def test_slots(stated, gpus, given, slots):
+def test_slots(stated: Any, gpus: Any, given: Any, slots: Any) -> None:
     node = container(resources={"limits": {"nvidia.com/gpu": gpus}})
     trainer = {} if given is None else {"numProcPerNode": given}
     rendering = rendered(train_job(trainer), mpi_runtime(node, numProcPerNode=stated))
@@ -60,7 +61,7 @@ def test_slots(stated, gpus, given, slots):
     assert variables(rendering.pods[1])["OMPI_MCA_orte_set_default_slots"] == str(slots)
 
 
-def test_keys_and_hosts_are_mounted():
+def test_keys_and_hosts_are_mounted() -> None:
     node, launcher = (pod.pod["spec"] for pod in rendered(train_job({}), mpi_runtime(sshAuthMountPath="/k")).pods)
     assert node["containers"][0]["volumeMounts"] == [{"name": "mpi-ssh-auth", "mountPath": "/k"}]
     assert [each["mountPath"] for each in launcher["containers"][0]["volumeMounts"]] == ["/k", "/etc/mpi"]
@@ -82,7 +83,7 @@ def test_keys_and_hosts_are_mounted():
     ]
 
 
-def test_the_trainer_block_reaches_the_launcher_and_the_nodes_only_if_it_trains():
+def test_the_trainer_block_reaches_the_launcher_and_the_nodes_only_if_it_trains() -> None:
     trainer = {"image": "other", "env": [{"name": "A", "value": "1"}], "resourcesPerNode": {"limits": {"cpu": 2}}}
     for launcher_trains in (False, True):
         node, launcher = rendered(train_job(trainer), mpi_runtime(runLauncherAsNode=launcher_trains)).pods
@@ -93,7 +94,7 @@ def test_the_trainer_block_reaches_the_launcher_and_the_nodes_only_if_it_trains(
         assert launcher.pod["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}}
 
 
-def test_keys_are_a_pair_and_the_same_for_the_same_job_only_if_asked():
+def test_keys_are_a_pair_and_the_same_for_the_same_job_only_if_asked() -> None:
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         PublicFormat,
@@ -111,7 +112,7 @@ def test_keys_are_a_pair_and_the_same_for_the_same_job_only_if_asked():
     assert objects(by_chance, "Secret")[0]["data"] != secret["data"]
 
 
-def test_refusals():
+def test_refusals() -> None:
     variable = {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "1"}]}
     with pytest.raises(Refusal, match="OMPI_MCA_plm_rsh_args"):
         rendered(train_job(variable), mpi_runtime())

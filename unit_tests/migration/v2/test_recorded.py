@@ -47,14 +47,14 @@ def runtime_of(case: str, objects: list[Json]) -> Json:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("refused-")])
-def test_what_is_built_is_predicted(case):
+def test_what_is_built_is_predicted(case: Any) -> None:
     objects = given(case)
     rendering = render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
     assert differences(expected(rendering), record(case)["built"]) == []
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("refused-") and case not in NOT_PREDICTED])
-def test_what_is_refused_is_predicted_as_refused(case):
+def test_what_is_refused_is_predicted_as_refused(case: Any) -> None:
     objects = given(case)
     assert set(record(case)) <= {"refused", "stuck"}
     with pytest.raises(Refusal):
@@ -62,5 +62,5 @@ def test_what_is_refused_is_predicted_as_refused(case):
 
 
 @pytest.mark.parametrize("case", NOT_PREDICTED)
-def test_what_only_a_cluster_refuses_is_refused_by_it(case):
+def test_what_only_a_cluster_refuses_is_refused_by_it(case: Any) -> None:
     assert "refused" in record(case)

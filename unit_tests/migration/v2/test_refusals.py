@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from unit_tests.migration.v2.written import container, rendered, replicated_job, runtime, train_job
 
@@ -10,7 +12,7 @@ from training_migration.v2.refusal import NotPredicted, Refusal
 
 
 @pytest.mark.parametrize("name", ["", "Job", "1job", "job-", "j.b", "a" * 64])
-def test_names(name):
+def test_names(name: str) -> None:
     with pytest.raises(Refusal, match=r"^metadata\.name: .*must begin with a letter"):
         rendered(train_job({}, name=name), runtime({}))
 
@@ -24,42 +26,43 @@ def test_names(name):
         ({"apiGroup": "apps", "kind": "TrainingRuntime", "name": "rt"}, "apps TrainingRuntime is no runtime"),
     ],
 )
-def test_references(reference, message):
+def test_references(reference: Any, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         rendered(train_job({}, runtimeRef=reference), runtime({}))
 
 
-def test_a_runtime_of_another_namespace():
+def test_a_runtime_of_another_namespace() -> None:
     of = runtime({})
     of["metadata"]["namespace"] = "elsewhere"
     with pytest.raises(Refusal, match="rt is in namespace elsewhere, the TrainJob in ns"):
         rendered(train_job({}), of)
 
 
-def test_a_cluster_runtime_has_no_namespace():
+def test_a_cluster_runtime_has_no_namespace() -> None:
     of = runtime({})
     of["kind"] = "ClusterTrainingRuntime"
     del of["metadata"]["namespace"]
     assert rendered(train_job({}, runtimeRef={"name": "rt"}), of).pods
 
 
-def test_the_ancestor_label_wants_one_job_with_the_right_container():
+def test_the_ancestor_label_wants_one_job_with_the_right_container() -> None:
     with pytest.raises(Refusal, match=r"replicatedJobs\[0\]\.replicas: must be 1"):
         rendered(train_job({}), runtime({}, replicated_job(replicas=2)))
     with pytest.raises(Refusal, match="needs a container called node"):
         rendered(train_job({}), runtime({}, replicated_job("node", container("pytorch"))))
 
 
-def test_one_policy_at_most():
+def test_one_policy_at_most() -> None:
     with pytest.raises(Refusal, match="only one of torch, jax"):
         rendered(train_job({}), runtime({"torch": {}, "jax": {}}))
 
 
 @pytest.mark.parametrize("release", [Target.V2_0, Target.V2_1, Target.V2_2, Target.V2_3])
 @pytest.mark.parametrize("field", ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"])
-def test_each_release_has_one_way_to_override(release, field):
+def test_each_release_has_one_way_to_override(release: Any, field: str) -> None:
     own = {Target.V2_0: "podSpecOverrides", Target.V2_1: "podTemplateOverrides"}.get(release, "runtimePatches")
-    job = train_job({}, **{field: []})
+    overrides: dict[str, Any] = {field: []}
+    job = train_job({}, **overrides)
     if own == field == "runtimePatches":
         assert rendered(job, runtime({}), release).pods
         return
@@ -74,12 +77,12 @@ def test_each_release_has_one_way_to_override(release, field):
         ({"storageUri": "nothing"}, "must be empty or like scheme://path"),
     ],
 )
-def test_initializers_without_a_job(dataset, message):
+def test_initializers_without_a_job(dataset: Any, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         rendered(train_job({}, initializer={"dataset": dataset}), runtime({}))
 
 
-def patched(pod=None, job="node", manager="acme.io/who", **metadata):
+def patched(pod: Any = None, job: str = "node", manager: str = "acme.io/who", **metadata: Any) -> Any:
     spec = {"replicatedJobs": [{"name": job, "template": {"spec": {"template": {"spec": pod or {}, **metadata}}}}]}
     return train_job({}, runtimePatches=[{"manager": manager, "trainingRuntimeSpec": {"template": {"spec": spec}}}])
 
@@ -95,12 +98,12 @@ def patched(pod=None, job="node", manager="acme.io/who", **metadata):
         (patched({"containers": [{"name": "node", "env": [{"name": "A"}]}]}), "cannot set variables of container node"),
     ],
 )
-def test_patches(job, message):
+def test_patches(job: Any, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         rendered(job, runtime({}))
 
 
-def test_patches_are_merged_before_anything_else():
+def test_patches_are_merged_before_anything_else() -> None:
     node = replicated_job(
         "node",
         container(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
@@ -128,7 +131,7 @@ def test_patches_are_merged_before_anything_else():
     assert [each["mountPath"] for each in spec["containers"][1]["volumeMounts"]] == ["/w", "/v"]
 
 
-def test_patches_of_metadata_go_to_the_jobset():
+def test_patches_of_metadata_go_to_the_jobset() -> None:
     patch = {
         "manager": "acme.io/x",
         "trainingRuntimeSpec": {"template": {"metadata": {"labels": {"a": "2", "b": "3"}}}},
@@ -162,12 +165,12 @@ TWICE = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
         ),
     ],
 )
-def test_lists_with_keys(job, of, message):
+def test_lists_with_keys(job: Any, of: Any, message: str) -> None:
     with pytest.raises(Refusal, match=message):
         rendered(job, of)
 
 
-def test_one_number_with_two_protocols_is_let_in_and_then_written_over():
+def test_one_number_with_two_protocols_is_let_in_and_then_written_over() -> None:
     ports = [{"name": "a", "containerPort": 1}, {"name": "b", "containerPort": 1, "protocol": "UDP"}]
     with pytest.raises(Refusal, match="v2 writes ports of container node over each other"):
         rendered(train_job({}), runtime({}, replicated_job("node", container(ports=ports))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from unit_tests.migration.v2.test_mpi import mpi_runtime
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
@@ -13,11 +15,11 @@ OLD, V2_1, V2_2, V2_3 = Target.V2_0, Target.V2_1, Target.V2_2, Target.V2_3
 GIVEN = {"resourcesPerNode": {"limits": {"cpu": "2"}}, "numProcPerNode": 1}
 
 
-def node(**resources):
+def node(**resources: Any) -> Any:
     return replicated_job("node", container(resources=resources))
 
 
-def resources(rendering, pod=0):
+def resources(rendering: Any, pod: int = 0) -> Any:
     return rendering.pods[pod].pod["spec"]["containers"][0].get("resources")
 
 
@@ -28,13 +30,13 @@ def resources(rendering, pod=0):
         (V2_3, {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"memory": "1Gi"}}),
     ],
 )
-def test_merges_resources(release, expected):
+def test_merges_resources(release: Any, expected: Any) -> None:
     template = node(limits={"memory": "1Gi"}, requests={"memory": "1Gi"})
     assert resources(rendered(train_job(GIVEN), runtime({}, template), release)) == expected
 
 
 @pytest.mark.parametrize(("release", "expected"), [(V2_2, {"limits": {"cpu": "2"}}), (V2_3, None)])
-def test_resources_need_policy(release, expected):
+def test_resources_need_policy(release: Any, expected: Any) -> None:
     assert resources(rendered(train_job(GIVEN), runtime(None), release)) == expected
 
 
@@ -42,7 +44,7 @@ def test_resources_need_policy(release, expected):
     ("release", "total"),
     [(V2_1, {"cpu": "1", "memory": "1Gi"}), (V2_2, {"cpu": "7"}), (V2_3, {"cpu": "7", "memory": "1Gi"})],
 )
-def test_group_resources(release, total):
+def test_group_resources(release: Any, total: Any) -> None:
     given = {"resourcesPerNode": {"requests": {"cpu": "7"}}}
     of = runtime({}, node(requests={"cpu": "1", "memory": "1Gi"}), podGroupPolicy={"coscheduling": {}})
     (group,) = objects(rendered(train_job(given), of, release), "PodGroup")
@@ -50,27 +52,27 @@ def test_group_resources(release, total):
 
 
 @pytest.mark.parametrize(("release", "written_over"), [(V2_2, False), (V2_3, True)])
-def test_init_ports(release, written_over):
+def test_init_ports(release: Any, written_over: Any) -> None:
     first = container("first", ports=[{"containerPort": 1}, {"containerPort": 2}])
     of = runtime({}, replicated_job("node", pod={"initContainers": [first]}))
     assert allowed(release, of, train_job({})) is not written_over
 
 
 @pytest.mark.parametrize(("release", "mode"), [(V2_2, None), (V2_3, 0o640)])
-def test_key_modes(release, mode):
+def test_key_modes(release: Any, mode: Any) -> None:
     secret = rendered(train_job({}), mpi_runtime(), release).pods[0].pod["spec"]["volumes"][0]["secret"]
     assert (secret["items"][0].get("mode"), "defaultMode" in secret) == (mode, mode is not None)
 
 
 @pytest.mark.parametrize(("release", "there"), [(OLD, False), (V2_1, True)])
-def test_nodes_get_trainer(release, there):
+def test_nodes_get_trainer(release: Any, there: bool) -> None:
     trainer = {**GIVEN, "env": [{"name": "A", "value": "1"}]}
     rendering = rendered(train_job(trainer), mpi_runtime(runLauncherAsNode=True), release)
     assert ("A" in variables(rendering.pods[0])) is there
     assert (resources(rendering) is not None) is there
 
 
-def test_counts_template():
+def test_counts_template() -> None:
     template = node(limits={"nvidia.com/gpu": 2})
     assert (
         variables(rendered(train_job({}), runtime({"torch": {}}, template), V2_1).pods[0])["PET_NPROC_PER_NODE"]
@@ -92,7 +94,7 @@ def test_counts_template():
 
 
 @pytest.mark.parametrize(("stated", "processes"), [(3, "3"), ("cpu", "5"), ("gpu", "gpu"), ("auto", "5")])
-def test_the_runtime_states_processes_before_2_2(stated, processes):
+def test_the_runtime_states_processes_before_2_2(stated: Any, processes: Any) -> None:
     of = runtime({"torch": {"numProcPerNode": stated}}, node(requests={"cpu": "5"}))
     assert variables(rendered(train_job({}), of, V2_1).pods[0])["PET_NPROC_PER_NODE"] == processes
     with pytest.raises(Refusal, match="no such field"):
@@ -100,7 +102,7 @@ def test_the_runtime_states_processes_before_2_2(stated, processes):
 
 
 @pytest.mark.parametrize(("release", "there"), [(OLD, False), (V2_1, True)])
-def test_jobset_groups(release, there):
+def test_jobset_groups(release: Any, there: bool) -> None:
     labels = rendered(train_job({}), runtime({}), release).pods[0].pod["metadata"]["labels"]
     assert ("jobset.sigs.k8s.io/group-name" in labels) is there
     assert ("jobset.sigs.k8s.io/jobset-uid" in labels) is there
@@ -109,11 +111,11 @@ def test_jobset_groups(release, there):
 
 
 @pytest.mark.parametrize(("release", "there"), [(V2_2, False), (V2_3, True)])
-def test_snapshot(release, there):
+def test_snapshot(release: Any, there: bool) -> None:
     assert bool(objects(rendered(train_job({}), runtime({}), release), "ConfigMap")) is there
 
 
-def allowed(release, of, job):
+def allowed(release: Any, of: Any, job: Any) -> Any:
     try:
         rendered(job, of, release)
     except Refusal:
@@ -140,7 +142,7 @@ PATCH = {"manager": "a.b/c", "trainingRuntimeSpec": {"template": {"spec": GRACE}
     ],
     ids=["deadline", "torch_env_injection", "volcano", "patches_grace_period"],
 )
-def test_fields_that_came_later(before, since, of, job):
+def test_fields_that_came_later(before: Any, since: Any, of: Any, job: Any) -> None:
     assert (allowed(before, of, job), allowed(since, of, job)) == (False, True)
 
 
@@ -154,11 +156,11 @@ def test_fields_that_came_later(before, since, of, job):
     ],
     ids=["initializer_mount", "refuses_mpi_env", "labels", "annotations"],
 )
-def test_what_later_releases_refuse(before, since, of, job):
+def test_what_later_releases_refuse(before: Any, since: Any, of: Any, job: Any) -> None:
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
 
 
-def test_ports_clash():
+def test_ports_clash() -> None:
     ports = [{"containerPort": 1}, {"containerPort": 2}, {"containerPort": 2, "protocol": "UDP"}]
     of = runtime({"torch": {}}, replicated_job("node", container(ports=ports)))
     assert not allowed(V2_3, of, train_job({}))
@@ -166,7 +168,7 @@ def test_ports_clash():
     assert [port["containerPort"] for port in made] == [1, 2, 2, 29500]
 
 
-def test_refuses_torch_env():
+def test_refuses_torch_env() -> None:
     job = train_job({"env": [{"name": "PET_NNODES", "value": "9"}]})
     assert variables(rendered(job, runtime({"torch": {}}), V2_1).pods[0])["PET_NNODES"] == "9"
     job["spec"]["trainer"]["numProcPerNode"] = 1
@@ -175,6 +177,6 @@ def test_refuses_torch_env():
     assert not allowed(V2_2, runtime({"torch": {}}), job)
 
 
-def test_labels_of_the_spec_go_to_the_jobset_before_2_2():
+def test_labels_of_the_spec_go_to_the_jobset_before_2_2() -> None:
     (jobset,) = objects(rendered(train_job({}, labels={"a": "1"}), runtime({}), V2_1), "JobSet")
     assert jobset["metadata"]["labels"] == {"a": "1"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from e2e.support.paths import ROOT
@@ -14,7 +15,7 @@ PUBLISHED = {file.stem: json.loads(file.read_text()) for file in DEFINITIONS.glo
 
 
 @pytest.mark.parametrize("name", stock(Target.V2_3))
-def test_it_is_what_the_release_ships(name):
+def test_it_is_what_the_release_ships(name: str) -> None:
     ours = stock(Target.V2_3)[name]
     for job in ours["spec"]["template"]["spec"]["replicatedJobs"]:
         for container in job["template"]["spec"]["template"]["spec"]["containers"]:
@@ -23,12 +24,12 @@ def test_it_is_what_the_release_ships(name):
     assert ours == PUBLISHED[name]
 
 
-def test_none_is_missing():
+def test_none_is_missing() -> None:
     assert set(PUBLISHED) == set(stock(Target.V2_3))
 
 
 @pytest.mark.parametrize("target", Target)
-def test_all_can_be_rendered(target):
+def test_all_can_be_rendered(target: Any) -> None:
     for name, runtime in stock(target).items():
         job = {
             "metadata": {"name": "job", "namespace": "ns"},
@@ -37,12 +38,12 @@ def test_all_can_be_rendered(target):
         assert render_v2(job, runtime, target).pods
 
 
-def test_each_call_gives_own_copies():
+def test_each_call_gives_own_copies() -> None:
     stock(Target.V2_3)["torch-distributed"]["spec"].clear()
     assert stock(Target.V2_3)["torch-distributed"]["spec"]
 
 
-def test_releases_differ():
+def test_releases_differ() -> None:
     assert "jax-distributed" not in stock(Target.V2_1)
     jobs = {
         target: [

@@ -58,7 +58,7 @@ MUTATIONS = [
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
-def test_vector(vector):
+def test_vector(vector: Any) -> None:
     assert differences(vector, render_v2) == []
 
 
@@ -67,7 +67,8 @@ class Mutant(SourceFileLoader):
 
     change = ("", "")
 
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:
+    # As in CPython; typeshed has the static method of `InspectLoader`.
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
         old, new = self.change
         text = bytes(data).decode()
         assert old in text, f"{path} has no {old!r} any more"
@@ -87,7 +88,7 @@ def mutated(module: str, old: str, new: str) -> Iterator[Render]:
     name = f"{PACKAGE}.{module}"
     loader = Mutant(name, str(real[name].__file__))
     loader.change = (old, new)
-    finder = type("Finder", (), {"find_spec": staticmethod(lambda wanted, *_: _spec(wanted, name, loader))})
+    finder: Any = type("Finder", (), {"find_spec": staticmethod(lambda wanted, *_: _spec(wanted, name, loader))})
     sys.meta_path.insert(0, finder)
     try:
         yield importlib.import_module(f"{PACKAGE}.render").render_v2
@@ -114,11 +115,11 @@ def told(render: Render) -> bool:
 
 
 @pytest.mark.parametrize(("module", "old", "new"), MUTATIONS, ids=lambda part: part if "." in str(part)[:9] else None)
-def test_no_rule_changes_unseen(module, old, new):
+def test_no_rule_changes_unseen(module: str, old: str, new: str) -> None:
     with mutated(module, old, new) as render:
         assert told(render)
 
 
-def test_an_unchanged_rule_is_not_told():
+def test_an_unchanged_rule_is_not_told() -> None:
     with mutated("names", "29500", "29500") as render:
         assert not told(render)

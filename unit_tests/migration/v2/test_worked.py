@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,7 +17,7 @@ WORKED = sorted(Path(__file__).with_name("worked").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", WORKED, ids=lambda path: path.stem)
-def test_worked_conversion(path):
+def test_worked_conversion(path: Any) -> None:
     runtime, train_job, expected = yaml.safe_load_all(path.read_text())
     rendering = render_v2(train_job, runtime, Target.V2_3)
     assert [f"{each['kind']} {each['metadata']['name']}" for each in rendering.objects] == expected["objects"]
@@ -27,7 +28,7 @@ def test_worked_conversion(path):
 
 
 @pytest.mark.parametrize("path", WORKED, ids=lambda path: path.stem)
-def test_the_same_is_predicted_again_and_what_was_given_stays(path):
+def test_the_same_is_predicted_again_and_what_was_given_stays(path: Any) -> None:
     runtime, train_job, _ = yaml.safe_load_all(path.read_text())
     given = deepcopy((runtime, train_job))
     first, second = (render_v2(train_job, runtime, Target.V2_3) for _ in range(2))
@@ -39,5 +40,5 @@ def test_the_same_is_predicted_again_and_what_was_given_stays(path):
     assert first.objects == second.objects
 
 
-def test_all_six_kinds_are_there():
+def test_all_six_kinds_are_there() -> None:
     assert [path.stem for path in WORKED] == ["jax", "mpi", "paddle", "pytorch", "tensorflow", "xgboost"]

@@ -32,12 +32,12 @@ async def _jobs(world: Cluster) -> dict[str, float]:
     for number in range(JOBS):
         name, runs = f"job-{number}", number < DUE and number % 2 == 1
         after = FIRST + number // 4 if number < DUE else 1_000_000
-        policy = "activeDeadlineSeconds" if runs else "ttlSecondsAfterFinished"
+        policy: Json = {"activeDeadlineSeconds" if runs else "ttlSecondsAfterFinished": after}
         status: Json = {"startTime": _wire(0), "conditions": [{"type": "Created", "status": "True"}]}
         if not runs:
             status["conditions"].append({"type": "Succeeded", "status": "True"})
             status["completionTime"] = _wire(0)
-        await world.api.create(jax(name, workers=1, **{policy: after}))
+        await world.api.create(jax(name, workers=1, **policy))
         await world.api.patch("JAXJob", name, {"status": status}, "status")
         if number < DUE:
             due[name] = float(after)

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from training_controllers.reconcile.status_writer import merge_patch
+from training_controllers.model.json_patch import merge_patch
 
 VALUES = st.integers(0, 2) | st.sampled_from("xyz") | st.lists(st.integers(0, 2), max_size=2)
 OBJECTS = st.dictionaries(
