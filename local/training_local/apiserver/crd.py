@@ -124,9 +124,9 @@ class _SameShape:
         return {**obj, "apiVersion": self._served}
 
 
-def crd_types(definition: Json) -> tuple[ResourceType, ...]:
-    """Return a resource type for each served version of a definition."""
-    spec = definition["spec"]
+def crd_types(crd: Json) -> tuple[ResourceType, ...]:
+    """Return a resource type for each served version of a CRD."""
+    spec = crd["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     return tuple(_type(spec, version, stored) for version in spec["versions"] if version["served"])
 

@@ -14,7 +14,7 @@ from training_local.apiserver.storage import Entry
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 CLEAN_UP = "customresourcecleanup.apiextensions.k8s.io"
-DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _PODS = ("", "pods")
 _NAMESPACES = ("", "namespaces")
 _DEFAULT_GRACE = 30
@@ -34,7 +34,7 @@ def delete(state: State, type: ResourceType, entry: Entry, options: DeleteOption
     obj = served(type, entry)
     if type.store == _NAMESPACES and obj.get("spec", {}).get("finalizers"):
         return _terminate_namespace(state, type, entry, obj, options)
-    if type.store == DEFINITIONS:
+    if type.store == CRDS:
         _terminate_definition(state, obj)
     meta: Json = obj["metadata"]
     # Only pods have grace; of all other types even a deletion under way may change the finalizers.
@@ -152,7 +152,7 @@ def _terminate_namespace(state: State, type: ResourceType, entry: Entry, obj: Js
 
 
 def _terminate_definition(state: State, obj: Json) -> None:
-    """Let a definition wait for the end of its objects."""
+    """Let a CRD wait for the end of its objects."""
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if obj["metadata"].get("deletionTimestamp"):
         return

@@ -97,9 +97,9 @@ class GarbageCollector:
             else:
                 self._release(place, entry, FOREGROUND)
         elif entry.owners and not entry.deleting:
-            self._judge_owners(place, entry)
+            self._check_owners(place, entry)
 
-    def _judge_owners(self, place: _Place, entry: Entry) -> None:
+    def _check_owners(self, place: _Place, entry: Entry) -> None:
         """Delete an object without owners; with some left, only forget those that are gone or going."""
         references: list[Json] = entry.object()["metadata"]["ownerReferences"]
         served = self._state.catalog.of_kind

@@ -203,7 +203,7 @@ def _common_causes(meta: Json, type: ResourceType) -> list[Cause]:
     causes += _owner_causes(meta.get("ownerReferences", ()))
     for number, name in enumerate(meta.get("finalizers", ())):
         causes += _each("metadata.finalizers", name, names.qualified_name)
-        # A rule of the builtin kinds; definitions of custom resources have a server, and a finalizer, of their own.
+        # A rule of the builtin kinds; custom resources have a server, and a finalizer, of their own.
         builtin = not type.custom and type.group != "apiextensions.k8s.io"
         if builtin and "/" not in name and name not in STANDARD_FINALIZERS:
             said = "name is neither a standard finalizer name nor is it fully qualified"

@@ -154,7 +154,7 @@ class ResourceType:
     custom: bool = False
     """Whether a CustomResourceDefinition declares the type."""
     stored_version: str = ""
-    """Version of its definition that is stored; of custom types only."""
+    """Version of its CRD that is stored; of custom types only."""
 
     @property
     def api_version(self) -> str:
@@ -179,7 +179,7 @@ class ResourceType:
 
 # What the rest of the package provides for these types, and the server calls:
 #   types.BUILTIN: tuple[ResourceType, ...]
-#   crd.crd_types(definition: Json) -> tuple[ResourceType, ...]              one for each served version
+#   crd.crd_types(crd: Json) -> tuple[ResourceType, ...]              one for each served version
 #   patch.apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json
 #       JSON, merge and strategic-merge patch; takes `original` over; raises ApiError (400, 413, 422, 500)
 #   tables.to_table(type: ResourceType, objects: Sequence[Json], now: str, include: str) -> Json

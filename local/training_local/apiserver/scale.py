@@ -1,4 +1,4 @@
-"""The scale subresource of custom resources: a Scale object in place of the fields that the definition names."""
+"""The scale subresource of custom resources: a Scale object in place of the fields that the CRD names."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from training_local.apiserver.attributes import attributes
 from training_local.apiserver.authorization import GROUP, Rights
 from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.controllers import ControllerManager
-from training_local.apiserver.custom_resources import DefinitionController
+from training_local.apiserver.custom_resources import CrdController
 from training_local.apiserver.deletion import finish_deletions
 from training_local.apiserver.errors import ApiError, Json, no_such_resource, too_large
 from training_local.apiserver.exec import ExecRequest, ExecSource
@@ -51,7 +51,7 @@ class ApiServer:
     def __init__(
         self,
         types: Iterable[ResourceType],
-        types_of_definition: Callable[[Json], Sequence[ResourceType]],
+        types_of_crd: Callable[[Json], Sequence[ResourceType]],
         *,
         now: Callable[[], datetime] = _utc_now,
         rng: Random | None = None,
@@ -65,15 +65,15 @@ class ApiServer:
         self.state = State(Catalog(types), now, rng or Random())
         self._handlers = Handlers(self.state)
         self._node: AttachedNode | None = None
-        definitions = DefinitionController(self.state, types_of_definition)
+        crds = CrdController(self.state, types_of_crd)
         self._controllers = ControllerManager(
             self.state.storage,
-            [definitions, NamespaceController(self.state, authority), GarbageCollector(self.state)],
+            [crds, NamespaceController(self.state, authority), GarbageCollector(self.state)],
         )
         if journal is not None:
             journal.resume(self.state.storage)
             self.state.ledger.restore(journal.notes())
-            definitions.serve_all()
+            crds.serve_all()
             finish_deletions(self.state)
         for name in SYSTEM:
             if self.state.storage.collection(NAMESPACES).get("", name) is None:
@@ -85,7 +85,7 @@ class ApiServer:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
-        """Run the controllers (garbage collection, namespaces, definitions) inside the context."""
+        """Run the controllers (garbage collection, namespaces, CRDs) inside the context."""
         failure: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self._controllers.run(), name="api server controllers")

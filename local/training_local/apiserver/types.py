@@ -23,7 +23,7 @@ from training_local.apiserver.builtin.configuration import (
     SECRET_RULES,
     SERVICE_ACCOUNT_RULES,
 )
-from training_local.apiserver.builtin.definitions import DEFINITION_RULES
+from training_local.apiserver.builtin.crds import CRD_RULES
 from training_local.apiserver.builtin.events import CORE_EVENT_RULES, NEW_EVENT_RULES, EventConversion
 from training_local.apiserver.builtin.pod_columns import POD_COLUMNS
 from training_local.apiserver.builtin.pods import POD_RULES
@@ -238,7 +238,7 @@ OTHERS = (
     _builtin(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-        DEFINITION_RULES,
+        CRD_RULES,
         columns.DEFAULT_COLUMNS,
         short_names=("crd", "crds"),
         categories=("api-extensions",),

@@ -46,7 +46,7 @@ from training_operator.settings import Settings
 
 NODE: Final = "local"
 LOOPBACK: Final = "127.0.0.1"
-DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class SandboxMode(StrEnum):
@@ -213,13 +213,13 @@ class LocalCluster:
         return self._options.data.absolute() / "logs" if self._options.data else None
 
     async def _put_definitions(self) -> None:
-        """Create the definitions of all kinds, or bring those that are kept up to date."""
+        """Create the CRDs of all kinds, or bring those that are kept up to date."""
         for info in kinds().values():
-            definition = build(info)
-            body = json.dumps(definition).encode()
-            answer = await self.transport.request(Request("POST", DEFINITIONS, body=body))
+            crd = build(info)
+            body = json.dumps(crd).encode()
+            answer = await self.transport.request(Request("POST", CRDS, body=body))
             if answer.status == 409:
-                path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+                path = f"{CRDS}/{crd['metadata']['name']}"
                 answer = await self.transport.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
             if answer.status >= 300:
                 raise RuntimeError(f"the CRD of {info.kind} was refused: {answer.body.decode()}")

@@ -48,7 +48,7 @@ class Prober:
                 task.cancel()
 
     async def _watch(self, probe: Probe, begun: float, *, until: bool | None = None) -> bool:
-        """Ask until the verdict is `until`, or ends the container; return it."""
+        """Ask until the result is `until`, or ends the container; return it."""
         loop, tally = asyncio.get_running_loop(), Tally()
         next_time = begun + probe.initial_delay
         while True:
@@ -58,13 +58,13 @@ class Prober:
             if not outcome.ok:
                 self._failed(probe.kind, outcome)
             tally = tally.after(outcome.ok, probe)
-            if tally.verdict is None:
+            if tally.result is None:
                 continue
-            if tally.verdict is False and probe.kind is not Kind.READINESS:
+            if tally.result is False and probe.kind is not Kind.READINESS:
                 return False
-            self._note(self._health.after(probe.kind, tally.verdict, self._asked))
-            if tally.verdict is until:
-                return tally.verdict
+            self._note(self._health.after(probe.kind, tally.result, self._asked))
+            if tally.result is until:
+                return tally.result
 
     def _note(self, health: Health) -> None:
         if health != self._health:

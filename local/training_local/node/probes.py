@@ -84,14 +84,14 @@ class Tally:
 
     ok: bool | None = None
     run: int = 0
-    verdict: bool | None = None
+    result: bool | None = None
     """None until a threshold has been reached."""
 
     def after(self, ok: bool, probe: Probe) -> Tally:
         """The tally after one more answer."""
         run = self.run + 1 if ok == self.ok else 1
         reached = run >= (probe.successes if ok else probe.failures)
-        return Tally(ok, run, ok if reached else self.verdict)
+        return Tally(ok, run, ok if reached else self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ class Health:
         started = Kind.STARTUP not in asked
         return cls(started, started and Kind.READINESS not in asked)
 
-    def after(self, kind: Kind, verdict: bool, asked: Mapping[Kind, Probe]) -> Health:
-        """The health after a verdict, which is no failed startup or liveness: these end the container."""
+    def after(self, kind: Kind, result: bool, asked: Mapping[Kind, Probe]) -> Health:
+        """The health after a result, which is no failed startup or liveness: these end the container."""
         if kind is Kind.STARTUP:
-            return Health(verdict, verdict and Kind.READINESS not in asked)
-        return replace(self, ready=verdict) if kind is Kind.READINESS else self
+            return Health(result, result and Kind.READINESS not in asked)
+        return replace(self, ready=result) if kind is Kind.READINESS else self
 
 
 def unhealthy(kind: Kind, outcome: Outcome) -> str:

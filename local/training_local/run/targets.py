@@ -60,7 +60,7 @@ async def contents(transport: Transport, namespace: str | None) -> Contents:
 
 async def _items(transport: Transport, path: str) -> list[dict[str, Any]]:
     answer = await transport.request(Request("GET", path))
-    if answer.status == 404:  # a cluster may lack the definitions of some kinds
+    if answer.status == 404:  # a cluster may lack the CRDs of some kinds
         return []
     if answer.status != 200:
         raise BadInput(message_of(answer))

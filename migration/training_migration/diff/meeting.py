@@ -78,11 +78,11 @@ class Meeting:
             + (f" ({', '.join(names)})" if names else "")
             + ("" if self.certain else f", read by {self.reader[1].name}")
         )
-        verdict, reason = self._judged(role, v1, v2)
+        verdict, reason = self._compared(role, v1, v2)
         texts = (v1.shown if v1 else "", v2.shown if v2 else "")
         return Item(Aspect.ENVIRONMENT, path, *texts, verdict, reason, self._severity(role, verdict))
 
-    def _judged(self, role: Role, v1: Fact | None, v2: Fact | None) -> tuple[Likeness, str]:
+    def _compared(self, role: Role, v1: Fact | None, v2: Fact | None) -> tuple[Likeness, str]:
         who = self.reader[1].name
         if v2 is None:
             lost = "the number of nodes cannot change while the job runs"

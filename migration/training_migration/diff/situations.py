@@ -1,4 +1,4 @@
-"""The life cycle as situations that people can judge: if this happens, v1 does one thing and v2 another."""
+"""The life cycle as situations: if this happens, v1 does one thing and v2 another."""
 
 from __future__ import annotations
 

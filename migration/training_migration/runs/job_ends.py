@@ -65,18 +65,18 @@ class SetEnd:
 
 
 def job_end(spec: Json, pods: Sequence[PodSeen]) -> JobEnd:
-    """Judge an indexed Job (batch/v1 JobSpec) by all pods that it has had, the failed ones included."""
+    """Tell how an indexed Job ends (batch/v1 JobSpec) by all pods that it has had, the failed ones included."""
     completions = int(spec.get("completions") or spec.get("parallelism") or 1)
     done = {pod.index for pod in pods if pod.phase == "Succeeded"}
-    verdicts = [(pod, _rule_of(spec, pod)) for pod in pods if pod.phase == "Failed"]
-    for pod, action in verdicts:
+    actions = [(pod, _rule_of(spec, pod)) for pod in pods if pod.phase == "Failed"]
+    for pod, action in actions:
         if action == "FailJob":
             return JobEnd(State.FAILED, "PodFailurePolicy", f"index {pod.index} failed: {_codes(pod)}")
     if _suffices(spec, done):
         return JobEnd(State.COMPLETE, "SuccessPolicy")
     if done >= set(range(completions)):
         return JobEnd(State.COMPLETE, "CompletionsReached")
-    counted = sum(action != "Ignore" for _, action in verdicts)
+    counted = sum(action != "Ignore" for _, action in actions)
     if _exhausted(spec, counted, pods):
         return JobEnd(State.FAILED, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     present = done | {pod.index for pod in pods if pod.phase not in ("Succeeded", "Failed")}
@@ -134,7 +134,7 @@ def _codes(pod: PodSeen) -> str:
 
 
 def set_end(spec: Json, jobs: Mapping[str, JobEnd], ready: Mapping[str, bool], restarts: int) -> SetEnd:
-    """Judge a JobSet (v1alpha2 JobSetSpec) by its Jobs, by replicated job; those not started yet are not among them.
+    """Tell how a JobSet ends (v1alpha2 JobSetSpec) by its Jobs, by replicated job, but for those not started yet.
 
     `ready` says of each replicated job whether all its pods are ready or have succeeded, `restarts` how often all Jobs
     have been made anew.

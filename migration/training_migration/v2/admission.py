@@ -1,4 +1,4 @@
-"""What Trainer's definitions and webhooks refuse in a TrainJob and its runtime, apart from the policies."""
+"""What Trainer's CRDs and webhooks refuse in a TrainJob and its runtime, apart from the policies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _check_reference(train_job: Json, runtime: Json) -> None:
 
 
 def _check_release(spec: Json, runtime: Json, target: Target) -> None:
-    """Fields that the release's definitions do not have, and what is not predicted."""
+    """Fields that the release's CRDs do not have, and what is not predicted."""
     features = FEATURES[target]
     policies = [each for each in _SOURCES if each in (runtime.get("mlPolicy") or {})]
     for each in policies:

@@ -1,4 +1,4 @@
-"""What Trainer's definition and webhook refuse in the blocks `initializer` and `runtimePatches` of a TrainJob."""
+"""What Trainer's CRD and webhook refuse in the blocks `initializer` and `runtimePatches` of a TrainJob."""
 
 from __future__ import annotations
 

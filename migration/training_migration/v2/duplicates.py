@@ -1,4 +1,4 @@
-"""Items that are there twice in lists which Trainer's definitions declare to have keys."""
+"""Items that are there twice in lists which Trainer's CRDs declare to have keys."""
 
 from __future__ import annotations
 

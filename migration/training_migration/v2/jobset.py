@@ -43,7 +43,7 @@ def _extend(holder: Json, block: str, more: dict[str, str]) -> None:
 
 
 def admitted(jobset: Json) -> Json:
-    """With the defaults of JobSet's definition and webhook; raises Refusal for what they do not let in."""
+    """With the defaults of JobSet's CRD and webhook; raises Refusal for what they do not let in."""
     spec = jobset["spec"]
     for replicated_job in spec["replicatedJobs"]:
         job = replicated_job["template"]["spec"]

@@ -24,11 +24,11 @@ _POLICY_DEFAULTS: Final[Json] = {
     "coscheduling": {"scheduleTimeoutSeconds": 60},
     "networkTopology": {"mode": "hard", "highestTierAllowed": 1},
 }
-"""What the definitions of the runtimes fill in."""
+"""What the CRDs of the runtimes fill in."""
 
 
 def without_nulls(given: Any) -> Any:
-    """As the API server stores it: a field that is null is not there ("defaulting and nullable" of definitions)."""
+    """As the API server stores it: a field that is null is not there ("defaulting and nullable" of CRDs)."""
     if isinstance(given, dict):
         return {name: without_nulls(each) for name, each in given.items() if each is not None}
     return [without_nulls(each) for each in given] if isinstance(given, list) else given
@@ -70,7 +70,7 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
 
 
 def _with_defaults(jobset: Json, features: Features) -> Json:
-    """The template as its definition stores it."""
+    """The template as its CRD stores it."""
     for replicated_job in jobset.setdefault("replicatedJobs", []):
         replicated_job.setdefault("replicas", 1)
         if features.jobset_groups:

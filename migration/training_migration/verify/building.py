@@ -65,7 +65,7 @@ async def created(api: Api, objects: Sequence[Json], mark: str) -> AsyncIterator
 
 
 async def dry_run(api: Api, objects: Iterable[Json]) -> None:
-    """Let admission judge the objects without storing any; raises Refused."""
+    """Let admission check the objects without storing any; raises Refused."""
     for each in objects:
         await api.create(each, dry_run=True)
 

@@ -106,12 +106,12 @@ async def verify_one(api: Api, subject: Subject, how: How) -> Verification:
         known = runtime or await _runtime_of(api, train_job, how.namespace)
         if known is None:
             return Verification(subject, Outcome.REFUSED, "Its runtime is neither in the files nor in the cluster.")
-        return await _judged(api, subject, objects, known, how)
+        return await _verified(api, subject, objects, known, how)
     except Refused as refused:
         return Verification(subject, _meaning(refused), _sentence(refused))
 
 
-async def _judged(api: Api, subject: Subject, objects: list[Json], runtime: Json, how: How) -> Verification:
+async def _verified(api: Api, subject: Subject, objects: list[Json], runtime: Json, how: How) -> Verification:
     try:
         wanted = expected(render_v2(objects[-1], runtime, how.target))
     except NotPredicted as unknown:
@@ -138,14 +138,14 @@ async def _compared(api: Api, subject: Subject, objects: list[Json], wanted: lis
 
 
 async def _dry_run(api: Api, subject: Subject, objects: list[Json], wanted: list[Json], how: How) -> Verification:
-    """Let admission judge what would be created, and the JobSet, Jobs and Services that are predicted.
+    """Let admission check what would be created, and the JobSet, Jobs and Services that are predicted.
 
-    A TrainJob cannot be judged without its runtime: where that is not in the cluster, only the runtime is.
+    A TrainJob cannot be checked without its runtime: where that is not in the cluster, only the runtime is.
     """
-    judged = objects[:-1] or objects
+    admitted = objects[:-1] or objects
     made = [each for each in wanted if each["kind"] in ("JobSet", "Service")]
-    await building.dry_run(api, [*judged, *made])
-    return Verification(subject, Outcome.EQUAL, objects=len(judged) + len(made))
+    await building.dry_run(api, [*admitted, *made])
+    return Verification(subject, Outcome.EQUAL, objects=len(admitted) + len(made))
 
 
 async def _refused_as_predicted(

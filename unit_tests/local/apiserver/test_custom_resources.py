@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from training_local.apiserver.builtin.definitions import definition_causes
+from training_local.apiserver.builtin.crds import crd_causes
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.custom.cel import CompileError, RuleTree, compile_rule, program
 from training_local.apiserver.custom.json_path import JsonPath, PathError
@@ -171,6 +171,6 @@ def test_a_pattern_that_the_real_engine_does_not_know_is_refused(pattern: str) -
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": level}}],
         },
     }
-    (cause,) = definition_causes(definition)
+    (cause,) = crd_causes(definition)
     assert cause.field == "spec.validation.openAPIV3Schema.properties[a].pattern"
     assert "must be a valid regular expression" in cause.message

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster, until
+from e2e.support.simulation.cluster import Cluster, cluster, started, until
 from e2e.support.simulation.faults import Faults, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
@@ -356,3 +356,37 @@ async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
         assert conditions(job) == {"Running": "False", "Created": "True", "Succeeded": "True"}
         assert await world.services() == []
         assert world.audit.complaints == process.complaints == []
+
+
+@pytest.mark.shows("E-045")
+async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.refuse = lambda request: (
+            status(504, "Timeout", "request did not complete")
+            if request.method == "POST" and "/pods" in request.path
+            else None
+        )
+        await world.api.create(jax(workers=1))
+        await asyncio.sleep(1)
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(60)
+        assert (await world.pods(), conditions(await world.job("JAXJob", "jx"))) == (
+            ["jx-worker-0"],
+            {"Created": "True"},
+        )
+
+
+@pytest.mark.shows("E-047")
+async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, jax(workers=2))
+        process.transport.refuse = lambda request: (
+            status(404, "NotFound", "not found")
+            if request.method == "DELETE" and "jx-worker-1" in request.path
+            else None
+        )
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(3)
+        assert await world.events("FailedDeletePod") == []

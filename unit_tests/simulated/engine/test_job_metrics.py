@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, started
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, jax, pytorch
 from e2e.support.simulation.process import SETTINGS
@@ -161,3 +161,15 @@ async def test_only_the_leader_measures_and_the_next_one_goes_on() -> None:
         assert total(world, "training_operator_jobs_created_total", **JAX) == 1
         assert total(world, "training_operator_job_start_seconds_count", framework="jax") == 1
         assert value(world, "training_operator_jobs_successful_total", 1, **JAX) == 1
+
+
+@pytest.mark.shows("E-145")
+async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await started(world, jax(workers=1))
+        await world.api.delete("JAXJob", "jx")
+        await asyncio.sleep(3)
+        lines = process.app.metrics.exposition().decode().splitlines()
+        assert [line for line in lines if line.startswith("training_operator_jobs_created_total{")]
+        assert [line for line in lines if line.startswith("training_operator_jobs_deleted_total{")] == []

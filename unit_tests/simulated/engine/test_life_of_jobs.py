@@ -230,3 +230,24 @@ async def test_nothing_is_written_while_nothing_happens() -> None:
         writes = process.transport.writes
         await asyncio.sleep(1000)
         assert process.transport.writes == writes
+
+
+@pytest.mark.shows("E-012")
+async def test_a_job_that_is_gone_when_it_is_reconciled() -> None:
+    async with cluster() as world:
+        process = world.operator()
+        await asyncio.sleep(SETTLED)
+        await world.api.create(jax(suspend=True))
+        await world.api.delete("JAXJob", "jx")
+        await asyncio.sleep(SETTLED)
+        assert (await world.pods(), process.complaints, process.remembered) == ([], [], 0)
+
+
+@pytest.mark.shows("E-022")
+async def test_a_new_process_reconciles_every_job_once() -> None:
+    async with cluster() as world:
+        for number in range(5):
+            await world.api.create(jax(f"j{number}", workers=1))
+        world.operator()
+        await asyncio.sleep(SETTLED)
+        assert len(await world.pods()) == 5

@@ -1,1 +1,1 @@
-"""Custom resources: definitions turned into types, structural schemas, CEL rules."""
+"""Custom resources: CRDs turned into types, structural schemas, CEL rules."""

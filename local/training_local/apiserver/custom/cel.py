@@ -170,7 +170,7 @@ class RuleTree:
             optional = rule.uses_old and rule.optional_old
             if optional not in contexts:
                 contexts[optional] = _context(now, before, optional)
-            if (cause := self._judge(rule, contexts[optional], path)) is not None:
+            if (cause := self._evaluate(rule, contexts[optional], path)) is not None:
                 yield cause
 
     def _visible(self, value: Any) -> Any:
@@ -181,7 +181,7 @@ class RuleTree:
             value = {**value, "metadata": names}
         return _typed(self._level, value)
 
-    def _judge(self, rule: Rule, context: cel.Context, path: str) -> Cause | None:
+    def _evaluate(self, rule: Rule, context: cel.Context, path: str) -> Cause | None:
         shown = path or "<nil>"
         try:
             holds = rule.program.execute(context)

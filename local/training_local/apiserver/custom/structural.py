@@ -18,7 +18,7 @@ class Structural:
     """One level of a structural schema, with the schemas below it."""
 
     schema: Json
-    """The level itself, as written in the definition."""
+    """The level itself, as written in the CRD."""
     properties: Mapping[str, Structural] = field(default_factory=dict)
     additional: Structural | None = None
     """Schema of the values of a map."""
@@ -34,7 +34,7 @@ class Structural:
 
 
 def compile_schema(schema: Json) -> Structural:
-    """Compile the schema of a definition's version."""
+    """Compile the schema of a CRD's version."""
     properties = {name: compile_schema(inner) for name, inner in schema.get("properties", {}).items()}
     additional, items = schema.get("additionalProperties"), schema.get("items")
     return Structural(

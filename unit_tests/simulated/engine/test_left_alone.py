@@ -1,4 +1,4 @@
-"""Rules that the whole operator has to show, and that no other test is about."""
+"""What the operator leaves alone: others' pods and namespaces, pods that run, changed services, terminal conditions."""
 
 from __future__ import annotations
 
@@ -7,24 +7,12 @@ import asyncio
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import cluster, started
-from e2e.support.simulation.faults import status
-from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+from e2e.support.simulation.jobs import counters, jax, pytorch
 from e2e.support.simulation.process import SETTINGS
 
 pytestmark = pytest.mark.virtual_time
 
 SETTLED = 3.0
-
-
-@pytest.mark.shows("E-012")
-async def test_a_job_that_is_gone_when_it_is_reconciled() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await asyncio.sleep(SETTLED)
-        await world.api.create(jax(suspend=True))
-        await world.api.delete("JAXJob", "jx")
-        await asyncio.sleep(SETTLED)
-        assert (await world.pods(), process.complaints, process.remembered) == ([], [], 0)
 
 
 @pytest.mark.shows("K-37", "E-014", "E-051")
@@ -58,50 +46,6 @@ async def test_only_the_jobs_of_one_namespace() -> None:
         await asyncio.sleep(SETTLED)
         assert "status" not in await world.job("JAXJob", "jx")
         assert await world.pods() == []
-
-
-@pytest.mark.shows("E-022")
-async def test_a_new_process_reconciles_every_job_once() -> None:
-    async with cluster() as world:
-        for number in range(5):
-            await world.api.create(jax(f"j{number}", workers=1))
-        world.operator()
-        await asyncio.sleep(SETTLED)
-        assert len(await world.pods()) == 5
-
-
-@pytest.mark.shows("E-045")
-async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        process.transport.refuse = lambda request: (
-            status(504, "Timeout", "request did not complete")
-            if request.method == "POST" and "/pods" in request.path
-            else None
-        )
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(1)
-        process.transport.refuse = lambda request: None
-        await asyncio.sleep(60)
-        assert (await world.pods(), conditions(await world.job("JAXJob", "jx"))) == (
-            ["jx-worker-0"],
-            {"Created": "True"},
-        )
-
-
-@pytest.mark.shows("E-047")
-async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await started(world, jax(workers=2))
-        process.transport.refuse = lambda request: (
-            status(404, "NotFound", "not found")
-            if request.method == "DELETE" and "jx-worker-1" in request.path
-            else None
-        )
-        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
-        await asyncio.sleep(SETTLED)
-        assert await world.events("FailedDeletePod") == []
 
 
 @pytest.mark.shows("K-38", "E-052")
@@ -153,15 +97,3 @@ async def test_a_terminal_condition_is_never_revoked() -> None:
         await asyncio.sleep(SETTLED)
         assert (await world.job("PyTorchJob", "pt"))["status"]["conditions"] == before
         assert world.audit.complaints == []
-
-
-@pytest.mark.shows("E-145")
-async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await started(world, jax(workers=1))
-        await world.api.delete("JAXJob", "jx")
-        await asyncio.sleep(SETTLED)
-        lines = process.app.metrics.exposition().decode().splitlines()
-        assert [line for line in lines if line.startswith("training_operator_jobs_created_total{")]
-        assert [line for line in lines if line.startswith("training_operator_jobs_deleted_total{")] == []

@@ -21,9 +21,9 @@ SCHEMA_TYPES = ("array", "boolean", "integer", "number", "object", "string")
 LIST_TYPES = ("atomic", "set", "map")
 
 
-def default_definition(definition: Json) -> None:
-    """Fill in the defaults of a definition, in place."""
-    spec, status = definition["spec"], definition["status"]
+def default_crd(crd: Json) -> None:
+    """Fill in the defaults of a CRD, in place."""
+    spec, status = crd["spec"], crd["status"]
     if kind := spec["names"]["kind"]:
         spec["names"].setdefault("singular", kind.lower())
         spec["names"].setdefault("listKind", f"{kind}List")
@@ -33,16 +33,16 @@ def default_definition(definition: Json) -> None:
         status["storedVersions"] = stored[:1] or None
 
 
-def _initial_status(definition: Json, context: Context) -> Json:
-    stored = definition["status"].get("storedVersions")
+def _initial_status(crd: Json, context: Context) -> Json:
+    stored = crd["status"].get("storedVersions")
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
 
-def definition_causes(definition: Json) -> Iterator[Cause]:
-    """Check a definition."""
-    spec = definition["spec"]
+def crd_causes(crd: Json) -> Iterator[Cause]:
+    """Check a CRD."""
+    spec = crd["spec"]
     wanted = f"{spec['names']['plural']}.{spec['group']}"
-    if (name := definition["metadata"].get("name", "")) != wanted:
+    if (name := crd["metadata"].get("name", "")) != wanted:
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _group_causes(spec["group"])
     if not (scope := spec["scope"]):
@@ -227,11 +227,11 @@ def update_causes(old: Json, new: Json) -> Iterator[Cause]:
             yield invalid(f"spec.names.{field}", new["spec"]["names"][field], "field is immutable")
 
 
-DEFINITION_RULES = BuiltinRules(
+CRD_RULES = BuiltinRules(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     "v1",
-    default=default_definition,
+    default=default_crd,
     initial_status=_initial_status,
-    validate=definition_causes,
+    validate=crd_causes,
     validate_update=update_causes,
 )
