@@ -9,7 +9,7 @@ from pathlib import Path
 
 from e2e.support.paths import ROOT
 
-PRODUCT = [path for folder in ("api", "controllers", "operator") for path in (ROOT / folder).rglob("*.py")]
+PRODUCT = [path for folder in ("api", "controllers", "operator", "migration") for path in (ROOT / folder).rglob("*.py")]
 
 
 def explained() -> list[str]:
