@@ -98,15 +98,17 @@ class Workspace:
     """The project with all source roots in one: mutmut takes the path of a file for the name of its module."""
 
     def __init__(self, folder: Path, module: Module) -> None:
-        self._folder, self._module = folder, module
+        self._folder = folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         packages = [path for root in SOURCES for path in (ROOT / root).iterdir() if (path / "__init__.py").exists()]
         for path in (*packages, *(ROOT / name for name in READ), ROOT / "pyproject.toml"):
             (folder / path.name).symlink_to(path)
+        found = (path for pattern in module.files for path in (folder / module.package).glob(pattern))
+        self._files = sorted(path.relative_to(folder) for path in found)
         settings: Mapping[str, Sequence[str]] = {
             "source_paths": [module.package],
-            "only_mutate": [f"{module.package}/{pattern}" for pattern in module.files],
+            "only_mutate": [str(path) for path in self._files],
             "also_copy": [*(path.name for path in packages if path.name != module.package), *READ],
             "do_not_mutate_patterns": UNMUTATED,
             "pytest_add_cli_args_test_selection": module.tests,
@@ -129,10 +131,9 @@ class Workspace:
 
         with contextlib.chdir(self._folder):
             reset_config()
-            files = sorted(path for pattern in self._module.files for path in Path(self._module.package).glob(pattern))
             return [
                 f"{'.'.join(path.with_suffix('').parts)}.{name}"
-                for path in files
+                for path in self._files
                 for name in mutate_file_contents(str(path), path.read_text()).mutant_names
             ]
 

@@ -51,10 +51,12 @@ class Process:
             await self.elector.release()
 
 
-async def overwrite(api: MemoryApi, program: str = AGENT, **changes: Any) -> None:
-    """Write the lease as another process of a program does."""
+async def overwrite(api: MemoryApi, program: str = AGENT, *, anonymous: bool = False, **changes: Any) -> None:
+    """Write the lease as another process of a program does; if `anonymous`, nobody owns its fields any more."""
     lease = await api.read(PATH)
     lease["spec"] |= changes
+    if anonymous:
+        lease["metadata"]["managedFields"] = [{}]
     body = json.dumps(lease).encode()
     answer = await api.network().request(Request("PUT", PATH, body=body, user_agent=program))
     assert answer.status == 200

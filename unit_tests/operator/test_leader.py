@@ -7,7 +7,6 @@ from structlog.testing import capture_logs
 from unit_tests.operator.contender import Process, overwrite, spec
 from unit_tests.operator.memory_api import MemoryApi
 
-from training_operator.kube.transport import AGENT
 from training_operator.leader import (
     JITTER,
     LEASE_SECONDS,
@@ -161,13 +160,13 @@ async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(r
     assert not leader.elector.certain()
 
 
-@pytest.mark.parametrize("seconds", [5, 60])
-async def test_the_duration_in_the_lease_counts(seconds: int) -> None:
+@pytest.mark.parametrize(("written", "seconds"), [(5, 5), (60, 60), (None, LEASE_SECONDS)])
+async def test_the_duration_in_the_lease_counts(written: int | None, seconds: int) -> None:
     api = MemoryApi()
     first = Process(api, "gone")
     await asyncio.sleep(1)
     await first.end()
-    await overwrite(api, leaseDurationSeconds=seconds)
+    await overwrite(api, leaseDurationSeconds=written)
     other = Process(api, "b")
     await asyncio.sleep(seconds - 0.5)
     assert not other.leads
@@ -279,13 +278,13 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
     await process.end()
 
 
-@pytest.mark.parametrize("program", [AGENT, ""])
-async def test_a_standby_of_the_same_program_is_not_warned_of(program: str) -> None:
-    """Nor is one of a program that the API server does not know."""
+@pytest.mark.parametrize("anonymous", [False, True])
+async def test_a_standby_of_the_same_program_is_not_warned_of(anonymous: bool) -> None:
+    """Nor is one of a program that the API server does not know, because somebody has removed the fields' owners."""
     api = MemoryApi()
     leader = Process(api, "a")
     await asyncio.sleep(1)
-    await overwrite(api, program, acquireTime="2026-01-01T00:00:00.500000Z")
+    await overwrite(api, anonymous=anonymous, acquireTime="2026-01-01T00:00:00.500000Z")
     with capture_logs() as logs:
         other = Process(api, "b")
         await asyncio.sleep(60)

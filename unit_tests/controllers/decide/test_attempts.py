@@ -255,8 +255,9 @@ def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, told: str) 
     assert body["metadata"]["annotations"] == annotations
 
 
-def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along() -> None:
-    w = together(restart="Never")
+@pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob"])
+def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along(kind: str) -> None:
+    w = together(kind, restart="Never")
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     w.settle()
     assert conditions(w.status)[-1] == "Failed=True"

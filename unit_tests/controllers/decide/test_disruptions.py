@@ -274,4 +274,4 @@ def test_a_bad_value_says_both_defaults() -> None:
     ],
 )  # fmt: skip
 def test_what_a_disruption_is(fields: dict[str, Any], disrupted: bool) -> None:
-    assert is_disrupted(pod("Worker", 0, fields.pop("phase"), **fields)) is disrupted
+    assert is_disrupted(pod("Worker", 0, **fields)) is disrupted
