@@ -30,6 +30,7 @@ PROGRAMS = {
     "integrations.kueue.multikueue": [],
     "migration.same_training": [],
     "migration": ["--made", "120"],
+    "migration.fuzz": ["--mutations", "30000"],
     "tools.mutations": ["--sample", "40"],
     "tools.package": [],
     "tools.image": [],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from training_migration.cluster import clean
@@ -84,7 +86,20 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
         job = v1_job(obj, document.source, document.line)
     except Refused as refused:
         return replace(row, error=f"v1 would refuse it: {refused}.")
-    return examined(row, job, options)
+    try:
+        return examined(row, job, options)
+    except Exception as error:
+        return replace(row, error=our_mistake(error))
+
+
+def our_mistake(error: Exception) -> str:
+    """What is said of a job with which this program cannot cope; what is known of all others is said all the same."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).name}:{last.lineno}"
+    return f"It cannot be read: {type(error).__name__}: {error} ({place}). {REPORT_IT}"
+
+
+REPORT_IT: Final = "That is a mistake of this program: please report it with the job."
 
 
 def examined(row: Row, job: V1Job, options: Options) -> Row:

@@ -201,7 +201,7 @@ def test_results_may_come_from_standard_input(results: list[str]) -> None:
         ("3", "x: its schema '' is none that a report can be made of: migrate.compare/1, "),
         ('{"schema": "migrate.run/1"}', "x: its schema 'migrate.run/1' is none that"),
         ('{"schema": ["a"]}', "x: its schema \"['a']\" is none that"),
-        ('{"schema": "migrate.diff/1"}', "x: is no complete migrate.diff/1: 'pairs' is missing."),
+        ('{"schema": "migrate.diff/1"}', "x: is no complete migrate.diff/1: job: Required value: must be there."),
         ('{"schema": "migrate.lint/1", "findings": 3}', "x: is no complete migrate.lint/1: "),
         (
             json.dumps({"schema": "migrate.compare/1", "runs": {"v1": {}, "v2": {}}, "rows": []}),

@@ -108,7 +108,11 @@ def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path: Pat
     [
         ("kind: ConfigMap\napiVersion: v1\n", (), "there is neither a v1 job nor a TrainJob in it"),
         ("a: [\n", (), "jobs.yaml:"),
-        (yaml.safe_dump({**train_job({}), "spec": None}), (), "the TrainJob has no metadata.name or no spec"),
+        (
+            yaml.safe_dump({**train_job({}), "spec": None}),
+            (),
+            "TrainJob cannot be read: spec: Required value",
+        ),
         (yaml.safe_dump(train_job({})), ("--dry-run", "--unsuspended"), "exclude each other"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,9 +21,12 @@ from training_migration.convert.writer import NoteStyle, notes_text, title, yaml
 from training_migration.documents import read
 from training_migration.exits import Exit, Failure, of_findings, worst
 from training_migration.findings import Severity
+from training_migration.survey import our_mistake
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job, is_v1_job, not_converted
 
+_Item = TypeVar("_Item", V1Job, Conversion)
+_Made = TypeVar("_Made")
 _Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
 STANDARD_OUTPUT: Final = Path("-")
 NATIVE: Final = "native"
@@ -141,10 +144,12 @@ def convert(
         raise Failure(f"--name is for one job, but there are {len(given.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
-    conversions = _without_doubles([converted(job, options) for job in given.jobs])
-    results = [_compared(each) for each in conversions]
+    mistakes: list[str] = []
+    conversions = _without_doubles(_each(given.jobs, lambda job: converted(job, options), mistakes))
+    results = _each(conversions, _compared, mistakes)
     _write([each.conversion for each in results if not each.conversion.refused], output, notes)
-    for problem in given.problems:
+    problems = [*given.problems, *mistakes]
+    for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     for result in results:
         click.echo(_verdict(result), err=True)
@@ -152,11 +157,11 @@ def convert(
         click.echo(each, err=True)
     if given.others:
         click.echo(f"{given.others} other objects ignored.", err=True)
-    if not (given.jobs or given.problems or given.left):
+    if not (given.jobs or problems or given.left):
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
     context.exit(
         worst(
-            [Exit.USAGE] * bool(given.problems)
+            [Exit.USAGE] * bool(problems)
             + [Exit.REFUSED] * bool(given.left)
             + [_exit(each.conversion, fail_on, strict) for each in results]
         )
@@ -178,6 +183,18 @@ def _input(paths: Sequence[str]) -> Input:
             except Failure as failure:
                 problems.append(str(failure))
     return Input(jobs, problems, unconverted, others)
+
+
+def _each(items: Sequence[_Item], work: Callable[[_Item], _Made], mistakes: list[str]) -> list[_Made]:
+    """What is made of each job; where this program makes a mistake, a sentence instead."""
+    made = []
+    for each in items:
+        job = each if isinstance(each, V1Job) else each.job
+        try:
+            made.append(work(each))
+        except Exception as error:
+            mistakes.append(f"{where(job.source, job.line)}: {our_mistake(error)}")
+    return made
 
 
 def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:

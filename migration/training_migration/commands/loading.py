@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from training_migration.cluster import clean
 from training_migration.documents import Document, read
 from training_migration.exits import Exit, Failure
+from training_migration.shape import misfit, without_nulls
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 
 
 def documents(paths: Iterable[str]) -> list[Document]:
     """All objects of files, folders and standard input; raises Failure for what cannot be read, or be converted."""
-    found = list(read(paths, sys.stdin))
+    found = [readable(each) for each in read(paths, sys.stdin)]
     for each in found:
-        if each.object is None:
-            raise Failure(f"{where(each.source, each.line)}: {each.error}", Exit.USAGE)
-        if why := not_converted(each.object):
+        if why := not_converted(each.object or {}):
             raise Failure(left(each, why), Exit.REFUSED)
     return found
+
+
+def readable(document: Document) -> Document:
+    """The same without fields that are null; raises Failure for what is no object, or none of v2's.
+
+    Jobs of v1 are read by `checked`.
+    """
+    obj = document.object
+    if obj is None:
+        raise Failure(f"{where(document.source, document.line)}: {document.error}", Exit.USAGE)
+    if not is_v1_job(obj) and (problem := misfit(obj)):
+        place = where(document.source, document.line)
+        raise Failure(f"{place}: {obj.get('kind', 'the object')} cannot be read: {problem}.", Exit.USAGE)
+    return replace(document, object=without_nulls(obj))
 
 
 def left(document: Document, why: str) -> str:

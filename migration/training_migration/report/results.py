@@ -13,6 +13,7 @@ from training_migration.report import compare, jobs, survey
 from training_migration.report.chapter import Chapter, Check, Standing
 from training_migration.report.columns import Table
 from training_migration.runs.record import from_json
+from training_migration.shape import FLAG, NUMBER, TEXT, Shape, misfit_of, without_nulls
 
 Json = dict[str, Any]
 LINT: Final = "migrate.lint/1"
@@ -39,11 +40,68 @@ def _chapter(content: Any, source: str) -> Chapter:
     if schema not in READERS:
         known = ", ".join(sorted(READERS))
         raise Unreadable(f"{source}: its schema {schema!r} is none that a report can be made of: {known}.")
+    if problem := misfit_of(content, SHAPES[schema]):
+        raise Unreadable(f"{source}: is no complete {schema}: {problem}.")
     try:
         return READERS[schema](content, source)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    except (KeyError, ValueError) as error:  # a word that stands for nothing
+        why = f"{error} means nothing" if isinstance(error, KeyError) else str(error)
         raise Unreadable(f"{source}: is no complete {schema}: {why}.") from None
+
+
+_COUNTS: Final = {"*": NUMBER}
+_FINDING: Final = {
+    **dict.fromkeys(("id!", "severity!", "path!", "source!", "message!", "remedy!"), TEXT),
+    "line!": NUMBER,
+    "reference": TEXT,
+    "fixed": FLAG,
+}
+_ITEMS: Final = [
+    {
+        **dict.fromkeys(("aspect!", "path!", "verdict!", "reason!"), TEXT),
+        **dict.fromkeys(("severity", "v1", "v2"), TEXT),
+    }
+]
+_REF: Final = {"kind!": TEXT, "name!": TEXT, "namespace": TEXT, "source": TEXT, "line": NUMBER}
+_POD: Final = {
+    "role!": TEXT, "index!": NUMBER, "ok!": FLAG, "why!": TEXT, "rank": NUMBER, "worldSize": NUMBER, "coordinator": TEXT
+}  # fmt: skip
+_DIFFERENCE: Final = {"object!": TEXT, "path!": TEXT}
+_ROW: Final = dict.fromkeys(("aspect!", "v1!", "v2!", "verdict!", "reason!"), TEXT)
+SHAPES: Final[Mapping[str, Shape]] = {
+    jobs.SCHEMA: {
+        "target!": TEXT,
+        "kubernetes!": TEXT,
+        "jobs!": [
+            {
+                "ref!": {**_REF, "namespace!": TEXT, "source!": TEXT, "line!": NUMBER},
+                "verdict": TEXT,
+                **dict.fromkeys(("reason!", "refused!", "error!"), TEXT),
+                "findings!": [{**_FINDING, "fixed!": FLAG, "reference!": TEXT}],
+            }
+        ],
+        "ignored!": _COUNTS,
+        "summary!": _COUNTS,
+    },
+    LINT: {"findings!": [_FINDING], "summary!": _COUNTS},
+    DIFF: {
+        "job!": TEXT,
+        "headline!": TEXT,
+        "pairs!": [{"v1!": [TEXT], "v2!": [TEXT], "items!": _ITEMS}],
+        "whole!": _ITEMS,
+        "situations!": _ITEMS,
+    },
+    compare.SCHEMA: {"runs!": {"v1!": {}, "v2!": {}}, "rows!": [_ROW]},
+    PROBE: {"sides!": [{"side!": TEXT, "reasons!": [TEXT], "pods!": [_POD]}]},
+    VERIFY: {
+        "target!": TEXT,
+        "jobs!": [
+            {"ref!": _REF, "outcome!": TEXT, "message!": TEXT, "objects!": NUMBER, "differences!": [_DIFFERENCE]}
+        ],
+        "summary!": _COUNTS,
+    },
+}
+"""What is read of each result; numbers and words that it shows, and nothing that is null where it needs one."""
 
 
 _OF_VERDICTS: Final[Mapping[str, Standing]] = {
@@ -56,6 +114,7 @@ _OF_VERDICTS: Final[Mapping[str, Standing]] = {
 
 
 def _survey(content: Json, source: str) -> Chapter:
+    content = {**content, "ignored": without_nulls(content["ignored"]), "summary": without_nulls(content["summary"])}
     checks = [
         Check(f"{survey.title(job)} ({survey.place(job['ref'])})", _OF_VERDICTS[survey.word(job)], job["reason"])
         for job in content["jobs"]
@@ -196,7 +255,8 @@ def _unequal(content: Json) -> Iterator[tuple[str, Table]]:
     for job in content["jobs"]:
         if job["differences"]:
             rows = [
-                tuple(str(one[key]) for key in ("object", "path", "predicted", "built")) for one in job["differences"]
+                tuple(str(one.get(key)) for key in ("object", "path", "predicted", "built"))
+                for one in job["differences"]
             ]
             yield f"{job['ref']['kind']} {job['ref']['name']}", Table(("object", "path", "predicted", "built"), rows)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from training_migration.commands.loading import readable
 from training_migration.documents import Document, read
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
@@ -81,9 +82,7 @@ def hosts_of(job: V1Job) -> list[str]:
 
 def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
     """Find one v1 job, one TrainJob, or both; `stock` are the runtimes that v2 ships, by name. Raises Failure."""
-    documents = list(read(paths, sys.stdin))
-    if broken := [each for each in documents if each.object is None]:
-        raise Failure(f"{broken[0].source}: line {broken[0].line}: {broken[0].error}", Exit.USAGE)
+    documents = [readable(each) for each in read(paths, sys.stdin)]
     found = [(each, each.object) for each in documents if each.object is not None]
     for document, obj in found:
         if not (isinstance(obj.get("apiVersion"), str) and isinstance(obj.get("kind"), str) and _name(obj)):

@@ -103,7 +103,10 @@ def _refusals_of(name: str, job: Json, earlier: list[str], path: str) -> Iterato
         fits = _LONGEST - (len(longest) - len(name))
         what = f"its pods are called {longest} with {len(longest)} characters" if len(longest) > _LONGEST else longest
         yield Refusal("metadata.name", f"{name} is no name for this job: {what}; at most {fits} characters fit here")
-    for container in containers_of(job["template"]["spec"]["template"]["spec"]):
+    pod_spec = job["template"]["spec"]["template"]["spec"]
+    if not pod_spec["containers"]:
+        yield Refusal(f"{path}.template.spec.template.spec.containers", "there must be one at least")
+    for container in containers_of(pod_spec):
         ports = [(each["containerPort"], each["protocol"]) for each in container.get("ports") or ()]
         if len(ports) != len(set(ports)):
             message = f"v2 writes ports of container {container['name']} over each other; give each a name and a number"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from training_migration.rendering import RenderedPod, Rendering
+from training_migration.shape import without_nulls
 from training_migration.targets import Target
 from training_migration.v2 import admission, blocks
 from training_migration.v2.claims import claims
+from training_migration.v2.draft import Draft
 from training_migration.v2.jobs import jobs, service
 from training_migration.v2.jobset import admitted, submitted
 from training_migration.v2.pods import pods
 from training_migration.v2.policies import POLICIES
+from training_migration.v2.refusal import NotPredicted
 from training_migration.v2.snapshot import snapshot
-from training_migration.v2.template import draft, without_nulls
+from training_migration.v2.template import draft
 from training_migration.v2.trainer import set_blocks
 
 Json = dict[str, Any]
+
+MOST_PODS: Final = 10_000
+"""Of one TrainJob: each is built, so more would take minutes and gigabytes."""
 
 
 def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool = True) -> Rendering:
@@ -28,6 +34,7 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     train_job, runtime = without_nulls(train_job), without_nulls(runtime)
     admission.check(train_job, runtime, target)
     work = draft(train_job, runtime, target, fixed_keys=fixed_keys)
+    _check_size(work)
     blocks.check(work)
     policies = [each for each in POLICIES if each.applies(work)]
     for policy in policies:
@@ -41,3 +48,12 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     objects = [snapshot(work), *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
     rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
     return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))
+
+
+def _check_size(work: Draft) -> None:
+    nodes = (work.trainer or {}).get("numNodes") or 0
+    pods = sum(max(role.count, nodes) * role.replicated_job.get("replicas", 1) for role in work.roles)
+    if pods > MOST_PODS:
+        raise NotPredicted(
+            "spec.trainer.numNodes" if nodes else "spec", f"more than {MOST_PODS} pods are not predicted"
+        )

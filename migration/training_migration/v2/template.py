@@ -27,13 +27,6 @@ _POLICY_DEFAULTS: Final[Json] = {
 """What the CRDs of the runtimes fill in."""
 
 
-def without_nulls(given: Any) -> Any:
-    """As the API server stores it: a field that is null is not there ("defaulting and nullable" of CRDs)."""
-    if isinstance(given, dict):
-        return {name: without_nulls(each) for name, each in given.items() if each is not None}
-    return [without_nulls(each) for each in given] if isinstance(given, list) else given
-
-
 def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -> Draft:
     """Begin a JobSet with own copies of everything that is changed on the way."""
     features = FEATURES[target]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from training_migration.commands.loading import checked, documents, where
+from training_migration.commands.loading import checked, documents
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.documents import Document
@@ -44,11 +44,6 @@ def converted(job: V1Job, target: Target) -> Subject:
 def _given(document: Document, runtimes: Sequence[Json]) -> Subject:
     """A TrainJob with the runtime that it refers to, if that is of its namespace and among the objects."""
     obj = document.object or {}
-    if not (
-        isinstance(obj.get("metadata"), dict) and obj["metadata"].get("name") and isinstance(obj.get("spec"), dict)
-    ):
-        place = where(document.source, document.line)
-        raise Failure(f"{place}: the TrainJob has no metadata.name or no spec.", Exit.USAGE)
     reference = obj["spec"].get("runtimeRef") or {}
     own = (
         each
