@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from training_local.apiserver.builtin.columns import NAME
-from training_local.apiserver.custom.cel import RuleTree
 from training_local.apiserver.custom.json_path import JsonPath
+from training_local.apiserver.custom.rules import RuleTree
 from training_local.apiserver.custom.schema_validation import schema_causes, uniqueness_causes
 from training_local.apiserver.custom.structural import Structural, compile_schema, shape
 from training_local.apiserver.errors import Cause, Json, invalid

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import jsonpatch
 import msgspec
+from jsonpointer import JsonPointerException
 
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.apiserver.errors import ApiError, Json, bad_request, unsupported_media_type
-from training_local.apiserver.json_patch import PatchError, apply_operations
 from training_local.apiserver.ownership.apply import APPLY_PATCH
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.strategic_merge import BadPatch, StrategicMerge
@@ -62,14 +63,11 @@ def _json_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
     if not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("error decoding patch: json: cannot unmarshal into Go value of type jsonpatch.Operation")
     try:
-        return apply_operations(original, operations)
-    except PatchError as error:
+        return jsonpatch.apply_patch(original, operations, in_place=True)
+    except (jsonpatch.JsonPatchException, JsonPointerException) as error:
         # The real server keeps the cause to itself; it is said here because it is what a user needs.
-        raise ApiError(422, "Invalid", REFUSED, {"causes": [_unexpected(error)]}) from None
-
-
-def _unexpected(error: PatchError) -> Json:
-    return {"reason": "UnexpectedServerResponse", "message": str(error)}
+        cause = {"reason": "UnexpectedServerResponse", "message": str(error)}
+        raise ApiError(422, "Invalid", REFUSED, {"causes": [cause]}) from None
 
 
 def _merge_patch(original: Json, patch: bytes, type: ResourceType) -> Any:

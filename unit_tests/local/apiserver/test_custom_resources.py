@@ -9,8 +9,9 @@ import pytest
 
 from training_local.apiserver.builtin.crds import crd_causes
 from training_local.apiserver.crd import crd_types
-from training_local.apiserver.custom.cel import CompileError, RuleTree, compile_rule, program
+from training_local.apiserver.custom.cel import CompileError, program
 from training_local.apiserver.custom.json_path import JsonPath, PathError
+from training_local.apiserver.custom.rules import RuleTree, compile_rule
 from training_local.apiserver.custom.schema_validation import schema_causes
 from training_local.apiserver.custom.structural import compile_schema, shape
 from training_local.apiserver.errors import Cause
@@ -86,8 +87,25 @@ def test_functions_of_kubernetes() -> None:
         "'abc'.indexOf('c') == 2",
         "['a', 'b'].indexOf('b') == 1",
         "isQuantity('1Gi') && !isQuantity('x')",
+        "isIP('::1') && !isIP('10.0.0') && isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0')",
+        "self.?a.orValue('b') == 'b'",
+        "'%s-%d'.format(['a', 3]) == 'a-3'",
+        "size('ä😀') == 2",
     ):
         assert not _said(_tree({"rule": rule}), {}), rule
+
+
+def test_what_does_not_call_an_unknown_function_is_evaluated() -> None:
+    tree = _tree({"rule": "!has(self.url) || url(self.url).getHost() == 'a'", "message": "m"})
+    assert not _said(tree, {})
+    (cause,) = _said(tree, {"url": "https://a"})
+    assert cause.message == 'Invalid value: "object": no such overload evaluating rule: m'
+
+
+def test_a_rule_that_would_not_end_refuses() -> None:
+    tree = _tree({"rule": "self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))"})
+    (cause,) = _said(tree, {"l": list(range(300))})
+    assert "Iteration budget exceeded" in cause.message
 
 
 def test_defaults_are_not_shared_between_objects() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training_local.apiserver.errors import ApiError
-from training_local.apiserver.json_patch import PatchError, apply_operations
 from training_local.apiserver.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, apply_patch, merge
 from training_local.apiserver.types import BUILTIN
 
@@ -42,40 +40,36 @@ def test_merge_patch(original: Any, patch: Any, result: Any) -> None:
     assert merge(original, patch) == result
 
 
-@pytest.mark.parametrize(
-    ("document", "operations", "result"),
-    [  # RFC 6902, appendix A
-        ({"foo": "bar"}, [{"op": "add", "path": "/baz", "value": "qux"}], {"baz": "qux", "foo": "bar"}),
-        ({"foo": ["bar", "baz"]}, [{"op": "add", "path": "/foo/1", "value": "qux"}], {"foo": ["bar", "qux", "baz"]}),
-        ({"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
-        ({"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
-        ({"baz": "qux"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo"}),
-        ({"a": {"b": 1}, "c": {}}, [{"op": "move", "from": "/a/b", "path": "/c/d"}], {"a": {}, "c": {"d": 1}}),
-        ({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": [1], "b": [1]}),
-        ({"a": [1]}, [{"op": "add", "path": "/a/-", "value": [2]}], {"a": [1, [2]]}),
-        ({"a/b": {"m~n": 1}}, [{"op": "test", "path": "/a~1b/m~0n", "value": 1}], {"a/b": {"m~n": 1}}),
-    ],
-)
-def test_json_patch(document: Any, operations: Any, result: Any) -> None:
-    assert apply_operations(copy.deepcopy(document), operations) == result
+def test_json_patch() -> None:
+    operations = [
+        {"op": "test", "path": "/a~1b/m~0n", "value": 1},
+        {"op": "add", "path": "/l/-", "value": [2]},
+        {"op": "move", "from": "/a~1b/m~0n", "path": "/moved"},
+        {"op": "replace", "path": "/l/0", "value": None},
+    ]
+    patched = apply_patch(JSON_PATCH, {"a/b": {"m~n": 1}, "l": [1]}, json.dumps(operations).encode(), PODS)
+    assert patched == {"a/b": {}, "l": [None, [2]], "moved": 1}
 
 
 @pytest.mark.parametrize(
-    ("operation", "why"),
+    "operation",
     [
-        ({"op": "add", "path": "/x/y", "value": 1}, "missing path"),
-        ({"op": "remove", "path": "/x"}, "nonexistent key"),
-        ({"op": "replace", "path": "/l/5", "value": 1}, "missing key"),
-        ({"op": "test", "path": "/a", "value": True}, "test failed"),
-        ({"op": "move", "from": "/x", "path": "/y"}, "nonexistent key"),
-        ({"op": "copy", "from": "/l/9", "path": "/y"}, "invalid index"),
-        ({"op": "add", "path": "/l/x", "value": 1}, "not a proper array index"),
-        ({"op": "surprise", "path": "/a"}, "Unexpected kind"),
+        {"op": "add", "path": "/x/y", "value": 1},
+        {"op": "remove", "path": "/x"},
+        {"op": "replace", "path": "/l/5", "value": 1},
+        {"op": "test", "path": "/a", "value": True},
+        {"op": "copy", "from": "/l/9", "path": "/y"},
+        {"op": "add", "path": "/l/x", "value": 1},
+        {"op": "surprise", "path": "/a"},
+        {"op": "add", "path": 5, "value": 1},
+        {"op": "add"},
     ],
 )
-def test_json_patch_that_cannot_be_applied(operation: Any, why: str) -> None:
-    with pytest.raises(PatchError, match=why):
-        apply_operations({"a": 1, "l": [1]}, [operation])
+def test_json_patch_that_cannot_be_applied(operation: Any) -> None:
+    with pytest.raises(ApiError) as refusal:
+        apply_patch(JSON_PATCH, {"a": 1, "l": [1]}, json.dumps([operation]).encode(), PODS)
+    assert refusal.value.code == 422
+    assert refusal.value.details["causes"][0]["message"]
 
 
 @given(

@@ -7,9 +7,10 @@ from typing import Any
 
 from training_local.apiserver import names
 from training_local.apiserver.builtin.rules import BuiltinRules
-from training_local.apiserver.custom.cel import CompileError, compile_rule
-from training_local.apiserver.custom.cel import PathError as FieldPathError
+from training_local.apiserver.custom.cel import CompileError
 from training_local.apiserver.custom.json_path import JsonPath, PathError
+from training_local.apiserver.custom.rules import PathError as FieldPathError
+from training_local.apiserver.custom.rules import compile_rule
 from training_local.apiserver.custom.schema_validation import compiled, schema_causes
 from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
