@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from training_controllers.decide.job_conditions import apply_conditions, ends_job
 from training_controllers.decide.job_state import JobState, at_rest
 from training_controllers.decide.status_builder import StatusBuilder
+from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.plan import EventType, JobEvent, Plan, PodDeletion, RestartHistory, Slot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
 from training_controllers.observe.lost_nodes import forced_deletion_events, must_be_forced
 from training_controllers.observe.pod_failures import has_failed, how, is_disrupted, is_refused
 from training_controllers.observe.replica_status import completed_indexes
-from training_controllers.observe.slots import wanted_slots
 
 MOST_NAMES = 3
 """Pods named in a sentence; of the others it gives the number."""
@@ -62,8 +62,8 @@ def wait_for_attempt(state: JobState, builder: StatusBuilder) -> None:
 
 def _end_of_attempt(state: JobState) -> str:
     """Why the present attempt is over; empty while it is not."""
-    snapshot, pods_by_slot = state.snapshot, state.assignment.pods_by_slot
-    for slot, pod in pods_by_slot.items():
+    snapshot = state.snapshot
+    for slot, pod in state.assignment.notable.items():
         began = pod.phase != "Pending" and not is_refused(pod)
         if began and restarts.will_be_replaced(snapshot, slot, pod):
             moment = restarts.replaced_at(snapshot, slot, pod)
@@ -82,10 +82,10 @@ def _lost_replicas(state: JobState, replica_type: str) -> int:
     if stored is None:
         return 0
     done = completed_indexes(job, state.statuses[replica_type], replica_type)
-    needed = [slot for slot in wanted_slots(job, replica_type) if slot.index not in done]
-    pods_by_slot = state.assignment.pods_by_slot
-    staying = sum(slot in pods_by_slot and not pods_by_slot[slot].deleting for slot in needed)
-    return min(stored.active + stored.failed, len(needed)) - staying
+    needed = len(IndexRanges.below(job.count(replica_type)) - done)
+    pods = ((slot, pod) for slot, pod in state.assignment.pods_by_slot.items() if slot.replica_type == replica_type)
+    staying = sum(not pod.deleting and slot.index not in done for slot, pod in pods)
+    return min(stored.active + stored.failed, needed) - staying
 
 
 def _deletions(state: JobState, pods: tuple[tuple[Slot, PodRecord], ...]) -> Iterator[PodDeletion]:

@@ -73,5 +73,5 @@ def begin(state: JobState) -> StatusBuilder:
         builder.add_events(template_changes(state))
         builder.add_events(state.framework.events(job, state.assignment.pods_by_slot))
         if state.framework.emits_exit_events:
-            builder.add_events(exits(state.assignment.pods_by_slot.values(), job.info.container))
+            builder.add_events(exits(state.assignment.notable.values(), job.info.container))
     return builder

@@ -15,12 +15,13 @@ from training_controllers.decide.owned_changes import owned_changes
 from training_controllers.decide.pod_group import pod_group
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.gang.schedulers import GangScheduler, gang_of
+from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.owned_objects import OwnedKind, OwnedObject
 from training_controllers.model.plan import Cause, Plan
 from training_controllers.model.records import OwnedRecord
 from training_controllers.observe.pod_failures import is_active
 from training_controllers.observe.replica_status import completed_indexes
-from training_controllers.observe.slots import wanted_slots
+from training_controllers.observe.slots import filled_indexes
 
 
 def wait_for_gang(state: JobState, builder: StatusBuilder) -> Plan | None:
@@ -71,9 +72,11 @@ def has_started(state: JobState) -> bool:
 
 def _pods_to_be(state: JobState, replica_type: str) -> int:
     """Pods of a type that are there or will be: all but those of completed replicas that have gone (K-13)."""
-    job, pods_by_slot = state.job, state.assignment.pods_by_slot
-    done = completed_indexes(job, state.statuses[replica_type], replica_type)
-    return sum(slot in pods_by_slot or slot.index not in done for slot in wanted_slots(job, replica_type))
+    job = state.job
+    gone = completed_indexes(job, state.statuses[replica_type], replica_type) - filled_indexes(
+        state.assignment, replica_type
+    )
+    return len(IndexRanges.below(job.count(replica_type)) - gone)
 
 
 def _present(state: JobState, kind: OwnedKind) -> OwnedRecord | None:

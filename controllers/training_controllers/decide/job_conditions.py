@@ -50,7 +50,7 @@ def ends_job(state: JobState) -> bool:
 
 def _broken_type(state: JobState) -> str | None:
     """The first type, in processing order (K-10), with a replica that failed for good though replicas of it restart."""
-    broken = {slot.replica_type for slot, pod in state.assignment.pods_by_slot.items() if _is_broken(state, slot, pod)}
+    broken = {slot.replica_type for slot, pod in state.assignment.notable.items() if _is_broken(state, slot, pod)}
     return next((replica_type for replica_type in state.job.replicas if replica_type in broken), None)
 
 
@@ -62,10 +62,10 @@ def _is_broken(state: JobState, slot: Slot, pod: PodRecord) -> bool:
 def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[ConditionUpdate]:
     """Types of which replicas restart because they were disrupted, beside those that restart anyway."""
     restarting_types = {update.replica_type for update in updates if update.condition == ConditionType.RESTARTING}
-    job, pods_by_slot = state.job, state.assignment.pods_by_slot.items()
+    job, notable = state.job, state.assignment.notable.items()
     restarting = [
         slot.replica_type
-        for slot, pod in pods_by_slot
+        for slot, pod in notable
         if is_disrupted(pod)
         and failure_action(job, slot, pod) is FailureAction.RESTART
         and slot.replica_type not in restarting_types
@@ -89,5 +89,5 @@ def _restart(state: JobState, builder: StatusBuilder, update: ConditionUpdate, *
 
 
 def _details(state: JobState, replica_type: str) -> str:
-    pods_by_slot = state.assignment.pods_by_slot
-    return first_failure(pod for slot, pod in pods_by_slot.items() if slot.replica_type == replica_type)
+    notable = state.assignment.notable.items()
+    return first_failure(pod for slot, pod in notable if slot.replica_type == replica_type)

@@ -55,7 +55,7 @@ def _past_backoff_limit(state: JobState) -> bool:
         for name, status in state.statuses.items()
         if state.job.replicas[name].restart_policy != RestartPolicy.NEVER
     )
-    failed = (failure_action(state.job, slot, pod) for slot, pod in state.assignment.pods_by_slot.items())
+    failed = (failure_action(state.job, slot, pod) for slot, pod in state.assignment.notable.items())
     if limit <= 0 and any(action in (FailureAction.RESTART, FailureAction.FAIL) for action in failed):
         return True
     return restarts >= max(limit, 1)
@@ -63,8 +63,8 @@ def _past_backoff_limit(state: JobState) -> bool:
 
 def _counted_pods(state: JobState) -> list[PodRecord]:
     """The pods except those whose disruption is not counted."""
-    pods_by_slot = state.assignment.pods_by_slot.items()
-    replaced = {pod.uid for slot, pod in pods_by_slot if failure_action(state.job, slot, pod) is FailureAction.REPLACE}
+    notable = state.assignment.notable.items()
+    replaced = {pod.uid for slot, pod in notable if failure_action(state.job, slot, pod) is FailureAction.REPLACE}
     return [pod for pod in state.snapshot.pods if pod.uid not in replaced]
 
 

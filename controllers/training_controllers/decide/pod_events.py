@@ -90,7 +90,7 @@ def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
 
 def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:
     """One warning for each disrupted pod, with what happens to its replica."""
-    for slot, pod in assignment.pods_by_slot.items():
+    for slot, pod in assignment.notable.items():
         if is_disrupted(pod):
             text = f"pod {pod.name} was disrupted ({how(pod)}): {_CONSEQUENCES[failure_action(job, slot, pod)]}"
             yield JobEvent(EventType.WARNING, "PodDisrupted", text, once=f"disrupted/{pod.uid}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
+from typing import Final
 
 from training_api.conditions import holds
 from training_api.models.common import ConditionType
@@ -16,6 +18,7 @@ from training_controllers.decide.pod_events import template_warnings
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.decide.waiting import deletion_overdue_at, pod_causes
 from training_controllers.model import deadlines
+from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.owned_objects import OWNED_KINDS
 from training_controllers.model.plan import NewPod, Plan, PodDeletion, Slot
 from training_controllers.model.records import ServiceRecord
@@ -27,7 +30,11 @@ from training_controllers.observe.lost_nodes import (
     must_be_forced,
 )
 from training_controllers.observe.replica_status import completed_indexes
-from training_controllers.observe.slots import of_removed_type, slot_of, wanted_slots
+from training_controllers.observe.slots import filled_indexes, of_removed_type, slot_of
+
+MOST_AT_ONCE: Final = 1000
+"""Replicas of one type that one plan creates. Those that follow are planned when these exist, so that a decision costs
+what it does next, not what the job asks for."""
 
 
 def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
@@ -82,7 +89,7 @@ def _set_waiting(state: JobState, builder: StatusBuilder, *, lacks_objects: bool
 
 def _overdue_times(state: JobState) -> Iterator[datetime]:
     """When the deletion of terminating pods will be overdue, which the status then says."""
-    for pod in state.assignment.pods_by_slot.values():
+    for pod in state.assignment.notable.values():
         moment = deletion_overdue_at(pod) if pod.deleting else None
         if moment is not None and moment > state.snapshot.now:
             yield moment
@@ -104,21 +111,26 @@ def _new_pods(state: JobState) -> tuple[NewPod, ...]:
 
 
 def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[NewPod]:
-    """Pods for the empty slots of these types whose work is not done (K-13)."""
+    """Pods for the next empty slots of these types."""
     job, assignment = state.job, state.assignment
     for replica_type in replica_types:
-        done = completed_indexes(job, state.statuses[replica_type], replica_type)
-        empty = [s for s in wanted_slots(job, replica_type) if s not in assignment.pods_by_slot and s.index not in done]
-        histories = restarts.restart_histories(state.snapshot, assignment, replica_type, empty)
+        slots = [Slot(replica_type, index) for index in islice(_empty_indexes(state, replica_type), MOST_AT_ONCE)]
+        histories = restarts.restart_histories(state.snapshot, assignment, replica_type, slots)
         events = tuple(template_warnings(job, state.framework, replica_type))
-        yield from (NewPod(slot, histories[slot], assignment.attempt, events) for slot in empty)
+        yield from (NewPod(slot, histories[slot], assignment.attempt, events) for slot in slots)
+
+
+def _empty_indexes(state: JobState, replica_type: str) -> IndexRanges:
+    """The indexes that lack a pod and whose work is not done (K-13)."""
+    done = completed_indexes(state.job, state.statuses[replica_type], replica_type)
+    return IndexRanges.below(state.job.count(replica_type)) - filled_indexes(state.assignment, replica_type) - done
 
 
 def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
     """When the failed pods that back off may be deleted, and those that are deleted now; replacements come later."""
     snapshot = state.snapshot
     waiting, due = [], []
-    for slot, pod in state.assignment.pods_by_slot.items():
+    for slot, pod in state.assignment.notable.items():
         if not restarts.will_be_replaced(snapshot, slot, pod):
             continue
         moment = restarts.replaced_at(snapshot, slot, pod)
@@ -144,17 +156,29 @@ def _superfluous_pods(state: JobState) -> Iterator[PodDeletion]:
 
 
 def _services(state: JobState) -> tuple[list[Slot], list[ServiceRecord]]:
-    """The slots that lack a service, and the services of indexes that the job does not want any more (E-032)."""
+    """The next slots that lack a service, and the services of indexes that the job does not want any more (E-032)."""
     job = state.job
     if not job.info.services:
         return [], []
-    wanted = dict.fromkeys(slot for replica_type in job.replicas for slot in wanted_slots(job, replica_type))
     present = [(slot_of(job, each.replica_type, each.index), each) for each in state.snapshot.services]
-    filled = {slot for slot, _ in present}
-    missing = [slot for slot in wanted if slot not in filled]
+    missing = [slot for replica_type in job.replicas for slot in _missing_services(state, replica_type, present)]
     superfluous = (
         each
         for slot, each in present
-        if (slot not in wanted if slot else of_removed_type(job, each.replica_type, each.index))
+        if (slot.index >= job.count(slot.replica_type) if slot else of_removed_type(job, each.replica_type, each.index))
     )
     return missing, [each for each in superfluous if not each.deleting]
+
+
+def _missing_services(
+    state: JobState, replica_type: str, present: Iterable[tuple[Slot | None, ServiceRecord]]
+) -> Iterator[Slot]:
+    """Slots of one type without a service, but for those whose pods are not created next either.
+
+    Where pods are refused, a quota for example, the job does not fill its namespace with services.
+    """
+    empty = _empty_indexes(state, replica_type)
+    later = empty - IndexRanges.of(islice(empty, MOST_AT_ONCE))
+    filled = IndexRanges.of(slot.index for slot, _ in present if slot and slot.replica_type == replica_type)
+    lacking = IndexRanges.below(state.job.count(replica_type)) - filled - later
+    return (Slot(replica_type, index) for index in islice(lacking, MOST_AT_ONCE))

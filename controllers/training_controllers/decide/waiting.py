@@ -45,9 +45,9 @@ def pod_causes(state: JobState) -> Iterator[Cause]:
         (WaitingReason.INVALID_TEMPLATE, partial(_waits, NOT_STARTED, "it cannot be started")),
         (WaitingReason.CRASH_LOOP, partial(_backs_off, snapshot)),
     )
-    pods_by_slot = state.assignment.pods_by_slot.items()
+    notable = state.assignment.notable.items()
     for reason, words in reasons:
-        found = {slot: text for slot, pod in pods_by_slot if (text := words(slot, pod))}
+        found = {slot: text for slot, pod in notable if (text := words(slot, pod))}
         if found:
             others = f"; {len(found) - 1} more pod(s) wait like this" if len(found) > 1 else ""
             yield reason, found[min(found)] + others

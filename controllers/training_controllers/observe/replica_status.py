@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from training_api.kinds import Job
 from training_api.models.common import ReplicaStatus, RestartPolicy
-from training_controllers.model.index_ranges import format_ranges, parse_ranges
+from training_controllers.model.index_ranges import IndexRanges, parse_ranges
 from training_controllers.model.names import type_selector
-from training_controllers.model.plan import Slot, Snapshot
+from training_controllers.model.plan import Snapshot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
 from training_controllers.observe.pod_failures import has_failed_itself, is_running
@@ -18,32 +18,31 @@ def count_replicas(snapshot: Snapshot, assignment: SlotAssignment) -> dict[str, 
     return {name: _count_type(snapshot, assignment, name) for name in snapshot.job.replicas}
 
 
-def completed_indexes(job: Job, status: ReplicaStatus | None, replica_type: str) -> frozenset[int]:
+def completed_indexes(job: Job, status: ReplicaStatus | None, replica_type: str) -> IndexRanges:
     """Indexes whose work is done and never run again; with restart policy `Always` there are none (K-13)."""
     if status is None or job.replicas[replica_type].restart_policy == RestartPolicy.ALWAYS:
-        return frozenset()
+        return IndexRanges()
     return parse_ranges(status.completed_indexes)
 
 
 def _count_type(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> ReplicaStatus:
     job = snapshot.job
     pods = {slot.index: pod for slot, pod in assignment.pods_by_slot.items() if slot.replica_type == replica_type}
-    succeeded = {index for index, pod in pods.items() if _has_succeeded(pod)}
+    succeeded = IndexRanges.of(index for index, pod in pods.items() if _has_succeeded(pod))
     completed = completed_indexes(job, job.status.replica_statuses.get(replica_type), replica_type)
     if job.replicas[replica_type].restart_policy != RestartPolicy.ALWAYS:
         completed |= succeeded
-    working = {index: pod for index, pod in pods.items() if index not in completed}
-    running = [pod for pod in working.values() if is_running(pod)]
-    desired = job.count(replica_type)
+    running = [pod for index, pod in pods.items() if is_running(pod) and index not in completed]
+    troubled = ((slot, pod) for slot, pod in assignment.notable.items() if slot.replica_type == replica_type)
     return ReplicaStatus(
         active=len(running),
         ready=sum(pod.ready for pod in running),
-        succeeded=sum(index < desired for index in succeeded | completed),
-        failed=sum(has_failed_itself(job, Slot(replica_type, index), pod) for index, pod in working.items()),
+        succeeded=len((succeeded | completed).up_to(job.count(replica_type))),
+        failed=sum(has_failed_itself(job, slot, pod) for slot, pod in troubled if slot.index not in completed),
         selector=type_selector(job, replica_type) if job.info.scalable else None,
         restarts=restarts.total(snapshot, assignment, replica_type),
-        completed_indexes=format_ranges(completed),
-        restarting_indexes=format_ranges(restarts.due_indexes(snapshot, assignment, replica_type)),
+        completed_indexes=str(completed),
+        restarting_indexes=str(restarts.due_indexes(snapshot, assignment, replica_type)),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from training_controllers.model.annotations import restarts_together
-from training_controllers.model.index_ranges import parse_ranges
+from training_controllers.model.index_ranges import IndexRanges, parse_ranges
 from training_controllers.model.plan import RestartHistory, Slot, Snapshot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe.pod_failures import FailureAction, failure_action, is_refused
@@ -53,25 +53,26 @@ def seen_by_pod(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
 
 def seen_by_type(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> int:
     """Restarts that the slots of a type account for: through their pods or, while there is none, through memory."""
-    pods = (*assignment.outdated, *assignment.pods_by_slot.items(), *assignment.out_of_range)
+    in_place = assignment.pods_by_slot
+    outdated = (each for each in assignment.outdated if each[0] not in in_place)
+    pods = (*outdated, *assignment.notable.items(), *assignment.out_of_range)
     held = {slot: pod for slot, pod in pods if slot.replica_type == replica_type}
     by_pods = sum(seen_by_pod(snapshot, slot, pod) for slot, pod in held.items())
     by_memory = sum(
         history.restarts
         for slot, history in snapshot.history.items()
-        if slot.replica_type == replica_type and slot not in held
+        if slot.replica_type == replica_type and slot not in held and slot not in in_place
     )
     return by_pods + by_memory
 
 
-def due_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> frozenset[int]:
+def due_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> IndexRanges:
     """Indexes of the replicas of a type that restart because their pods have failed."""
-    pods_by_slot = assignment.pods_by_slot.items()
-    own = ((slot, pod) for slot, pod in pods_by_slot if slot.replica_type == replica_type)
-    return frozenset(slot.index for slot, pod in own if counts(snapshot, slot, pod))
+    own = ((slot, pod) for slot, pod in assignment.notable.items() if slot.replica_type == replica_type)
+    return IndexRanges.of(slot.index for slot, pod in own if counts(snapshot, slot, pod))
 
 
-def uncounted_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> frozenset[int]:
+def uncounted_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_type: str) -> IndexRanges:
     """Those of them that the stored count does not include yet.
 
     The status names the others. Without these names a count could not distinguish a stored failure, whose pod was not
@@ -80,9 +81,9 @@ def uncounted_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_ty
     """
     if restarts_together(snapshot.job):
         first = _first_failure(snapshot, assignment)
-        return frozenset({first.index} if first is not None and first.replica_type == replica_type else ())
+        return IndexRanges.of([first.index] if first is not None and first.replica_type == replica_type else ())
     stored = snapshot.job.status.replica_statuses.get(replica_type)
-    counted = parse_ranges(stored.restarting_indexes) if stored else frozenset()
+    counted = parse_ranges(stored.restarting_indexes) if stored else IndexRanges()
     return due_indexes(snapshot, assignment, replica_type) - counted
 
 
@@ -93,7 +94,7 @@ def _first_failure(snapshot: Snapshot, assignment: SlotAssignment) -> Slot | Non
     """
     if any(status.restarting_indexes for status in snapshot.job.status.replica_statuses.values()):
         return None
-    failed = [(slot, pod) for slot, pod in assignment.pods_by_slot.items() if will_be_replaced(snapshot, slot, pod)]
+    failed = [(slot, pod) for slot, pod in assignment.notable.items() if will_be_replaced(snapshot, slot, pod)]
     slot, pod = min(failed, key=lambda each: (_ended(each[1]) or snapshot.now, each[0]), default=(None, None))
     return slot if slot is not None and pod is not None and counts(snapshot, slot, pod) else None
 
@@ -135,7 +136,7 @@ def common_level(snapshot: Snapshot, assignment: SlotAssignment) -> int:
 
     Pods that are deleted already have left theirs in memory.
     """
-    pods = (*assignment.pods_by_slot.items(), *assignment.outdated)
+    pods = (*assignment.notable.items(), *assignment.outdated)
     levels = [_next_level(snapshot, slot, pod) for slot, pod in pods if will_be_replaced(snapshot, slot, pod)]
     levels += [history.backoff_level for history in snapshot.history.values()]
     return max(levels, default=0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from training_api.kinds import Job
 from training_controllers.model.annotations import restarts_together
+from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.plan import Slot
 from training_controllers.model.records import PodRecord
 
@@ -25,6 +26,8 @@ class SlotAssignment:
     """Pods of indexes that the job does not want any more."""
     duplicates: tuple[PodRecord, ...]
     """Pods whose slot has an older pod."""
+    notable: Mapping[Slot, PodRecord] = field(default_factory=dict)
+    """Those of `pods_by_slot` that did not simply come up and run: whatever failed, waits, stops or restarted."""
     removed: tuple[PodRecord, ...] = ()
     """Pods of types that the job does not have any more."""
     attempt: int | None = None
@@ -69,8 +72,24 @@ def assign_slots(job: Job, pods: Sequence[PodRecord]) -> SlotAssignment:
         else:
             pods_by_slot[slot] = pod
     return SlotAssignment(
-        pods_by_slot, tuple(out_of_range), tuple(duplicates), tuple(removed), attempt, tuple(outdated)
+        pods_by_slot,
+        tuple(out_of_range),
+        tuple(duplicates),
+        {slot: pod for slot, pod in pods_by_slot.items() if _is_notable(pod)},
+        tuple(removed),
+        attempt,
+        tuple(outdated),
     )
+
+
+def filled_indexes(assignment: SlotAssignment, replica_type: str) -> IndexRanges:
+    """The indexes of a type that have a pod."""
+    return IndexRanges.of(slot.index for slot in assignment.pods_by_slot if slot.replica_type == replica_type)
+
+
+def _is_notable(pod: PodRecord) -> bool:
+    ends = pod.phase == "Failed" or pod.deleting or pod.disrupted
+    return bool(ends or pod.containers or pod.condition_reason or pod.restarts_before)
 
 
 def _present_attempt(job: Job, pods: Sequence[PodRecord]) -> int | None:

@@ -9,6 +9,9 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 LARGEST_BATCH: Final = 500
+AT_ONCE: Final = 40
+"""Items of a batch that are worked on at a time: some more than requests may be in flight. What waits for its turn is in
+memory, and one pod may be large."""
 FAILED_BATCHES: Final = 3
 """After so many failed batches in a row the rest is left for a later reconcile.
 
@@ -25,10 +28,23 @@ async def slow_start(work: Sequence[T], do: Callable[..., Coroutine[Any, Any, bo
     done, size, failed = 0, 1, 0
     while done < len(work) and failed < FAILED_BATCHES:
         batch = work[done : done + size]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(do(*context, item)) for item in batch]
         done += len(batch)
-        if all(task.result() for task in tasks):
+        if await _do_all(batch, do, *context):
             size, failed = min(2 * size, LARGEST_BATCH), 0
         else:
             size, failed = 1, failed + 1
+
+
+async def _do_all(batch: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any) -> bool:
+    """Whether all went well."""
+    results: list[bool] = []
+    left = iter(batch)
+
+    async def work_off() -> None:
+        for item in left:
+            results.append(await do(*context, item))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(len(batch), AT_ONCE)):
+            group.create_task(work_off())
+    return all(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
-from training_controllers.model.index_ranges import format_ranges
+from training_controllers.model.index_ranges import IndexRanges
 from training_migration.diff.endings import Fate, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.v1_job import V1Job
@@ -40,7 +40,7 @@ def _succeeds(job: V1Job, numbers: Mapping[Place, int], succeeded: Collection[Pl
         members = [place for place in numbers if place.role == replica_type.lower()]
         done = [place.index for place in members if place in succeeded]
         statuses[replica_type] = ReplicaStatus(
-            active=len(members) - len(done), succeeded=len(done), completed_indexes=format_ranges(done)
+            active=len(members) - len(done), succeeded=len(done), completed_indexes=str(IndexRanges.of(done))
         )
     return any(verdict.condition is ConditionType.SUCCEEDED for verdict in job.framework.evaluate(job.job, statuses))
 

@@ -187,10 +187,10 @@ class KubeClient:
 
         Objects that are not `readable` are not checked: then that one raises `AlreadyExists`, too.
         """
-        request = Request("POST", resource.path(namespace), body=_encode(body))
+        request = Request("POST", resource.path(namespace))
         doubt = _Doubt()
         try:
-            answer = await self._send(request, f"create {resource.qualified}", flow=flow, doubt=doubt)
+            answer = await self._send(request, f"create {resource.qualified}", content=body, flow=flow, doubt=doubt)
         except AlreadyExists:
             if not doubt or not readable:
                 raise
@@ -267,16 +267,21 @@ class KubeClient:
         request: Request,
         what: str,
         *,
+        content: Mapping[str, Any] | None = None,
         flow: str = "",
         urgent: bool = False,
         doubt: _Doubt | None = None,
     ) -> Response:
-        """Send a request until it has an answer; `doubt` notes attempts that may have been carried out."""
+        """Send a request until it has an answer; `doubt` notes attempts that may have been carried out.
+
+        `content` is written as its body when it is its turn: what many requests share is not copied while they wait.
+        """
         delay = FIRST_DELAY
         for left in reversed(range(ATTEMPTS)):
             try:
                 async with self._gate.turn(flow, urgent=urgent):
-                    return await self._attempt(request, what)
+                    written = request if content is None else replace(request, body=_encode(content))
+                    return await self._attempt(written, what)
             except OSError:
                 if doubt is not None:
                     doubt.raised = True
