@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from training_api.constants import MAX_REPLICAS
 from training_api.kinds import Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
+from training_api.problems import Problem
 from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.model.annotations import JobAnnotation
 from training_controllers.model.owned_objects import OwnedKind, OwnedObject, PolicyRule
@@ -45,6 +46,11 @@ def no_events(_job: Job, _pods_by_slot: PodsBySlot) -> Sequence[JobEvent]:
     return ()
 
 
+def no_problems(_job: Job) -> Iterable[Problem]:
+    """Of a kind whose pods get nothing that grows with the number of replicas."""
+    return ()
+
+
 def never(_job: Job, _slot: Slot) -> bool:
     """Of a kind whose replicas do not wait for one another."""
     return False
@@ -71,6 +77,8 @@ class Framework:
     """The pod spec of a replica with the framework's environment added; raises `CannotBuild`."""
     is_master: Callable[[Job, Slot], bool]
     """Whether the pod in this slot gets the label `job-role: master`."""
+    problems: Callable[[Job], Iterable[Problem]] = no_problems
+    """Why a job that is valid cannot run: what its replicas would be given is too large."""
     publish_when_ready: Callable[[Job, Slot], bool] = never
     """Whether other replicas wait for this one to be ready, so that its service must not publish it earlier."""
     owned_kinds: Sequence[OwnedKind] = ()

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Final
 
 from training_api.kinds import Job
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
 from training_api.models.tensorflow import TFJobSpec
+from training_api.problems import Problem
 from training_api.registry import KINDS
 from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
 from training_controllers.frameworks.rules import until_the_end, workers_decide
 from training_controllers.model.index_ranges import parse_ranges
-from training_controllers.model.names import replica_name
+from training_controllers.model.names import ReplicaNames, replica_names
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import PodSpec, env, port_of, with_env
+from training_controllers.model.pod_spec import PodSpec, env, port_of, too_long_for_env, with_env
 
 WORKER = "Worker"
 PS = "PS"
@@ -25,6 +26,7 @@ CHIEFS = ("Chief", "Master")
 VISITED = ("Chief", "Evaluator", "Master", PS, WORKER)
 """The types that influence the job, in the order in which they are asked."""
 ALL_WORKERS = "AllWorkers"
+TF_CONFIG: Final = "TF_CONFIG"
 
 
 def tensorflow(cluster_domain: str) -> Framework:
@@ -34,6 +36,7 @@ def tensorflow(cluster_domain: str) -> Framework:
         evaluate=evaluate,
         configure_pod=partial(configure_pod, cluster_domain),
         is_master=is_master,
+        problems=partial(problems, cluster_domain),
     )
 
 
@@ -46,41 +49,74 @@ def configure_pod(cluster_domain: str, job: Job, slot: Slot, spec: PodSpec) -> P
     """Give the container that trains its TF_CONFIG, if it has peers."""
     if sum(job.count(name) for name in job.info.replica_types) == 1:
         return spec
-    return with_env(spec, [env("TF_CONFIG", tf_config(cluster_domain, job, slot))], only=job.info.container)
+    return with_env(spec, [env(TF_CONFIG, tf_config(cluster_domain, job, slot))], only=job.info.container)
 
 
 def tf_config(cluster_domain: str, job: Job, slot: Slot) -> str:
     """The value of TF_CONFIG, compact and with v1's order of keys."""
-    assert isinstance(job.spec, TFJobSpec)
-    task = {"type": slot.replica_type.lower(), "index": slot.index}
-    if job.spec.enable_dynamic_worker:
-        config: dict[str, Any] = {"cluster": _sparse_cluster(cluster_domain, job, slot), "task": task}
-    else:
-        types = sorted(job.replicas, key=str.lower)
-        cluster = {name.lower(): _endpoints(cluster_domain, job, name) for name in types}
-        config = {"cluster": cluster, "task": task, "environment": "cloud"}
-    return json.dumps(config, separators=(",", ":"))
+    return _config(cluster_domain, job, slot, lambda name: _listed(*_endpoints(cluster_domain, job, name)))
 
 
-def _sparse_cluster(cluster_domain: str, job: Job, slot: Slot) -> dict[str, Any]:
+def problems(cluster_domain: str, job: Job) -> Iterator[Problem]:
+    """A TF_CONFIG that no program can be started with."""
+    last = [Slot(name, max(job.count(name) - 1, 0)) for name in job.replicas]
+    names = [PS] if _is_dynamic(job) else [*job.replicas]
+    rest = max((len(_config(cluster_domain, job, slot, lambda _: "")) for slot in last), default=0)
+    size = rest + sum(_listed_size(*_endpoints(cluster_domain, job, name)) for name in names if job.count(name))
+    yield from too_long_for_env(f"spec.{job.info.replica_field}", TF_CONFIG, size)
+
+
+def _config(cluster_domain: str, job: Job, slot: Slot, endpoints: Callable[[str], str]) -> str:
+    """TF_CONFIG; `endpoints` gives the JSON of those of a type."""
+    task = _json({"type": slot.replica_type.lower(), "index": slot.index})
+    if _is_dynamic(job):
+        return f'{{"cluster":{_sparse_cluster(cluster_domain, job, slot, endpoints)},"task":{task}}}'
+    cluster = {name.lower(): endpoints(name) for name in sorted(job.replicas, key=str.lower)}
+    types = ",".join(f"{_json(name)}:{listed}" for name, listed in cluster.items())
+    return f'{{"cluster":{{{types}}},"task":{task},"environment":"cloud"}}'
+
+
+def _sparse_cluster(cluster_domain: str, job: Job, slot: Slot, endpoints: Callable[[str], str]) -> str:
     """What a pod of a job with dynamic workers knows: itself, and if it is a worker all parameter servers."""
-    own = _endpoint(cluster_domain, job, slot)
+    before, after = _around(cluster_domain, job, slot.replica_type)
+    own = _json(f"{before}{slot.index}{after}")
     if slot.replica_type == WORKER:
-        servers = _endpoints(cluster_domain, job, PS) if PS in job.replicas else None
-        return {"worker": {str(slot.index): own}, "ps": servers}
-    return {"worker": {}, "ps": [own] if slot.replica_type == PS else []}
+        servers = endpoints(PS) if PS in job.replicas else "null"
+        return f'{{"worker":{{"{slot.index}":{own}}},"ps":{servers}}}'
+    return f'{{"worker":{{}},"ps":[{own if slot.replica_type == PS else ""}]}}'
 
 
-def _endpoints(cluster_domain: str, job: Job, replica_type: str) -> list[str]:
-    count = job.count(replica_type)
-    return [_endpoint(cluster_domain, job, Slot(replica_type, index)) for index in range(count)]
+def _endpoints(cluster_domain: str, job: Job, replica_type: str) -> tuple[ReplicaNames, str]:
+    """The names of the replicas of a type, and what follows each of them."""
+    return replica_names(job, replica_type), _around(cluster_domain, job, replica_type)[1]
 
 
-def _endpoint(cluster_domain: str, job: Job, slot: Slot) -> str:
-    declared = port_of(job, slot.replica_type)
-    host = f"{replica_name(job, slot)}.{job.metadata.namespace}.svc"
+def _around(cluster_domain: str, job: Job, replica_type: str) -> tuple[str, str]:
+    """What precedes the index in an endpoint, and what follows it."""
+    declared = port_of(job, replica_type)
     domain = f".{cluster_domain}" if cluster_domain else ""
-    return f"{host}{domain}:{job.info.port if declared is None else declared}"
+    port = job.info.port if declared is None else declared
+    return replica_names(job, replica_type).prefix, f".{job.metadata.namespace}.svc{domain}:{port}"
+
+
+@lru_cache(maxsize=64)
+def _listed(names: ReplicaNames, after: str) -> str:
+    """The JSON of a list of endpoints, which all replicas of a job share."""
+    return _json([f"{name}{after}" for name in names])
+
+
+def _listed_size(names: ReplicaNames, after: str) -> int:
+    """The length of that, told without making it."""
+    return names.size + names.count * (len(after) + len('"",')) + len("[]") - 1
+
+
+def _is_dynamic(job: Job) -> bool:
+    assert isinstance(job.spec, TFJobSpec)
+    return job.spec.enable_dynamic_worker
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 
 from training_api.kinds import Job
 from training_api.models.common import ConditionType
+from training_api.problems import Problem
 from training_api.registry import KINDS
 from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
 from training_controllers.frameworks.rules import failed_unless_exit_code, missing, until_the_end
-from training_controllers.model.names import replica_name
+from training_controllers.model.names import ReplicaNames, replica_name, replica_names
 from training_controllers.model.plan import Slot
-from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_of, with_env
+from training_controllers.model.pod_spec import CannotBuild, PodSpec, env, port_of, too_long_for_env, with_env
 
 MASTER = "Master"
 WORKER = "Worker"
+WORKER_ADDRS: Final = "WORKER_ADDRS"
 
 
 def xgboost() -> Framework:
@@ -24,6 +29,7 @@ def xgboost() -> Framework:
         evaluate=evaluate,
         configure_pod=configure_pod,
         is_master=lambda _job, slot: slot.replica_type == MASTER,
+        problems=problems,
     )
 
 
@@ -43,9 +49,26 @@ def environment(job: Job, slot: Slot) -> list[dict[str, str]]:
         env("PYTHONUNBUFFERED", 1),
     ]
     if size > 1:
-        workers = (replica_name(job, Slot(WORKER, index)) for index in range(size - 1))
-        variables += [env("WORKER_PORT", _port(job, WORKER)), env("WORKER_ADDRS", ",".join(workers))]
+        variables += [env("WORKER_PORT", _port(job, WORKER)), env(WORKER_ADDRS, _joined(_workers(job)))]
     return variables
+
+
+def problems(job: Job) -> Iterator[Problem]:
+    """A list of workers that no program can be started with."""
+    workers = _workers(job)
+    size = workers.size + len(",") * (workers.count - 1)
+    yield from too_long_for_env(f"spec.{job.info.replica_field}", WORKER_ADDRS, size)
+
+
+def _workers(job: Job) -> ReplicaNames:
+    """All replicas but one are taken for workers, as in v1."""
+    return replace(replica_names(job, WORKER), count=max(job.total - 1, 0))
+
+
+@lru_cache(maxsize=64)
+def _joined(workers: ReplicaNames) -> str:
+    """The list of workers, which all replicas of a job share."""
+    return ",".join(workers)
 
 
 def evaluate(job: Job, statuses: ReplicaStatuses) -> tuple[ConditionUpdate, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from training_api.constants import (
@@ -20,6 +22,29 @@ def replica_name(job: Job, slot: Slot) -> str:
     numbered = slot.replica_type not in job.info.unnumbered_types
     name = f"{job.metadata.name}-{slot.replica_type.lower()}"
     return (f"{name}-{slot.index}" if numbered else name).replace("/", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaNames:
+    """The names of all replicas of a type, of which there may be many."""
+
+    prefix: str
+    """What precedes the index."""
+    count: int
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self.prefix}{index}" for index in range(self.count))
+
+    @property
+    def size(self) -> int:
+        """How many bytes the names have together; told without making them."""
+        digits: int = self.count + sum(max(self.count - 10**more, 0) for more in range(1, len(str(self.count))))
+        return len(self.prefix.encode()) * self.count + digits
+
+
+def replica_names(job: Job, replica_type: str) -> ReplicaNames:
+    """The names of all desired replicas of a numbered type."""
+    return ReplicaNames(replica_name(job, Slot(replica_type, 0))[:-1], job.count(replica_type))
 
 
 def job_labels(job: Job) -> dict[str, str]:

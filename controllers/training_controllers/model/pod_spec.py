@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from training_api.kinds import Job
+from training_api.problems import Problem, ProblemKind
+
+LONGEST_VARIABLE: Final = 32 * 4096
+"""Bytes of one environment variable with its name and the byte that ends it (execve(2): MAX_ARG_STRLEN)."""
 
 PodSpec = Mapping[str, Any]
 Container = Mapping[str, Any]
@@ -18,6 +22,15 @@ class CannotBuild(Exception):
 def env(name: str, value: object) -> dict[str, str]:
     """One environment variable."""
     return {"name": name, "value": str(value)}
+
+
+def too_long_for_env(path: str, name: str, size: int) -> Iterator[Problem]:
+    """The problem of a variable whose value would have `size` bytes, if no program could be started with it."""
+    whole = len(name) + len("=") + size + 1
+    if whole > LONGEST_VARIABLE:
+        text = f"{name}, which names every replica, would have {whole} bytes, and Linux starts no program with a "
+        text += f"variable of more than {LONGEST_VARIABLE}: take fewer replicas"
+        yield Problem(path, ProblemKind.FORBIDDEN, text)
 
 
 def env_from_field(name: str, path: str) -> dict[str, Any]:

@@ -69,4 +69,6 @@ def _load(framework: Framework, raw: bytes) -> Loaded:
         job = decode_job(framework.info, msgspec.json.decode(raw))
     except DecodeError as error:
         return Loaded(None, str(error))
-    return Loaded(with_defaults(job), "; ".join(str(problem) for problem in problems_of(job, framework.max_replicas)))
+    complete = with_defaults(job)
+    problems = problems_of(job, framework.max_replicas) or framework.problems(complete)
+    return Loaded(complete, "; ".join(str(problem) for problem in problems))

@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 LARGEST_BATCH: Final = 500
 AT_ONCE: Final = 40
-"""Items of a batch that are worked on at a time: some more than requests may be in flight. What waits for its turn is in
-memory, and one pod may be large."""
+"""Items of a batch that are worked on at a time: some more than requests may be in flight. What waits for its turn is
+in memory, and one pod may be large."""
 FAILED_BATCHES: Final = 3
 """After so many failed batches in a row the rest is left for a later reconcile.
 
@@ -41,8 +41,7 @@ async def _do_all(batch: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool
     left = iter(batch)
 
     async def work_off() -> None:
-        for item in left:
-            results.append(await do(*context, item))
+        results.extend([await do(*context, item) for item in left])
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(len(batch), AT_ONCE)):

@@ -50,6 +50,7 @@ def mpi(options: MPIOptions) -> Framework:
         owned_kinds=(SERVICE_ACCOUNT, CONFIG_MAP, ROLE, ROLE_BINDING, NETWORK, KEYS),
         permissions=(PolicyRule("", "pods/exec", ("create",)),),
         owned_objects=owned_objects,
+        problems=objects.host_list_problems,
         events=events,
         pod_created=pod_created,
         emits_exit_events=False,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from training_api.kinds import Job
 from training_api.models.mpi import MPIJobSpec
+from training_api.problems import Problem, ProblemKind
 from training_controllers.frameworks.base import PodsBySlot
-from training_controllers.model.names import replica_name
+from training_controllers.model.names import ReplicaNames, replica_name, replica_names
 from training_controllers.model.owned_objects import CONFIG_MAP, ROLE, ROLE_BINDING, SERVICE_ACCOUNT, OwnedObject
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import Container, env
@@ -24,6 +26,10 @@ CONFIG_FOLDER: Final = "/etc/mpi"
 CONFIG_VOLUME: Final = {"name": "mpi-job-config", "mountPath": CONFIG_FOLDER}
 EXECUTABLE, READABLE = 0o555, 0o444
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+CONFIG_MAP_BYTES: Final = 1 << 20
+"""What the API server takes as the data of one ConfigMap."""
+MOST_OF_OTHER_FILES: Final = 8192
+"""More than scripts and settings take, in either way to start ranks."""
 
 
 def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> tuple[OwnedObject, ...]:
@@ -57,8 +63,28 @@ def files(job: Job, pods_by_slot: PodsBySlot) -> dict[str, str]:
 
 def hostfile(job: Job) -> str:
     """One line per host, whether it runs or not; a launcher with GPUs is the first."""
-    slots = _slots(job)
-    return "".join(f"{host} slots={slots}\n" for host in (*_own_host(job), *_workers(job)))
+    return "".join(f"{host}{_slots_of(job)}" for host in _own_host(job)) + _listed(_workers(job), _slots_of(job))
+
+
+def host_list_problems(job: Job) -> Iterator[Problem]:
+    """Lists of hosts that do not fit into a ConfigMap once all workers run."""
+    workers, slots = _workers(job), _slots_of(job)
+    size = 2 * (workers.size + workers.count * len(slots)) + MOST_OF_OTHER_FILES
+    if size > CONFIG_MAP_BYTES:
+        text = f"a ConfigMap has room for {CONFIG_MAP_BYTES} bytes, and the lists of hosts would have {size}"
+        path = f"{job.info.replica_path(WORKER)}.replicas"
+        yield Problem(path, ProblemKind.INVALID, f"{text}: take fewer workers or a shorter name", workers.count)
+
+
+@lru_cache(maxsize=8)
+def _listed(workers: ReplicaNames, slots: str) -> str:
+    """The lines of all workers, which are the same in every reconcile of the job."""
+    return "".join(f"{worker}{slots}" for worker in workers)
+
+
+def _slots_of(job: Job) -> str:
+    """What follows a host on its line."""
+    return f" slots={_slots(job)}\n"
 
 
 def kubexec(job: Job) -> str:
@@ -139,8 +165,8 @@ def _own_host(job: Job) -> tuple[str, ...]:
     return (replica_name(job, Slot(LAUNCHER, 0)),) if has_gpu_launcher(job) else ()
 
 
-def _workers(job: Job) -> Iterator[str]:
-    return (replica_name(job, Slot(WORKER, index)) for index in range(job.count(WORKER)))
+def _workers(job: Job) -> ReplicaNames:
+    return replica_names(job, WORKER)
 
 
 def _slots(job: Job) -> int:
