@@ -1,0 +1,81 @@
+"""One attack after the other, beside jobs of other tenants, and what it has cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.bench.hostile.limited import heartbeat, limited_operator, memory_limited
+from e2e.bench.hostile.others import Others
+from e2e.bench.many.clean import new_namespace
+from e2e.bench.many.stage import Stage
+from e2e.harness.client import Api
+from e2e.harness.cluster import Cluster
+from e2e.harness.floor import fast_client
+from e2e.harness.jobs import Namespace
+from e2e.harness.operator import Operator
+from e2e.harness.usage import memory_mb
+
+Attack = Callable[[Api, Namespace], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an attack has cost the operator and the others."""
+
+    peak_mb: float
+    """Since the start of the operator."""
+    stall_ms: float
+    stall_cpu_ms: float
+    median_lag_ms: float
+    longest_lag_ms: float
+    lags: int
+
+    def __str__(self) -> str:
+        stall = f"stall {self.stall_ms:5.0f} ms, computing {self.stall_cpu_ms:4.0f} ms"
+        others = f"others {self.median_lag_ms:4.0f} ms, at most {self.longest_lag_ms:5.0f} ms ({self.lags})"
+        return f"peak {self.peak_mb:4.0f} MB   {stall}   {others}"
+
+
+class Scene:
+    """An operator at its memory limit, with jobs of other tenants in front of it."""
+
+    def __init__(self, api: Api, operator: Operator, others: Others, pause: float) -> None:
+        self.api, self.operator = api, operator
+        self._others, self._pause = others, pause
+        self._serial = 0
+
+    async def namespace(self) -> Namespace:
+        """A namespace for an attacker."""
+        self._serial += 1
+        return Namespace(self.api, await new_namespace(self.api, f"hostile-{self.operator.child.pid}-{self._serial}"))
+
+    async def under(self, attack: Attack, namespace: Namespace, seconds: float) -> Cost:
+        """Attack, and look on for so many seconds after it."""
+        with heartbeat(self.operator) as beat:
+            async with self._others.going_on(self._pause):
+                await attack(self.api, namespace)
+                await asyncio.sleep(seconds)
+        self.operator.child.check_alive()
+        peak = memory_mb(self.operator.child.pid, "VmHWM")
+        return Cost(peak, beat.longest_ms, beat.longest_cpu_ms, *self._others.summary, len(self._others.lags))
+
+
+@asynccontextmanager
+async def scene(
+    cluster: Cluster, api: Api, folder: Path, others: int, pause: float, *flags: str
+) -> AsyncIterator[tuple[Scene, bool]]:
+    """A scene with so many jobs of others, and whether the memory limit is enforced."""
+    async with fast_client(cluster) as client:
+        with (
+            memory_limited() as group,
+            limited_operator(cluster.kubeconfig, folder / "operator.log", group, *flags) as operator,
+        ):
+            stage = Stage(client, await new_namespace(api, f"others-{operator.child.pid}"))
+            async with stage.watched():
+                jobs = Others(client, stage)
+                await jobs.begin(others)
+                yield Scene(api, operator, jobs, pause), group is not None
