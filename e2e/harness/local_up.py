@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ class LocalUp:
 
 
 @contextmanager
-def local_up(folder: Path, *flags: str) -> Iterator[LocalUp]:
+def local_up(folder: Path, *flags: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator[LocalUp]:
     """Run the cluster with its files below `folder`; it must then end in good order on SIGTERM."""
     kubeconfig = folder / "kubeconfig"
-    command: list[str | Path] = [PROGRAM, "local", "up", f"--kubeconfig={kubeconfig}", *flags]
+    command: list[str | Path] = [*program, "local", "up", f"--kubeconfig={kubeconfig}", *flags]
     child = Child(command, folder / "cluster.log", env={"TRAINING_OPERATOR_STATE": str(folder / "state")})
     try:
         wait_until(kubeconfig.exists, "the local cluster", [child])

@@ -19,6 +19,7 @@ import structlog
 
 from training_api.constants import API_VERSION
 from training_api.kinds import KindInfo
+from training_api.printable import legible
 from training_controllers.model.plan import JobEvent
 from training_controllers.model.records import JobRecord
 from training_controllers.ports import ApiError, NotFound
@@ -98,7 +99,7 @@ class Correlator:
         if len(similar.messages) <= singly:
             similar.messages.add(event.message)
         combined = len(similar.messages) > singly
-        message = f"(combined from similar events): {event.message}" if combined else event.message
+        message = legible(f"(combined from similar events): {event.message}") if combined else event.message
         known = self._count((*kind, "" if combined else event.message), job.name, now)
         if similar.bucket.wait(seconds):
             return None

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import structlog
 
+from training_api.printable import legible
 from training_controllers.frameworks.pytorch.init_container import BadTemplate
-from training_operator import __version__, logs
+from training_operator import __version__, descriptors, logs
 from training_operator.app import App
 from training_operator.health import CannotListen
 from training_operator.kube.config import ClusterConfig, ConfigError, load
@@ -29,6 +30,8 @@ CONNECTION_SECONDS: Final = 15.0
 
 def serve(settings: Settings) -> int:
     """Run the operator until SIGTERM or SIGINT; return the exit status, 0 for an end in good order (K-51)."""
+    descriptors.open_standard_streams()
+    descriptors.raise_soft_limit()
     logs.configure(settings.log_format, settings.log_level)
     log = structlog.get_logger()
     if settings.without_effect:
@@ -36,7 +39,7 @@ def serve(settings: Settings) -> int:
     try:
         _runner()(_serve(settings))
     except* (ConfigError, BadTemplate, CannotListen) as group:
-        print(f"training-operator: {_first(group)}", file=sys.stderr)
+        print(f"training-operator: {legible(str(_first(group)))}", file=sys.stderr)
         status = EXIT_USAGE
     except* LeadershipLost as group:
         log.error("leadership lost", error=str(_first(group)))

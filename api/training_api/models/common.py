@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from training_api.constants import MANAGERS, MAX_REPLICAS
+from training_api.printable import Legible
 
 PodTemplate = Annotated[dict[str, Any], Field(json_schema_extra={"upstream": "PodTemplateSpec"})]
 """A pod template as stored; the operator reads a few paths of it and keeps everything else untouched."""
@@ -176,13 +177,13 @@ class RunPolicy(ApiModel):
 class JobCondition(ApiModel):
     """One state of a job; the order of a job's conditions is part of the API, the newest true one is the last."""
 
-    type: str
+    type: Legible
     """A `ConditionType`; the types of others are kept."""
     status: ConditionStatus
     """Whether the condition holds."""
-    reason: str = ""
+    reason: Legible = ""
     """One word for what led to the condition, beginning with the kind of the job."""
-    message: str = ""
+    message: Legible = ""
     """One sentence for people."""
     last_update_time: Time | None = None
     """When status, reason or message changed last."""
@@ -214,9 +215,9 @@ class ReplicaStatus(ApiModel):
 class Waiting(ApiModel):
     """Why a job makes no progress."""
 
-    reason: str
+    reason: Legible
     """One word, for example Unschedulable, ImagePull, Quota, NameTaken, CrashLoop."""
-    message: str = ""
+    message: Legible = ""
     """One sentence for people that names the object in question."""
     since: Time | None = None
     """When the cause was first seen."""

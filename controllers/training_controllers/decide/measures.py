@@ -17,13 +17,15 @@ from training_api.kinds import Job
 from training_api.models.common import ConditionStatus, ConditionType, JobStatus
 from training_controllers.model.annotations import restarts_together
 from training_controllers.model.index_ranges import parse_ranges
-from training_controllers.model.plan import Slot, Snapshot
+from training_controllers.model.plan import Slot, Snapshot, WaitingReason
 from training_controllers.observe.lost_nodes import without_lost_pods
 from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.observe.slots import slot_of
 
 NONE: Final = ""
 """The state of a job without stored status, and the reason of one that does not wait."""
+STATES: Final = frozenset(each.lower() for each in ConditionType)
+REASONS: Final = frozenset(WaitingReason)
 
 
 class RestartCause(StrEnum):
@@ -65,7 +67,9 @@ class JobPhase:
 def phase(status: JobStatus) -> JobPhase:
     """The phase of a job with this status."""
     true = [each.type.lower() for each in status.conditions if each.status == ConditionStatus.TRUE]
-    return JobPhase(true[-1] if true else NONE, status.waiting.reason if status.waiting else NONE)
+    known = [state for state in true if state in STATES]  # a label of a metric takes no words of others
+    reason = status.waiting.reason if status.waiting else NONE
+    return JobPhase(known[-1] if known else NONE, reason if reason in REASONS else NONE)
 
 
 def measure(snapshot: Snapshot, status: JobStatus) -> Measures:

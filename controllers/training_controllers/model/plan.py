@@ -12,6 +12,7 @@ import msgspec
 
 from training_api.kinds import Job
 from training_api.models.common import JobStatus
+from training_api.printable import legible
 from training_controllers.model.owned_objects import OwnedObject
 from training_controllers.model.records import OwnedRecord, PodRecord, ServiceRecord
 
@@ -98,6 +99,11 @@ class JobEvent:
     message: str
     once: str | None = None
     """A key for dedup: emitted once per job and key (K-39)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", legible(self.message))
+        if self.once is not None:
+            object.__setattr__(self, "once", legible(self.once))
 
 
 class Counter(StrEnum):

@@ -21,9 +21,12 @@ from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
 from training_local.apiserver.websocket import execute
+from training_operator.connections import Connections, bound
 from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
+IDLE_MOST = 4096
+"""Connections without a request that are kept, where so many files may be open: all ranks of a large job have one."""
 BODY_SECONDS = 60.0
 """How long the body of a request may take to arrive, as the real server has it for whole requests."""
 HEADER_LIMIT = 256 * 1024
@@ -126,40 +129,35 @@ async def serving(
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the API server listens on loopback addresses only, not on {host}")
     known = Tokens(tokens, server.has) if isinstance(tokens, str) else tokens
-    async with answering(server, known.user) as runner:
-        site = web.TCPSite(runner, host, port, ssl_context=tls(identity))
-        await site.start()
-        bound = runner.addresses[0][1]
-        yield f"https://[{host}]:{bound}" if ":" in host else f"https://{host}:{bound}"
+    listeners = bound(host, port)
+    async with answering(server, known.user) as connections, connections.listening(listeners, tls(identity)):
+        taken = listeners[0].getsockname()[1]
+        yield f"https://[{host}]:{taken}" if ":" in host else f"https://{host}:{taken}"
 
 
 @asynccontextmanager
-async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[web.ServerRunner]:
-    """Yield what answers whoever connects to its sites; the end of the context ends their connections.
+async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[Connections]:
+    """Yield what answers whoever connects to a socket that it listens on; the end of the context ends connections.
 
     `authenticate` tells whom a header `Authorization` proves, or raises a 401.
     """
     front = HttpsFront(server, authenticate)
     # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.
-    runner = web.ServerRunner(
-        web.Server(
-            front.handle,
-            handler_cancellation=True,
-            access_log=None,
-            logger=_SILENT,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
-            max_line_size=HEADER_LIMIT,
-            max_field_size=HEADER_LIMIT,
-            auto_decompress=False,  # a small body could become a large one
-        ),
-        shutdown_timeout=1,
+    connections = Connections(
+        front.handle,
+        idle_most=IDLE_MOST,
+        handler_cancellation=True,
+        logger=_SILENT,
+        keepalive_timeout=KEEP_ALIVE_SECONDS,
+        max_line_size=HEADER_LIMIT,
+        max_field_size=HEADER_LIMIT,
+        auto_decompress=False,  # a small body could become a large one
     )
-    await runner.setup()
     try:
-        yield runner
+        yield connections
     finally:
         front.close()
-        await runner.cleanup()
+        await connections.close()
 
 
 def tls(identity: ServerIdentity) -> ssl.SSLContext:

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-from aiohttp import web
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.http import answering, tls
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.users import ServiceAccount, Tokens
+from training_operator.connections import Connections
 
 
 class InClusterEndpoint:
     """Lets the pods of a node in (implements the node's `ApiEndpoint`)."""
 
-    def __init__(self, runner: web.ServerRunner, identity: ServerIdentity, tokens: Tokens) -> None:
+    def __init__(self, connections: Connections, identity: ServerIdentity, tokens: Tokens) -> None:
         self.authority = identity.authority
         self._tls = tls(identity)
-        self._runner, self._tokens = runner, tokens
-        self._sites: dict[socket.socket, web.SockSite] = {}
+        self._connections, self._tokens = connections, tokens
+        self._open: dict[socket.socket, AsyncExitStack] = {}
 
     async def open(self, listener: socket.socket) -> None:
         """Answer whoever connects to a socket that listens."""
-        site = self._sites[listener] = web.SockSite(self._runner, listener, ssl_context=self._tls)
-        await site.start()
+        stack = self._open[listener] = AsyncExitStack()
+        await stack.enter_async_context(self._connections.listening([listener], self._tls))
 
     async def close(self, listener: socket.socket) -> None:
         """Let nobody in any more by this socket, and close it."""
-        await self._sites.pop(listener).stop()
-        listener.close()
+        await self._open.pop(listener).aclose()
 
     def issue(self, namespace: str, name: str, uid: str) -> str:
         """Return a new token of a service account."""
@@ -50,5 +48,5 @@ async def in_cluster_endpoint(
 
     It refuses the owner's token: a pod can read copies of the kubeconfig.
     """
-    async with answering(server, tokens.account) as runner:
-        yield InClusterEndpoint(runner, identity, tokens)
+    async with answering(server, tokens.account) as connections:
+        yield InClusterEndpoint(connections, identity, tokens)

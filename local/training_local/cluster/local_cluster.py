@@ -41,6 +41,7 @@ from training_local.node.network import API_ADDRESS
 from training_local.node.node import Node, NodeConfig
 from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
 from training_operator.app import App
+from training_operator.descriptors import raise_soft_limit
 from training_operator.kube.transport import MERGE_PATCH, Request, Transport
 from training_operator.settings import Settings
 
@@ -104,6 +105,7 @@ class LocalCluster:
         """Start everything; raises `BadInput` for options that this machine cannot follow."""
         clock = asyncio.get_running_loop().time
         begun = clock()
+        raise_soft_limit()
         async with AsyncExitStack() as stack:
             await self._start(stack)
             self._stack = stack.pop_all()

@@ -15,6 +15,7 @@ import click
 import cloup
 from rich.console import Console
 
+from training_api.printable import legible
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
@@ -26,7 +27,6 @@ from training_local.run.pod_metrics import poll_usage
 from training_local.run.progress import JobProgress
 from training_local.show.json_lines import print_json
 from training_local.show.output import Output
-from training_local.show.printable import one_line
 from training_local.show.report import failure_json, failure_report, next_steps, unfinished
 from training_local.show.view import View, choose_view
 
@@ -83,7 +83,7 @@ async def run_files(files: Sequence[Path], cluster_options: ClusterOptions, opti
             say_up(cluster)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
-            print(f"Warning: {one_line(warning)}", file=sys.stderr)
+            print(f"Warning: {legible(warning)}", file=sys.stderr)
         follower = JobFollower(cluster.transport, created.job)
         status = await _follow(follower, created, options, cluster)
         if options.keep:
@@ -174,4 +174,4 @@ async def _keep(cluster: LocalCluster) -> None:
 def _print_conditions(progress: JobProgress) -> None:
     print("Conditions:")
     for condition in progress.conditions:
-        print(f"  {condition['type']:<10} {condition['status']:<5} {one_line(condition.get('message', ''))}")
+        print(f"  {condition['type']:<10} {condition['status']:<5} {legible(condition.get('message', ''))}")

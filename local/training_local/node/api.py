@@ -13,10 +13,11 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from training_api.constants import API_VERSION
+from training_api.printable import legible
 from training_controllers.frameworks.plugins import kinds
 from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.ports import MESSAGE_LENGTH, Change, Followed
+from training_local.node.ports import Change, Followed
 from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
@@ -195,7 +196,7 @@ class TransportApi:
             },
             "type": kind,
             "reason": reason,
-            "message": message[:MESSAGE_LENGTH],
+            "message": legible(message),
             "source": {"component": component, "host": self._node_name},
             "reportingComponent": component,
             "reportingInstance": self._node_name,

@@ -9,9 +9,6 @@ from typing import Literal, Protocol
 
 from training_local.node.podspec import Metadata, Wire
 
-MESSAGE_LENGTH = 1024
-"""Characters that an event's message may have; what is beyond is cut off."""
-
 Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims"]
 
 

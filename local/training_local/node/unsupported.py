@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from training_api.printable import LIMIT
 from training_local.node.podspec import Pod, Wire
-from training_local.node.ports import MESSAGE_LENGTH
 from training_local.node.probes import ACTIONS, HOOK_ACTIONS, HOOKS
 
 
@@ -33,7 +33,7 @@ def ignored(pod: Pod, mode: str, user: int) -> Iterator[str]:
     yield from _inside("PodSpec", pod.stored.get("spec") or {}, Place("the pod", mode, user))
 
 
-def messages(sentences: Iterable[str], longest: int = MESSAGE_LENGTH) -> Iterator[str]:
+def messages(sentences: Iterable[str], longest: int = LIMIT) -> Iterator[str]:
     """The sentences put together to as few messages as events can hold."""
     message = ""
     for sentence in sentences:

@@ -8,11 +8,11 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from training_api.printable import printable
 from training_local.run.pod_logs import LogLine
 from training_local.run.progress import Replica
 from training_local.show.colours import colour_of
 from training_local.show.json_lines import log_json, print_json
-from training_local.show.printable import printable
 
 
 class LinePrinter:

@@ -11,13 +11,14 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
+from training_api.printable import legible, printable
 from training_local.durations import clock
 from training_local.run.pod_logs import LogLine
 from training_local.run.pod_metrics import Usage
 from training_local.run.progress import JobProgress
 from training_local.show import replica_table
+from training_local.show.cells import fitted
 from training_local.show.colours import OTHER_STATE, STATE_STYLES, colour_of
-from training_local.show.printable import fitted, one_line, printable
 
 BAR_WIDTH: Final = 40
 _FEWEST_LOG_LINES: Final = 3
@@ -71,8 +72,8 @@ def _head(scene: Scene) -> Text:
 
 def _told(scene: Scene, width: int) -> list[Text]:
     """The sentences on the whole: the newest condition's, and what the user should know."""
-    message = [Text(fitted(one_line(scene.progress.message), width), "dim")] if scene.progress.message else []
-    notice = one_line(scene.notice)
+    message = [Text(fitted(legible(scene.progress.message), width), "dim")] if scene.progress.message else []
+    notice = legible(scene.notice)
     # The standard library counts characters, some of which are two cells wide.
     columns = max(width if cell_len(notice) == len(notice) else width // 2, 1)
     return [*message, *(Text(line, OTHER_STATE) for line in wrap(notice, columns))]

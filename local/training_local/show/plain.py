@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, TextIO
 
+from training_api.printable import legible, printable
 from training_local.run.pod_logs import LogLine
 from training_local.run.pod_metrics import Usage
 from training_local.run.progress import JobProgress, JobRef, Replica
-from training_local.show.printable import one_line, printable
 
 
 class PlainView:
@@ -54,7 +54,7 @@ class PlainView:
     def _say(self, about: str, text: str) -> None:
         if self._said.get(about) != text:
             self._said[about] = text
-            print(f"{self._clock() - self._started:6.1f}s {one_line(text)}", file=self._out, flush=True)
+            print(f"{self._clock() - self._started:6.1f}s {legible(text)}", file=self._out, flush=True)
 
 
 def _stands(replica: Replica) -> str:

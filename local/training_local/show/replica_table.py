@@ -12,11 +12,12 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
+from training_api.printable import legible
 from training_local.durations import human, in_seconds
 from training_local.run.pod_metrics import Usage
 from training_local.run.progress import Replica
+from training_local.show.cells import fitted
 from training_local.show.colours import PHASE_STYLES, colour_of
-from training_local.show.printable import fitted, one_line
 
 GAP: Final = "  "
 INDENT: Final = "  "
@@ -67,7 +68,7 @@ def why(replica: Replica, now: datetime) -> str:
         return ""
     if replica.again_at is not None:
         return f"{replica.waiting.reason}, again in {in_seconds(replica.again_at - now)}"
-    return one_line(str(replica.waiting))
+    return legible(str(replica.waiting))
 
 
 def rows(replicas: Sequence[Replica], usage: Mapping[str, Usage], now: datetime, width: int, height: int) -> list[Text]:

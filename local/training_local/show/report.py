@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from training_api.printable import legible, printable
 from training_local.run.cause import Failure
 from training_local.run.progress import JobProgress, JobRef, Replica
 from training_local.show.colours import colour_of
 from training_local.show.json_lines import ending_json
-from training_local.show.printable import one_line, printable
 
 PROGRAM: Final = "training-operator"
 KEEP: Final = "--keep"
@@ -29,7 +29,7 @@ def failure_report(
     report = Text()
     if first is not None:
         report.append("First cause: ", "bold red")
-        report.append(f"{one_line(first.sentence)}\n")
+        report.append(f"{legible(first.sentence)}\n")
         if others:
             report.append(f"  {others} more failure{'s' if others > 1 else ''} followed it\n", "dim")
         for line in last_lines:
@@ -38,7 +38,7 @@ def failure_report(
         if not last_lines and first.ending.started:
             report.append("  it printed nothing\n", "dim")
     if progress.outcome:
-        report.append(f"{job} {progress.outcome}: {one_line(progress.message)}\n")
+        report.append(f"{job} {progress.outcome}: {legible(progress.message)}\n")
     elif progress.gone:
         report.append(f"{job} was deleted before it had ended\n")
     return report
@@ -65,7 +65,7 @@ def unfinished(progress: JobProgress) -> str:
 
 
 def _waits(replica: Replica) -> str:
-    return f"; {replica.short_name} waits: {one_line(str(replica.waiting))}"
+    return f"; {replica.short_name} waits: {legible(str(replica.waiting))}"
 
 
 def failure_json(first: Failure | None, others: int, last_lines: Sequence[str]) -> dict[str, Any] | None:

@@ -75,7 +75,7 @@ async def test_a_closed_port_and_a_silent_command_are_unhealthy(cluster: Cluster
     assert said == f"Readiness probe failed: dial tcp {address}:4999: connect: connection refused"
     failing = {"exec": {"command": ["sh", "-c", "echo no $HOSTNAME; exit 1"]}, **QUICK}
     await cluster.api.create("pods", pod("failing", "sleep", "60", container={"readinessProbe": failing}))
-    assert await until_event(cluster, "failing", "Unhealthy") == "Readiness probe failed: no failing\n"
+    assert await until_event(cluster, "failing", "Unhealthy") == "Readiness probe failed: no failing"
 
 
 async def test_a_container_that_fails_its_liveness_probe_is_killed_and_started_again(sandboxed: Cluster) -> None:
@@ -127,7 +127,7 @@ async def test_a_failed_start_hook_ends_the_container(on_host: Cluster) -> None:
     changes = {"lifecycle": {"postStart": hook}}
     status = await on_host.run("broken", "sleep", "4911", container=changes)
     assert status["phase"] == "Failed"
-    assert ("FailedPostStartHook", "PostStartHook failed: broken\n") in events(on_host, "broken")
+    assert ("FailedPostStartHook", "PostStartHook failed: broken") in events(on_host, "broken")
     assert not processes_with("sleep 4911")
     running = [h for h in on_host.api.history["broken"] if h.get("status", {}).get("phase") == "Running"]
     assert not running

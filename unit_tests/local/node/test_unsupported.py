@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from e2e.support.local_node import Cluster, pod
 
+from training_api.printable import LIMIT
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.node.podspec import parse_pod
-from training_local.node.ports import MESSAGE_LENGTH
 from training_local.node.unsupported import FIELDS, ignored, messages, refusal
 
 CORE = "io.k8s.api.core.v1."
@@ -122,7 +122,7 @@ def test_nothing_is_cut_off() -> None:
     sentences = [f"field {number} has no effect" for number in range(100)]
     found = list(messages(sentences))
     assert len(found) == 3
-    assert all(len(message) <= MESSAGE_LENGTH for message in found)
+    assert all(len(message) <= LIMIT for message in found)
     assert "; ".join(found).split("; ") == sentences
     assert list(messages([])) == []
 

@@ -18,17 +18,18 @@ from rich.cells import cell_len
 from rich.console import Console
 from unit_tests.local.pods import RUNNING, Json, pod, terminated, waiting
 
+from training_api.printable import legible, printable
 from training_api.registry import KINDS
 from training_local.run.pod_logs import LogLine
 from training_local.run.pod_metrics import Usage, usage_of
 from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
+from training_local.show.cells import fitted
 from training_local.show.colours import REPLICA_COLOURS, colour_of
 from training_local.show.json_lines import JsonView
 from training_local.show.live import REDRAW_SECONDS, LiveView
 from training_local.show.output import Output
 from training_local.show.picture import Scene, draw
 from training_local.show.plain import PlainView
-from training_local.show.printable import fitted, one_line, printable
 from training_local.show.steps import Steps
 from training_local.show.view import choose_view
 
@@ -157,8 +158,8 @@ def test_what_is_printed_cannot_steer_the_terminal(printed: str, shown: str) -> 
     assert printable(printed) == shown
 
 
-def test_messages_become_one_line() -> None:
-    assert one_line("first\n  second\x1b[A") == r"first second\x1b[A"
+def test_messages_become_legible() -> None:
+    assert legible("first\n  second\x1b[A") == r"first second\x1b[A"
 
 
 @given(st.text(), st.integers(0, 20))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec
+from training_local.node.sandbox.orphans import OPEN_FILES
 
 _STANDARD_STREAMS = (0, 1, 2)
 
@@ -64,7 +65,7 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-_ORIGINAL_DESCRIPTOR_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
+_DESCRIPTOR_LIMITS = (int(os.environ[OPEN_FILES]), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 
 def _connect(streams: Sequence[int]) -> None:
@@ -73,7 +74,7 @@ def _connect(streams: Sequence[int]) -> None:
 
 
 def _restore_defaults() -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, _ORIGINAL_DESCRIPTOR_LIMIT)
+    resource.setrlimit(resource.RLIMIT_NOFILE, _DESCRIPTOR_LIMITS)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

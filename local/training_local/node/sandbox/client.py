@@ -17,7 +17,8 @@ from typing import Any
 
 import training_local
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec, PodSpec, Setup, encode
-from training_local.node.sandbox.orphans import CLUSTER
+from training_local.node.sandbox.orphans import CLUSTER, OPEN_FILES
+from training_operator.descriptors import SOFT_LIMIT_AT_START
 
 # The program needs none of site-packages and none of the user's settings; it appends the folder of this package itself.
 _BOOT = (
@@ -100,7 +101,7 @@ class Supervisor:
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,
-                    env={**os.environ, CLUSTER: setup.cluster},
+                    env={**os.environ, CLUSTER: setup.cluster, OPEN_FILES: str(SOFT_LIMIT_AT_START)},
                 )
             except OSError as error:
                 ours.close()

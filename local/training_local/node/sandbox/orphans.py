@@ -10,6 +10,8 @@ CLUSTER = "TRAINING_LOCAL_CLUSTER"
 """Carries the id of the cluster: on supervisors, and in mode `host` on containers."""
 CONTAINER = "TRAINING_LOCAL_CONTAINER"
 """Carries the id of the container, in mode `host`."""
+OPEN_FILES = "TRAINING_LOCAL_OPEN_FILES"
+"""Carries, on supervisors, how many files a container's process may have open until it asks for more."""
 
 
 def processes_with(mark: str) -> list[int]:
