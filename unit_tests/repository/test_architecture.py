@@ -9,7 +9,7 @@ from e2e.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = {"training_controllers": "controllers", "training_operator": "operator", "training_local": "local"}
-NAMED_BY_FOLDER = ("apiserver/", "node/", "commands/", "show/")
+NAMED_BY_FOLDER = ("apiserver/", "node/", "commands/", "execution/", "show/")
 
 
 def table(package: str) -> str:

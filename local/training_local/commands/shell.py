@@ -12,8 +12,9 @@ import cloup
 from training_local.cluster.connection import ClusterChoice, connect
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
-from training_local.run import terminal
-from training_local.run.exec import Execution, container_of, execute, shell_command
+from training_local.execution import terminal
+from training_local.execution.client import Execution
+from training_local.run.exec import container_of, execute_in, shell_command
 from training_local.run.targets import chosen_pod, contents
 
 
@@ -37,13 +38,14 @@ async def _shell(text: str, command: tuple[str, ...], container: str, choice: Cl
             pod = chosen_pod(text, await contents(cluster.transport, choice.searched))
             tty = terminal.interactive()
             execution = Execution(
-                pod,
+                pod.namespace,
+                pod.replica.pod,
                 container_of(pod, container),
                 command or shell_command(os.environ),
-                tty=tty,
                 stdin=tty or not sys.stdin.isatty(),  # `... -- ps | less` must leave the keys to less
+                tty=tty,
             )
-            status = await execute(cluster.config, execution)
+            status = await execute_in(cluster.config, execution)
     except* OSError as group:
         print(f"training-operator local: {innermost(group)}", file=sys.stderr)
     return status

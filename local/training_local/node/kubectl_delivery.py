@@ -21,7 +21,7 @@ def main() -> int:
     if not folder:
         print("the variable TARGET_DIR must name the folder that gets kubectl", file=sys.stderr)
         return 1
-    program = (sys.executable, "-I", "-S", str(Path(__file__).with_name("kubectl.py")))
+    program = (sys.executable, "-I", "-m", "training_local.node.kubectl")
     target = Path(folder, "kubectl")
     target.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
     target.chmod(0o755)

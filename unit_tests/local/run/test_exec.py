@@ -11,7 +11,7 @@ from unit_tests.local.pods import RUNNING, Json, pod, terminated, waiting
 from training_api.registry import KINDS
 from training_local.cluster.connection import ClusterChoice, connect
 from training_local.errors import BadInput
-from training_local.run.exec import Execution, container_of, shell_command
+from training_local.run.exec import container_of, shell_command
 from training_local.run.progress import JobRef, replica_of
 from training_local.run.targets import PodRef
 
@@ -53,21 +53,6 @@ def test_the_container_that_trains_is_meant() -> None:
     stored = pod("worker-0", RUNNING)
     stored["spec"]["containers"].insert(0, {"name": "sidecar"})
     assert container_of(ref(stored), "") == "jax"
-
-
-def test_a_terminal_has_one_output() -> None:
-    stored = ref(pod("worker-0", RUNNING))
-    shell = Execution(stored, "jax", ["sh"], tty=True, stdin=True)
-    assert shell.query == [
-        ("container", "jax"),
-        ("stdin", "true"),
-        ("stdout", "true"),
-        ("tty", "true"),
-        ("command", "sh"),
-    ]
-    command = Execution(stored, "jax", ["ls", "-l"], tty=False, stdin=False)
-    assert [name for name, _ in command.query] == ["container", "stdout", "stderr", "command", "command"]
-    assert command.path == "/api/v1/namespaces/default/pods/sim-worker-0/exec"
 
 
 @pytest.mark.parametrize("preferred", ["/bin/sh", "/nonexistent/zsh", "", "no such"])
