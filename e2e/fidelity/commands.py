@@ -313,7 +313,6 @@ SESSIONS: Mapping[str, Sequence[Step]] = {
         Step("explain pytorchjob.spec.nothing"),
         Step("explain pods.nothing"),
         Step("explain pods --recursive", fields_only=True),
-        Step("explain pods.spec --recursive --output=plaintext-openapiv2", fields_only=True),
         Step("describe namespace <namespace>"),
         Step("get namespace <namespace> -o jsonpath={.status.phase}"),
     ),

@@ -129,7 +129,6 @@ _ACCEPTS = st.sampled_from(
         "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         "application/vnd.kubernetes.protobuf",
-        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     ]
 )
 _FLOOD = {f"p{number}": "x" for number in range(1000)}

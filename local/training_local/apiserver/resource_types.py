@@ -186,5 +186,5 @@ class ResourceType:
 #       a meta.k8s.io/v1 Table; `include` is the query's includeObject: "Metadata", "Object" or "None"
 #   discovery.document(path: str, accept: str, types: Sequence[ResourceType]) -> tuple[Json, str] | None
 #       body and content type for /version, /api, /api/v1, /apis, /apis/G, /apis/G/V (plain and aggregated)
-#   openapi.document(path: str, accept: str, types: Sequence[ResourceType]) -> tuple[bytes, str] | None
-#       body and content type for /openapi/v2, /openapi/v3, /openapi/v3/...
+#   openapi.document(path: str, types: Sequence[ResourceType]) -> tuple[bytes, str] | None
+#       body and content type for /openapi/v3, /openapi/v3/...

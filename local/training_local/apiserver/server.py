@@ -139,7 +139,7 @@ class ApiServer:
         if request.method != "GET":
             return None
         types = tuple(self.state.catalog)
-        if (schema := openapi.document(request.path, request.accept, types)) is not None:
+        if (schema := openapi.document(request.path, types)) is not None:
             return Response(200, schema[0], {"content-type": schema[1]})
         listed = (*types, *metrics_api.TYPES) if self._node else types
         if (found := discovery.document(request.path, request.accept, listed)) is not None:

@@ -161,7 +161,7 @@ def test_a_binding_reaches_as_far_as_its_namespace() -> None:
     assert admin.decide(Attributes("get", path="/metrics")).allowed
 
 
-@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps/v1", "/version", "/openapi/v2", "/readyz"])
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps/v1", "/version", "/openapi/v3", "/readyz"])
 def test_everybody_may_learn_what_the_api_offers(path: str) -> None:
     assert rights().decide(Attributes("get", path=path)).allowed
     assert not rights().decide(Attributes("post", path=path)).allowed
