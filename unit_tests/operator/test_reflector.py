@@ -78,9 +78,12 @@ async def test_nothing_shows_before_everything_is_there() -> None:
 
 
 async def test_what_vanishes_during_the_initial_events_is_not_there() -> None:
-    world = World([[event("ADDED", pod("a", "1")), event("DELETED", pod("a", "2")), bookmark("3", end=True), FOREVER]])
+    gone = [event("DELETED", pod("a", "2")), event("DELETED", pod("never-seen", "2"))]
+    world = World([[event("ADDED", pod("a", "1")), *gone, bookmark("3", end=True), FOREVER]])
     async with world.running():
-        assert world.known == {}
+        assert (world.known, world.reflector.complaint) == ({}, "")
+    [query] = world.queries
+    assert "labelSelector" not in query
 
 
 async def test_a_server_without_initial_events_is_listed_in_pages() -> None:
@@ -299,7 +302,8 @@ async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() 
             assert (world.reflector.absent, world.reflector.complaint) == (False, reason)
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
-    assert [line.get("apply") for line in logs] == ["deploy/components/lost-nodes", None]
+    told = [(line.get("verb"), line.get("apply")) for line in logs]
+    assert told == [("watch", "deploy/components/lost-nodes"), (None, None)]
     assert logs[0]["event"] == "no permission for this resource: ignoring it"
     strict = World([hidden] * 30)
     async with strict.running(60):
@@ -312,4 +316,17 @@ async def test_what_is_known_of_an_optional_resource_stays_while_it_may_not_be_s
     with capture_logs() as logs:
         async with world.running(60):
             assert world.known == {"a": "1"}
-    assert [line.get("apply") for line in logs] == [""]
+    assert [(line.get("verb"), line.get("apply")) for line in logs] == [("", "")]
+
+
+async def test_the_owner_of_a_crd_is_asked_before_each_watch_and_a_second_after_one_that_was_cut_short() -> None:
+    asked = list[float]()
+
+    async def foreign_crd() -> str:
+        asked.append(asyncio.get_running_loop().time())
+        return ""
+
+    ends: list[Script] = [[*initial(), "700"], ["5"], ConnectionResetError(), [FOREVER]]
+    async with World(ends, foreign_crd=foreign_crd).running(800):
+        assert asked[:3] == pytest.approx([0, 700, 700 + 5 + 1])
+        assert asked[3] - asked[2] == pytest.approx(1.2, abs=0.4)  # the delay after a failure, and no more

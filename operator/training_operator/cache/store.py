@@ -129,8 +129,9 @@ class Store(Generic[R]):
         self._notify(Change(old, None))
 
     def _unindex(self, key: Key, old: R | None) -> None:
-        if old is not None and old.owner is not None and (owned := self._by_owner.get(old.owner.uid)) is not None:
-            owned.pop(key, None)
+        if old is not None and old.owner is not None:
+            owned = self._by_owner[old.owner.uid]
+            del owned[key]
             if not owned:
                 del self._by_owner[old.owner.uid]
 
