@@ -14,7 +14,7 @@ def merge_patch(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[st
         if isinstance(value, Mapping) and isinstance(old, Mapping):
             if nested := merge_patch(old, value):
                 patch[key] = nested
-        elif key not in stored or old != value:
+        elif old != value:
             patch[key] = value
     return patch
 

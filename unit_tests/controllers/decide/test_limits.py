@@ -94,6 +94,14 @@ def test_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(restar
     assert plan.delete_pods == ()
 
 
+def test_with_a_higher_limit_a_replica_that_may_not_restart_fails_the_job_by_itself() -> None:
+    w = running("JAXJob", {"Worker": 2}, restart="Never", backoffLimit=1)
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.settle()
+    assert has_failed(w)
+    assert BACKOFF not in message(w.status, "Failed")
+
+
 @pytest.mark.shows("K-03")
 def test_recreations_count_towards_the_limit() -> None:
     w = running("JAXJob", {"Worker": 2}, restart="ExitCode", backoffLimit=2)
@@ -196,6 +204,18 @@ def test_an_explicit_none_keeps_them_with_one_warning() -> None:
         "cleanPodPolicy is None",
     ]
     assert w.status.replica_statuses["Worker"].active == 2
+
+
+def test_pods_that_hold_no_resources_are_not_warned_of() -> None:
+    w = running("JAXJob", {"Worker": 2}, backoffLimit=0, cleanPodPolicy="None")
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.settle()
+    assert texts(w.events)[-1].startswith("Warning PodsKeptRunning 1 pod(s) ")
+    w = running("JAXJob", {"Worker": 1}, backoffLimit=0, cleanPodPolicy="None")
+    w.set_pods("Failed", exit_code=1)
+    w.settle()
+    assert has_failed(w)
+    assert "PodsKeptRunning" not in [event.reason for event in w.events]
 
 
 @pytest.mark.shows("E-088")

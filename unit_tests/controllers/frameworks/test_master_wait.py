@@ -46,11 +46,17 @@ def init_containers(job: Job, default: MasterWait = MasterWait.IMAGE, replica_ty
 
 def test_in_the_workers_own_image() -> None:
     (container,) = init_containers(job("worker-image"))
-    assert (container["name"], container["image"]) == ("init-pytorch", "example.com/train:1")
-    assert (container["imagePullPolicy"], container["securityContext"]) == ("Always", {"runAsNonRoot": True})
-    assert container["command"][:2] == ["sh", "-c"]
-    assert container["command"][-3:] == ["sim-master-0", "23456", "100"]
-    assert set(container["resources"]) == {"limits", "requests"}
+    command = container.pop("command")
+    assert (command[:2], command[3]) == (["sh", "-c"], "init-pytorch")
+    assert command[-3:] == ["sim-master-0", "23456", "100"]
+    assert container == {
+        "name": "init-pytorch",
+        "image": "example.com/train:1",
+        "imagePullPolicy": "Always",
+        "securityContext": {"runAsNonRoot": True},
+        "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
     assert init_containers(job("worker-image"), replica_type="Master") == []
 
 

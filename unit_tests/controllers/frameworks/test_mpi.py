@@ -305,9 +305,18 @@ def test_the_launcher_gets_kubectl_and_the_files() -> None:
     assert labels["training.kubeflow.org/replica-type"] == "launcher"
     assert "training.kubeflow.org/replica-index" not in labels
     (delivery,) = pod["spec"]["initContainers"]
-    assert (delivery["name"], delivery["image"]) == ("kubectl-delivery", "registry.example.com/delivery:2")
-    assert delivery["env"] == [{"name": "TARGET_DIR", "value": "/opt/kube"}, {"name": "NAMESPACE", "value": "ns"}]
-    assert delivery["resources"]["limits"] == {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
+    resources = {"cpu": "100m", "memory": "512Mi", "ephemeral-storage": "5Gi"}
+    assert delivery == {
+        "name": "kubectl-delivery",
+        "image": "registry.example.com/delivery:2",
+        "imagePullPolicy": "IfNotPresent",
+        "env": [{"name": "TARGET_DIR", "value": "/opt/kube"}, {"name": "NAMESPACE", "value": "ns"}],
+        "volumeMounts": [
+            {"name": "mpi-job-kubectl", "mountPath": "/opt/kube"},
+            {"name": "mpi-job-config", "mountPath": "/etc/mpi"},
+        ],
+        "resources": {"limits": resources, "requests": resources},
+    }
     config = pod["spec"]["volumes"][-1]["configMap"]
     assert [(item["key"], item["mode"]) for item in config["items"]] == [
         ("kubexec.sh", 0o555),

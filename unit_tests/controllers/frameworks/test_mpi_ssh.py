@@ -73,11 +73,54 @@ def test_beside_the_pods_there_is_nothing_that_enters_pods() -> None:
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in (config, network, keys)} == {UID}
 
 
-def test_each_side_gets_its_own_half_of_the_keys() -> None:
-    for slot, halves in ((LAUNCHER, {"ssh-privatekey", "known_hosts"}), (WORKER, {"ssh-hostkey", "ssh-publickey"})):
-        volumes = {each["name"]: each for each in pod_of(ssh_job(), slot)["volumes"]}
-        assert {item["key"] for item in volumes["mpi-job-keys"]["secret"]["items"]} == halves
-        assert volumes["mpi-job-memory"]["emptyDir"] == {"medium": "Memory"}
+@pytest.mark.parametrize(
+    ("slot", "scripts", "keys"),
+    [
+        (
+            LAUNCHER,
+            {"ssh.sh": 0o555, "ssh_config": 0o444, "hostfile": 0o444, "discover_hosts.sh": 0o555},
+            {"ssh-privatekey": "ssh-privatekey", "known_hosts": "known_hosts"},
+        ),
+        (
+            WORKER,
+            {"ssh.sh": 0o555, "sshd.sh": 0o555, "sshd_config": 0o444, "session.sh": 0o555},
+            {"ssh-hostkey": "ssh-hostkey", "ssh-publickey": "authorized_keys"},
+        ),
+    ],
+)
+def test_each_side_gets_its_own_scripts_and_its_own_half_of_the_keys(
+    slot: Slot, scripts: dict[str, int], keys: dict[str, str]
+) -> None:
+    spec = pod_of(ssh_job(), slot)
+    own = [{"key": name, "path": name, "mode": mode} for name, mode in scripts.items()]
+    half = [{"key": key, "path": path, "mode": 0o444} for key, path in keys.items()]
+    assert spec["volumes"] == [
+        {"name": "mpi-job-config", "configMap": {"name": "sim-config", "items": own}},
+        {"name": "mpi-job-keys", "secret": {"secretName": f"sim-mpi-{UID}", "items": half}},
+        {"name": "mpi-job-memory", "emptyDir": {"medium": "Memory"}},
+    ]
+    assert spec["containers"][0]["volumeMounts"] == [
+        {"name": "mpi-job-config", "mountPath": "/etc/mpi"},
+        {"name": "mpi-job-keys", "mountPath": "/etc/mpi-keys", "readOnly": True},
+        {"name": "mpi-job-memory", "mountPath": "/run/mpi"},
+    ]
+
+
+@pytest.mark.parametrize("replica_type", ["Launcher", "Worker"])
+def test_what_the_user_has_given_a_pod_comes_first_and_stays(replica_type: str) -> None:
+    stored = copy.deepcopy(stored_job("MPIJob", {"Launcher": 1, "Worker": 2}))
+    stored["metadata"]["annotations"] = {ANNOTATION: "ssh"}
+    template = stored["spec"]["mpiReplicaSpecs"][replica_type]["template"]["spec"]
+    mount, volume, proxy = {"name": "data", "mountPath": "/data"}, {"name": "data", "emptyDir": {}}, {"name": "proxy"}
+    given = {"name": "OMPI_MCA_plm_rsh_no_tree_spawn", "value": "0"}
+    main = template["containers"][0] | {"volumeMounts": [mount], "env": [given]}
+    template |= {"hostNetwork": True, "volumes": [volume], "containers": [main, proxy]}
+    spec = pod_of(load("MPIJob", stored), Slot(replica_type, 0))
+    assert (spec["hostNetwork"], spec["volumes"][0], spec["containers"][1]) == (True, volume, proxy)
+    assert (len(spec["volumes"]), len(spec["containers"][0]["volumeMounts"])) == (4, 4)
+    assert spec["containers"][0]["volumeMounts"][0] == mount
+    named = [each for each in spec["containers"][0]["env"] if each["name"] == given["name"]]
+    assert named == [given]
 
 
 def test_the_launcher_has_no_account_of_ours_and_no_kubectl() -> None:
