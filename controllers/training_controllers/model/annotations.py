@@ -29,7 +29,7 @@ class JobAnnotation:
 
     def of(self, job: Job, policy: RestartPolicy | None = None) -> str:
         """The job's value, or the default (of replicas with this policy) if that is absent or unknown."""
-        value = job.metadata.annotations.get(self.annotation, "")
+        value = job.metadata.annotations.get(self.annotation)
         if value in self.values:
             return value
         return self.by_policy.get(policy, self.values[0]) if policy is not None else self.values[0]

@@ -40,7 +40,7 @@ def _may_differ(pod: PodRecord) -> bool:
 def _by_template(job: Job, spec: ReplicaSpec, pod: PodRecord) -> PodRecord:
     declared = (spec.template.get("spec") or {}).get("containers") or ()
     ended = {each.name: each for each in pod.containers if not each.init and each.exit_code is not None}
-    own = [ended[name] for name in (str(each.get("name", "")) for each in declared) if name in ended]
+    own = [ended[each["name"]] for each in declared if each.get("name") in ended]
     if not own or len(own) < len(declared) or not _for_good(job, spec, own):
         return pod
     succeeded = all(each.exit_code == 0 for each in own)

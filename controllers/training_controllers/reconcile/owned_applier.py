@@ -61,7 +61,7 @@ class OwnedApplier:
                 await objects.patch(record, change.patch, flow=uid)
                 return
             case _, record:
-                assert change.wanted is not None, "only deletions and patches have no object"
+                assert change.wanted is not None
                 body = build_owned_object(context.job, change.wanted, self._ports.random_bytes)
                 if record is not None:
                     await objects.replace(record, body, flow=uid)

@@ -110,6 +110,29 @@ def test_a_crash_after_any_step_neither_counts_twice_nor_mixes_attempts() -> Non
     assert sum(pod.restarts_before for pod in w.pods.values()) == 1
 
 
+def test_of_many_pods_that_are_waited_for_some_are_named_and_the_others_counted() -> None:
+    w = world("JAXJob", {"Worker": 5}, restart="OnFailure")
+    w.stored["metadata"]["annotations"] = {SCOPE: "job"}
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.lingering = True
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    told = []
+    while w.pods:
+        w.step()
+        told.append(w.status.waiting.message if w.status.waiting is not None else "")
+        w.pods.pop(max(w.pods))
+    begins = "attempt 1 begins when these pods have gone: sim-worker-0"
+    assert told == [
+        "",
+        f"{begins}, sim-worker-1, sim-worker-2 and 1 more",
+        f"{begins}, sim-worker-1, sim-worker-2",
+        f"{begins}, sim-worker-1",
+        begins,
+    ]
+
+
 def test_under_v1s_crds_the_pods_know_the_attempt() -> None:
     w = together()
     w.set_pods("Failed", "sim-worker-0", exit_code=1)

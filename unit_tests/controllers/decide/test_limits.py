@@ -115,6 +115,9 @@ def test_recreations_count_towards_the_limit() -> None:
     assert has_failed(w)
     assert plan.delete_pods == ()
     assert plan.requeue_after == 0
+    assert w.status.replica_statuses["Worker"].restarting_indexes == "0"
+    w.settle()
+    assert w.status.replica_statuses["Worker"].restarting_indexes == ""
 
 
 @pytest.mark.shows("E-097", "E-098", "E-099")

@@ -21,6 +21,7 @@ from training_api.kinds import Job
 from training_controllers.frameworks.mpi.framework import MPIOptions
 from training_controllers.frameworks.mpi.objects import discover_hosts, files, hostfile, owned_objects
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.model.owned_objects import PolicyRule
 from training_controllers.model.plan import NewPod, OwnedVerb, Slot
 from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.reconcile.builders import build_owned_object, build_pod
@@ -173,6 +174,7 @@ def test_service_account_config_map_role_and_binding() -> None:
             "verbs": ["create"],
         },
     ]
+    assert list(frameworks()["MPIJob"].permissions) == [PolicyRule("", "pods/exec", ("create",))]
     assert built[3]["subjects"] == [{"kind": "ServiceAccount", "name": "sim-launcher", "namespace": "ns"}]
     assert built[3]["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "sim-launcher"}
 

@@ -126,6 +126,7 @@ def test_a_failed_worker_fails_the_job(restart: str) -> None:
     sentence = "XGBoostJob sim is failed because 1 Worker replica(s) failed."
     assert conditions(w.status) == ["Running=False", "Created=True", "Failed=True"]
     assert message(w.status, "Failed").startswith(sentence)
+    assert [each.reason for each in w.status.conditions][-1] == "XGBoostJobFailed"
     assert texts(w.events)[-1] == f"Warning XGBoostJobFailed {sentence}"
 
 

@@ -54,7 +54,10 @@ async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
         assert hpa is not None and hpa["spec"]["scaleTargetRef"]["name"] == "web"
         assert len(await world.pods()) == 2
         (message,) = await world.events("NameTaken")
-        assert message.startswith("NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutosc")
+        assert message == (
+            "NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutoscaler pt exists already "
+            "and is not touched; the job gets its own once the name is free"
+        )
 
 
 async def test_no_permission_for_autoscalers_holds_nothing_up_and_is_logged_once() -> None:

@@ -276,7 +276,10 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
         after = await world.api.get("Pod", "jx-worker-1")
         assert before and after and before["metadata"]["uid"] == after["metadata"]["uid"]
         (message,) = await world.events("NameTaken")
-        assert message.startswith("NameTaken by TFJob x: pod jx-worker-1 ")
+        assert message == (
+            "NameTaken by TFJob x: pod jx-worker-1 exists already and is not touched; "
+            "the replica is created once the name is free"
+        )
         attempts = [r for r in process.transport.sent if creates(r, "pods") and b'"jx-worker-1"' in (r.body or b"")]
         assert len(attempts) < 6
 
