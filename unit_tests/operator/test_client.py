@@ -125,6 +125,21 @@ async def test_a_fence_holds_writes_and_no_reads() -> None:
     assert len(api.requests) == 1
 
 
+async def test_what_is_created_is_written_when_it_is_its_turn() -> None:
+    """However large it is, what waits shares it with the others."""
+    setup = Setup(answer(201, pod("a", "5")))
+    body = {"metadata": {"name": "a"}, "spec": {}}
+    for _ in range(8):
+        setup.gate.limit.overloaded()
+    async with setup.gate.turn("other"):
+        creating = asyncio.create_task(setup.client.create(PODS, "ns", body))
+        await asyncio.sleep(1)
+        assert setup.api.requests == []
+        body["spec"] = {"nodeName": "n"}
+    await creating
+    assert setup.body()["spec"] == {"nodeName": "n"}
+
+
 async def test_pages() -> None:
     page = {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [pod("a", "1"), pod("b", "2")]}
     last = {"metadata": {"resourceVersion": "9"}, "items": None}

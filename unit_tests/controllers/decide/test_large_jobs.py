@@ -11,7 +11,7 @@ import pytest
 from unit_tests.controllers.builders import START, framework_of, make_job, pod
 
 from training_api.kinds import Job
-from training_api.models.common import JobStatus, ReplicaStatus
+from training_api.models.common import ConditionStatus, JobCondition, JobStatus, ReplicaStatus
 from training_controllers.decide.decide import decide
 from training_controllers.decide.replicas import MOST_AT_ONCE
 from training_controllers.frameworks.registry import with_gang
@@ -109,6 +109,13 @@ def test_whatever_becomes_of_them_costs_little(options: dict[str, Any], together
     pods = [pod("Worker", 0, "Running"), pod("Worker", 1, "Failed", exit_code=1), pod("Worker", 4, "Succeeded")]
     plan = costs_little(lambda: plan_for(job, pods, gang=gang))
     assert plan.status is not None
+
+
+def test_what_is_left_of_one_costs_little() -> None:
+    ended = JobCondition(type="Succeeded", status=ConditionStatus.TRUE, last_transition_time=START)
+    job = replace(large(), status=JobStatus(conditions=(ended,)))
+    plan = costs_little(lambda: plan_for(job, [pod("Worker", 0, "Running")], [service(0), service(9)]))
+    assert [each.name for each in plan.delete_services] == ["sim-worker-9"]
 
 
 def test_a_gang_asks_for_all_replicas_that_will_be() -> None:

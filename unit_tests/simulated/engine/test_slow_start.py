@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from training_controllers.reconcile.slow_start import slow_start
+from training_controllers.reconcile.slow_start import AT_ONCE, slow_start
 
 
 class Work:
@@ -13,6 +13,7 @@ class Work:
         self.bad = bad
         self.tried: list[int] = []
         self.batches: list[int] = []
+        self.most = 0
         self._running = 0
 
     async def do(self, item: int) -> bool:
@@ -21,6 +22,7 @@ class Work:
         if self._running == 1:
             self.batches.append(0)
         self.batches[-1] += 1
+        self.most = max(self.most, self._running)
         await asyncio.sleep(0.01)
         self._running -= 1
         return item not in self.bad
@@ -31,6 +33,12 @@ async def test_batches_double_up_to_500() -> None:
     await slow_start(range(2000), work.do)
     assert work.batches == [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 489]
     assert work.tried == list(range(2000))
+
+
+async def test_of_a_large_batch_some_are_worked_on_at_a_time() -> None:
+    work = Work()
+    await slow_start(range(2000), work.do)
+    assert work.most == AT_ONCE == 40
 
 
 async def test_nothing_to_do() -> None:
