@@ -21,12 +21,12 @@ from e2e.harness.jobs import Namespace
 from e2e.support import marks
 
 from training_api.constants import MOST_REPLICAS
-from training_controllers.decide.replicas import MOST_AT_ONCE
+from training_controllers.decide.replicas import FIRST_AT_ONCE
 from training_operator.kube.resources import PODS, SERVICES
 
 pytestmark = marks.bare
 
-OTHERS, PAUSE, SECONDS = 20, 0.05, 3.0
+OTHERS, PAUSE, LAGS = 20, 0.05, 20
 MOST_COMPUTING_MS = 250
 """What the event loop may do at a time without looking at anything else, in milliseconds of a processor."""
 
@@ -48,7 +48,7 @@ def assert_harmless(cost: Cost) -> None:
     """Nobody has noticed much."""
     assert cost.peak_mb * 2**20 < shipped_limit() / 2
     assert cost.stall_cpu_ms <= MOST_COMPUTING_MS
-    assert cost.lags > 2, "the jobs of others go on"
+    assert cost.lags >= LAGS, "the jobs of others go on"
 
 
 async def number(api: Api, path: str) -> int:
@@ -64,7 +64,7 @@ async def test_huge_jobs_without_maximum_are_bad_jobs(own_cluster: Cluster, own_
         async def all_of_them(api: Api, namespace: Namespace) -> None:
             await asyncio.gather(*(huge(api, namespace, workers=workers) for workers in numbers))
 
-        assert_harmless(await stage.under(all_of_them, hostile, SECONDS))
+        assert_harmless(await stage.under(all_of_them, hostile, lags=LAGS))
 
         async def told() -> bool:
             return len(await refusals(own_api, hostile)) == len(numbers)
@@ -78,7 +78,7 @@ async def test_huge_jobs_without_maximum_are_bad_jobs(own_cluster: Cluster, own_
         )
         assert await number(own_api, SERVICES.path(hostile.name)) == 0
     async with scene(own_cluster, own_api, tmp_path, OTHERS, PAUSE) as (stage, _):
-        assert_harmless(await stage.under(_nothing, hostile, SECONDS))
+        assert_harmless(await stage.under(_nothing, hostile, lags=LAGS))
 
 
 async def test_large_jobs_without_room_for_a_pod_wait(own_cluster: Cluster, own_api: Api, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_large_jobs_without_room_for_a_pod_wait(own_cluster: Cluster, own_
     async with scene(own_cluster, own_api, tmp_path, OTHERS, PAUSE, flag) as (stage, _):
         hostile, jobs = await stage.namespace(), 5
         attack = partial(many_without_room, jobs=jobs, workers=100_000)
-        assert_harmless(await stage.under(attack, hostile, SECONDS))
+        assert_harmless(await stage.under(attack, hostile, lags=LAGS))
 
         async def told() -> bool:
             path = f"{hostile.jobs('PyTorchJob')}/full-0"
@@ -95,7 +95,7 @@ async def test_large_jobs_without_room_for_a_pod_wait(own_cluster: Cluster, own_
             return bool(status.get("waiting", {}).get("reason") == "Quota")
 
         await eventually(told, "the status says why nothing runs", 120)
-        assert await number(own_api, SERVICES.path(hostile.name)) <= jobs * MOST_AT_ONCE
+        assert await number(own_api, SERVICES.path(hostile.name)) <= jobs * FIRST_AT_ONCE
         assert await number(own_api, PODS.path(hostile.name)) == 0
 
 

@@ -35,6 +35,8 @@ from training_controllers.observe.slots import filled_indexes, of_removed_type, 
 MOST_AT_ONCE: Final = 1000
 """Replicas of one type that one plan creates. Those that follow are planned when these exist, so that a decision costs
 what it does next, not what the job asks for."""
+FIRST_AT_ONCE: Final = 100
+"""So many while none of them exists: where pods are refused, by a quota for example, no more services are made."""
 
 
 def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
@@ -114,7 +116,7 @@ def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[New
     """Pods for the next empty slots of these types."""
     job, assignment = state.job, state.assignment
     for replica_type in replica_types:
-        slots = [Slot(replica_type, index) for index in islice(_empty_indexes(state, replica_type), MOST_AT_ONCE)]
+        slots = [Slot(replica_type, index) for index in _next_indexes(state, replica_type)]
         histories = restarts.restart_histories(state.snapshot, assignment, replica_type, slots)
         events = tuple(template_warnings(job, state.framework, replica_type))
         yield from (NewPod(slot, histories[slot], assignment.attempt, events) for slot in slots)
@@ -124,6 +126,12 @@ def _empty_indexes(state: JobState, replica_type: str) -> IndexRanges:
     """The indexes that lack a pod and whose work is not done (K-13)."""
     done = completed_indexes(state.job, state.statuses[replica_type], replica_type)
     return IndexRanges.below(state.job.count(replica_type)) - filled_indexes(state.assignment, replica_type) - done
+
+
+def _next_indexes(state: JobState, replica_type: str) -> Iterator[int]:
+    """Those of them whose pods are created next."""
+    most = MOST_AT_ONCE if filled_indexes(state.assignment, replica_type) else FIRST_AT_ONCE
+    return islice(_empty_indexes(state, replica_type), most)
 
 
 def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
@@ -173,12 +181,8 @@ def _services(state: JobState) -> tuple[list[Slot], list[ServiceRecord]]:
 def _missing_services(
     state: JobState, replica_type: str, present: Iterable[tuple[Slot | None, ServiceRecord]]
 ) -> Iterator[Slot]:
-    """Slots of one type without a service, but for those whose pods are not created next either.
-
-    Where pods are refused, a quota for example, the job does not fill its namespace with services.
-    """
-    empty = _empty_indexes(state, replica_type)
-    later = empty - IndexRanges.of(islice(empty, MOST_AT_ONCE))
+    """Slots of one type without a service, but for those whose pods are not created next either."""
+    later = _empty_indexes(state, replica_type) - IndexRanges.of(_next_indexes(state, replica_type))
     filled = IndexRanges.of(slot.index for slot, _ in present if slot and slot.replica_type == replica_type)
     lacking = IndexRanges.below(state.job.count(replica_type)) - filled - later
     return (Slot(replica_type, index) for index in islice(lacking, MOST_AT_ONCE))

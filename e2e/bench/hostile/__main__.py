@@ -14,18 +14,22 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import uvloop
 from e2e.bench.hostile.attacks import define, huge, many_without_room, refusals
 from e2e.bench.hostile.scenes import Cost, Scene, scene
+from e2e.bench.many.clean import new_namespace
 from e2e.bench.one_job import ENDPOINT_SLICES
 from e2e.harness.bare import bare
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
-from e2e.harness.floor import fast_client, made_in
+from e2e.harness.floor import Objects, fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 
 from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
@@ -38,83 +42,108 @@ PAUSE = 0.05
 """Seconds between two jobs of the others."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Where scenes are played: each with an operator of its own."""
+
+    cluster: Cluster
+    api: Api
+    folder: Path
+    others: int
+
+    def open(self, *flags: str) -> AbstractAsyncContextManager[tuple[Scene, bool]]:
+        """A scene, and whether the memory limit is enforced."""
+        return scene(self.cluster, self.api, self.folder, self.others, PAUSE, *flags)
+
+
 def say(what: str, cost: Cost) -> None:
     """Print one line."""
     print(f"{what:<64}{cost}", flush=True)
 
 
-async def play(cluster: Cluster, api: Api, folder: Path, seconds: float, others: int) -> None:
-    """All attacks, and the placement."""
-    somewhere = Namespace(api, "default")
-    await define(api, somewhere, None)
-    async with scene(cluster, api, folder, others, PAUSE) as (stage, limited):
+async def stored(stages: Stages, seconds: float) -> None:
+    """Jobs from before the maximum, and an operator that finds them when it starts."""
+    await define(stages.api, Namespace(stages.api, "default"), None)
+    async with stages.open() as (stage, limited):
         print("the memory limit is " + ("enforced by a control group" if limited else "NOT enforced on this machine"))
         hostile = await stage.namespace()
         say("nobody attacks", await stage.under(_nothing, hostile, seconds))
         for workers in STORED:
             cost = await stage.under(partial(huge, workers=workers), hostile, seconds)
             say(f"one job of {workers:,} workers, stored without maximum", cost)
-        pods = await _count(api, PODS.path(hostile.name))
-        print(f"    events about them: {len(await refusals(api, hostile))}, pods: {pods}")
-    async with scene(cluster, api, folder, others, PAUSE) as (stage, _):
+        pods = await _count(stages.api, PODS.path(hostile.name))
+        print(f"    events about them: {len(await refusals(stages.api, hostile))}, pods: {pods}")
+    async with stages.open() as (stage, _):
         say("the operator starts again with all of them", await stage.under(_nothing, hostile, seconds))
-        await _place(cluster, stage, MAX_REPLICAS)
-    await define(api, somewhere, MOST_REPLICAS)
+
+
+async def full(stages: Stages, seconds: float) -> None:
+    """Large jobs that wait for room."""
+    await define(stages.api, Namespace(stages.api, "default"), MOST_REPLICAS)
     flag = f"--max-replicas={MOST_REPLICAS}"
-    async with scene(cluster, api, folder, others, PAUSE, flag) as (stage, _):
+    async with stages.open(flag) as (stage, _):
         hostile = await stage.namespace()
         attack = partial(many_without_room, jobs=20, workers=100_000)
-        say(f"20 jobs of 100,000 without room for a pod, {flag}", await stage.under(attack, hostile, 3 * seconds))
-        services = await _count(api, SERVICES.path(hostile.name))
-        print(f"    services: {services:,}, pods: {await _count(api, PODS.path(hostile.name))}")
+        say(f"20 jobs of 100,000 without room for a pod, {flag}", await stage.under(attack, hostile, seconds))
+        services = await _count(stages.api, SERVICES.path(hostile.name))
+        print(f"    services: {services:,}, pods: {await _count(stages.api, PODS.path(hostile.name))}")
+
+
+async def place(stages: Stages, _seconds: float) -> None:
+    """As many replicas as there may be, and the same objects created directly."""
+    async with stages.open() as (stage, _):
+        namespace = await stage.namespace()
+
+        async def placed(api: Api, namespace: Namespace) -> None:
+            await namespace.create(job("large", Worker=MAX_REPLICAS))
+            for resource in (PODS, SERVICES):
+                await _counted(api, resource.path(namespace.name), lambda count: count >= MAX_REPLICAS)
+
+        begun = time.perf_counter()
+        cost = await stage.under(placed, namespace)
+        seconds = time.perf_counter() - begun
+        say(f"one job of {MAX_REPLICAS:,} workers, placed in {seconds:.1f} s", cost)
+        objects = await made_in(stage.api, namespace.name)
+        print(f"    services and pods: {len(objects):,}")
+        await stage.api.delete(f"{namespace.jobs('PyTorchJob')}/large", "Orphan")
+    await _empty(stages.api, namespace)
+    direct = await _floor(stages, objects)
+    print(f"    the same objects created directly: {direct:.1f} s; placed / floor {seconds / direct:.2f}", flush=True)
+
+
+MEASUREMENTS = {each.__name__: each for each in (stored, full, place)}
 
 
 async def _nothing(_api: Api, _namespace: Namespace) -> None:
     """Attack nobody."""
 
 
-async def _place(cluster: Cluster, stage: Scene, replicas: int) -> None:
-    """Place as many replicas as there may be, and create the same objects directly."""
-    namespace, body = await stage.namespace(), job("large", Worker=replicas)
-
-    async def placed(_api: Api, namespace: Namespace) -> None:
-        await namespace.create(body)
-        await _counted(stage.api, PODS.path(namespace.name), replicas)
-
-    begun = time.perf_counter()
-    cost = await stage.under(placed, namespace, 0)
-    seconds = time.perf_counter() - begun
-    assert await _count(stage.api, SERVICES.path(namespace.name)) == replicas
-    say(f"one job of {replicas:,} workers, placed in {seconds:.1f} s", cost)
-    objects = await made_in(stage.api, namespace.name)
-    await stage.api.delete(f"{namespace.jobs('PyTorchJob')}/large", "Orphan")
-    await _empty(stage.api, namespace)
-    floor = await stage.namespace()
-    async with fast_client(cluster) as client:
+async def _floor(stages: Stages, objects: Objects) -> float:
+    """Seconds to create these objects directly."""
+    namespace = await new_namespace(stages.api, "floor")
+    for _, each in objects:
+        each["metadata"].pop("ownerReferences")
+    async with fast_client(stages.cluster) as client:
         begun = time.perf_counter()
-        for _, each in objects:
-            each["metadata"].pop("ownerReferences")
-        await asyncio.gather(*(client.create(resource, floor.name, each) for resource, each in objects))
-        direct = time.perf_counter() - begun
-    print(f"    the same objects created directly: {direct:.1f} s; placed / floor {seconds / direct:.2f}", flush=True)
-    await _empty(stage.api, floor)
+        await asyncio.gather(*(client.create(resource, namespace, each) for resource, each in objects))
+        return time.perf_counter() - begun
 
 
 async def _empty(api: Api, namespace: Namespace) -> None:
-    """Delete pods and services, page by page, so that they disturb nothing that follows."""
+    """Delete pods and services some at a time, so that they disturb nothing that follows."""
     for resource in (PODS, SERVICES):
         names = [each["metadata"]["name"] for each in (await api.call("GET", resource.path(namespace.name)))["items"]]
         for begin in range(0, len(names), 32):
             paths = (resource.path(namespace.name, name) for name in names[begin : begin + 32])
             await asyncio.gather(*(api.call("DELETE", path, {"gracePeriodSeconds": 0}) for path in paths))
-    await _counted(api, ENDPOINT_SLICES.format(namespace.name), 0)
+    await _counted(api, ENDPOINT_SLICES.format(namespace.name), lambda count: count == 0)
 
 
-async def _counted(api: Api, path: str, number: int) -> None:
+async def _counted(api: Api, path: str, enough: Callable[[int], bool]) -> None:
     async def reached() -> bool:
-        return await _count(api, path) == number
+        return enough(await _count(api, path))
 
-    await eventually(reached, f"{number} objects at {path}", PLACED_WITHIN, 0.2)
+    await eventually(reached, f"the wanted number of objects at {path}", PLACED_WITHIN, 0.2)
 
 
 async def _count(api: Api, path: str) -> int:
@@ -122,10 +151,11 @@ async def _count(api: Api, path: str) -> int:
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
 
 
-async def _run(cluster: Cluster, seconds: float, others: int) -> None:
+async def _run(cluster: Cluster, what: Sequence[str], seconds: float, others: int) -> None:
     with tempfile.TemporaryDirectory(prefix="training-hostile-") as folder:
         async with connect(cluster.kubeconfig) as api:
-            await play(cluster, api, Path(folder), seconds, others)
+            for name in what:
+                await MEASUREMENTS[name](Stages(cluster, api, Path(folder), others), seconds)
 
 
 def main() -> int:
@@ -133,10 +163,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.hostile", description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="to look on after each attack (default: 20)")
     parser.add_argument("--others", type=int, default=100, help="jobs of other tenants (default: 100)")
+    parser.add_argument("what", nargs="*", choices=[*MEASUREMENTS, []], help="default: all of them")
     given = parser.parse_args()
     try:
         with bare() as cluster:
-            uvloop.run(_run(cluster, given.seconds, given.others))
+            uvloop.run(_run(cluster, given.what or [*MEASUREMENTS], given.seconds, given.others))
     except HarnessError as error:
         print(f"hostile: {error}", file=sys.stderr)
         return 2

@@ -12,7 +12,7 @@ from e2e.bench.hostile.limited import heartbeat, limited_operator, memory_limite
 from e2e.bench.hostile.others import Others
 from e2e.bench.many.clean import new_namespace
 from e2e.bench.many.stage import Stage
-from e2e.harness.client import Api
+from e2e.harness.client import Api, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.floor import fast_client
 from e2e.harness.jobs import Namespace
@@ -53,12 +53,17 @@ class Scene:
         self._serial += 1
         return Namespace(self.api, await new_namespace(self.api, f"hostile-{self.operator.child.pid}-{self._serial}"))
 
-    async def under(self, attack: Attack, namespace: Namespace, seconds: float) -> Cost:
-        """Attack, and look on for so many seconds after it."""
+    async def under(self, attack: Attack, namespace: Namespace, seconds: float = 0, lags: int = 0) -> Cost:
+        """Attack, and look on for so many seconds after it, and until the others have done so much."""
+
+        async def enough() -> bool:
+            return len(self._others.lags) >= lags
+
         with heartbeat(self.operator) as beat:
             async with self._others.going_on(self._pause):
                 await attack(self.api, namespace)
                 await asyncio.sleep(seconds)
+                await eventually(enough, f"{lags} steps of the others", 300)
         self.operator.child.check_alive()
         peak = memory_mb(self.operator.child.pid, "VmHWM")
         return Cost(peak, beat.longest_ms, beat.longest_cpu_ms, *self._others.summary, len(self._others.lags))

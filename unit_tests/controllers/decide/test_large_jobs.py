@@ -13,7 +13,7 @@ from unit_tests.controllers.builders import START, framework_of, make_job, pod
 from training_api.kinds import Job
 from training_api.models.common import ConditionStatus, JobCondition, JobStatus, ReplicaStatus
 from training_controllers.decide.decide import decide
-from training_controllers.decide.replicas import MOST_AT_ONCE
+from training_controllers.decide.replicas import FIRST_AT_ONCE, MOST_AT_ONCE
 from training_controllers.frameworks.registry import with_gang
 from training_controllers.gang.schedulers import VOLCANO
 from training_controllers.model.plan import Plan, Slot, Snapshot
@@ -56,22 +56,22 @@ def costs_little(decision: Callable[[], Plan]) -> Plan:
 def test_only_the_next_replicas_are_planned(kind: str) -> None:
     job = large(kind)
     plan = costs_little(lambda: plan_for(job))
-    next_slots = [Slot("Worker", index) for index in range(MOST_AT_ONCE)]
+    next_slots = [Slot("Worker", index) for index in range(FIRST_AT_ONCE)]
     assert [new.slot for new in plan.create_pods] == next_slots
     assert list(plan.create_services) == next_slots
 
 
-def test_those_that_follow_are_planned_when_these_exist() -> None:
-    there = range(MOST_AT_ONCE)
+def test_more_are_planned_when_these_exist() -> None:
+    there = range(FIRST_AT_ONCE)
     pods = [pod("Worker", index, "Pending") for index in there]
     plan = costs_little(lambda: plan_for(large(), pods, [service(index) for index in there]))
-    assert [new.slot.index for new in plan.create_pods] == [*range(MOST_AT_ONCE, 2 * MOST_AT_ONCE)]
-    assert [slot.index for slot in plan.create_services] == [*range(MOST_AT_ONCE, 2 * MOST_AT_ONCE)]
+    assert [new.slot.index for new in plan.create_pods] == [*range(FIRST_AT_ONCE, FIRST_AT_ONCE + MOST_AT_ONCE)]
+    assert [slot.index for slot in plan.create_services] == [*range(FIRST_AT_ONCE, FIRST_AT_ONCE + MOST_AT_ONCE)]
 
 
 def test_no_services_are_made_ahead_of_pods_that_are_refused() -> None:
-    plan = plan_for(large(), (), [service(index) for index in range(MOST_AT_ONCE)])
-    assert len(plan.create_pods) == MOST_AT_ONCE
+    plan = plan_for(large(), (), [service(index) for index in range(FIRST_AT_ONCE)])
+    assert len(plan.create_pods) == FIRST_AT_ONCE
     assert plan.create_services == ()
 
 

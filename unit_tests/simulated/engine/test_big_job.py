@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 from e2e.support.simulation.cluster import cluster, until
-from e2e.support.simulation.faults import Faults
+from e2e.support.simulation.faults import Faults, status
 from e2e.support.simulation.jobs import jax, pytorch
 
+from training_controllers.decide.replicas import FIRST_AT_ONCE
 from training_operator.kube.flow import IN_FLIGHT, RESERVED
 from training_operator.kube.transport import Request
 
@@ -26,6 +27,26 @@ async def test_a_thousand_replicas_in_a_few_seconds() -> None:
         posts = [r for r in process.transport.sent if r.method == "POST" and r.path.endswith(("/pods", "/services"))]
         assert len(posts) == 2000
         assert IN_FLIGHT <= process.transport.most_in_flight <= IN_FLIGHT + RESERVED
+
+
+async def test_one_plan_follows_the_other_until_all_replicas_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training_controllers.decide.replicas.FIRST_AT_ONCE", 10)
+    monkeypatch.setattr("training_controllers.decide.replicas.MOST_AT_ONCE", 20)
+    async with cluster() as world:
+        world.operator()
+        await world.api.create(pytorch(workers=70))
+        await asyncio.sleep(5)
+        assert len(await world.pods()) == len(await world.services()) == 71
+
+
+async def test_where_pods_are_refused_few_services_are_made() -> None:
+    async with cluster() as world:
+        full = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small')
+        create_pod = ("POST", "/api/v1/namespaces/default/pods")
+        world.operator().transport.refuse = lambda sent: full if (sent.method, sent.path) == create_pod else None
+        await world.api.create(jax(workers=300))
+        await asyncio.sleep(600)
+        assert (len(await world.pods()), len(await world.services())) == (0, FIRST_AT_ONCE)
 
 
 async def test_a_small_job_does_not_wait_for_a_big_one() -> None:
