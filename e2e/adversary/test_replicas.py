@@ -26,7 +26,7 @@ from training_operator.kube.resources import PODS, SERVICES
 
 pytestmark = marks.bare
 
-OTHERS, PAUSE, LAGS = 20, 0.05, 20
+OTHERS, PAUSE, LAGS = 10, 0.05, 12
 MOST_COMPUTING_MS = 250
 """What the event loop may do at a time without looking at anything else, in milliseconds of a processor."""
 

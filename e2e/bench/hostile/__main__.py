@@ -58,7 +58,7 @@ class Stages:
 
 def say(what: str, cost: Cost) -> None:
     """Print one line."""
-    print(f"{what:<64}{cost}", flush=True)
+    print(f"{what:<68}{cost}", flush=True)
 
 
 async def stored(stages: Stages, seconds: float) -> None:
@@ -83,8 +83,9 @@ async def full(stages: Stages, seconds: float) -> None:
     flag = f"--max-replicas={MOST_REPLICAS}"
     async with stages.open(flag) as (stage, _):
         hostile = await stage.namespace()
+        say("nobody attacks", await stage.under(_nothing, hostile, seconds))
         attack = partial(many_without_room, jobs=20, workers=100_000)
-        say(f"20 jobs of 100,000 without room for a pod, {flag}", await stage.under(attack, hostile, seconds))
+        say(f"20 jobs of 100,000, {flag}, no room for a pod", await stage.under(attack, hostile, seconds))
         services = await _count(stages.api, SERVICES.path(hostile.name))
         print(f"    services: {services:,}, pods: {await _count(stages.api, PODS.path(hostile.name))}")
 
