@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
+from training_api.printable import legible
+
 
 class ProblemKind(StrEnum):
     """The classes of problems that the Kubernetes API distinguishes, with their wording."""
@@ -34,6 +36,5 @@ class Problem:
     def __str__(self) -> str:
         if self.kind not in (ProblemKind.INVALID, ProblemKind.UNSUPPORTED):
             return f"{self.path}: {self.kind}: {self.detail}"
-        shown = json.dumps(self.value, default=str)
-        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
+        shown = legible(json.dumps(self.value, default=str), SHOWN + len("..."))
         return f"{self.path}: {self.kind}: {shown}: {self.detail}"

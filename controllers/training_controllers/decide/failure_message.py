@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from training_api.printable import legible
 from training_controllers.model.records import ContainerState, PodRecord
 from training_controllers.observe.pod_failures import FIRST_RETRYABLE_EXIT_CODE, has_failed, is_disrupted
 
@@ -53,7 +54,7 @@ def _pod_end(pod: PodRecord) -> str:
 
 def _with_last_line(text: str, message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return f"{text}: {lines[-1][:LONGEST_LAST_LINE]}" if lines else text
+    return f"{text}: {legible(lines[-1], LONGEST_LAST_LINE)}" if lines else text
 
 
 def _signal_name(exit_code: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -41,6 +41,8 @@ class WaitingReason(StrEnum):
     CRASH_LOOP = "CrashLoop"
 
 
+LONGEST_REASON: Final = 128
+"""Characters that Kubernetes allows to the reason of an event."""
 Cause = tuple[str, str]
 """Why a job makes no progress: one of the reasons, and one sentence."""
 
@@ -101,6 +103,7 @@ class JobEvent:
     """A key for dedup: emitted once per job and key (K-39)."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", legible(self.reason, LONGEST_REASON))
         object.__setattr__(self, "message", legible(self.message))
         if self.once is not None:
             object.__setattr__(self, "once", legible(self.once))

@@ -28,7 +28,7 @@ def failed(*containers: ContainerState, index: int = 1, **fields: Any) -> PodRec
         (ContainerState("main", exit_code=128 + 6), "container main exited with code 134 (SIGABRT)"),
         (ContainerState("main", exit_code=255), "container main exited with code 255"),
         (ContainerState("prep", init=True, exit_code=3), "init container prep exited with code 3"),
-        (ContainerState("main", exit_code=1, message="x" * 999), f"container main exited with code 1: {'x' * 300}"),
+        (ContainerState("main", exit_code=1, message="x" * 999), f"container main exited with code 1: {'x' * 297}..."),
     ],
 )
 def test_what_a_container_died_of(container: ContainerState, expected: str) -> None:
