@@ -34,6 +34,11 @@ class ApiError(Exception):
 class NotFound(ApiError):
     """There is no such object, or no such resource."""
 
+    def __init__(self, message: str, *, retry_after: float | None = None, name: str = "") -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.name = name
+        """The object that there is not, as the server names it; empty where it does not know the resource."""
+
 
 class AlreadyExists(ApiError):
     """An object of this name exists already."""

@@ -88,9 +88,14 @@ class CachedDependents(Generic[R]):
 
     async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
         """Delete the object if it still is `record`."""
-        left = await self._client.delete(
-            self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
-        )
+        try:
+            left = await self._client.delete(
+                self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
+            )
+        except NotFound as error:
+            if error.name == record.name:  # else the resource is unknown, perhaps to one server only
+                self._store.gone(record)
+            raise
         if left is not None and left.deleting:
             self._store.put(left)
         else:  # some resources are answered with as they were

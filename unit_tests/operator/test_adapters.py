@@ -131,6 +131,19 @@ async def test_what_the_server_says_is_gone_leaves_the_cache_at_once() -> None:
     assert len(store) == 0
 
 
+@pytest.mark.parametrize(("details", "left"), [({"name": "a"}, 0), ({}, 1), (None, 1)])
+async def test_what_the_server_says_was_gone_already_leaves_the_cache_too(details: Any, left: int) -> None:
+    """But not where it says that it does not know the resource, as one that has just been started may."""
+    store = Store[ServiceRecord]()
+    record = ServiceRecord("ns", "a", "u", "3", None, "worker", 0)
+    store.observe(record)
+    missing = {"kind": "Status", "reason": "NotFound", "code": 404, "details": details}
+    client = KubeClient(ScriptedApi([answer(404, missing)]), FairGate(), random.Random(1))
+    with pytest.raises(NotFound):
+        await CachedDependents(client, SERVICES, store).delete(record, flow="job")
+    assert len(store) == left
+
+
 async def test_a_job_that_is_gone_is_not_found() -> None:
     world = World()
     port = CachedJobs(world.network.client(), jobs(KINDS["PyTorchJob"]), Store[JobRecord]())

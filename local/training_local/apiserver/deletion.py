@@ -35,7 +35,7 @@ def delete(state: State, type: ResourceType, entry: Entry, options: DeleteOption
     if type.store == _NAMESPACES and obj.get("spec", {}).get("finalizers"):
         return _terminate_namespace(state, type, entry, obj, options)
     if type.store == CRDS:
-        _terminate_definition(state, obj)
+        _terminate_crd(state, obj)
     meta: Json = obj["metadata"]
     # Only pods have grace; of all other types even a deletion under way may change the finalizers.
     grace = _grace(obj, options) if type.store == _PODS else None
@@ -151,7 +151,7 @@ def _terminate_namespace(state: State, type: ResourceType, entry: Entry, obj: Js
     return Deleted(_store(state, type, entry, obj, options)[1], gone=False)
 
 
-def _terminate_definition(state: State, obj: Json) -> None:
+def _terminate_crd(state: State, obj: Json) -> None:
     """Let a CRD wait for the end of its objects."""
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if obj["metadata"].get("deletionTimestamp"):

@@ -45,19 +45,25 @@ class ServerTimeout(TimeoutError):
     """The server gave up (504): the write may have been done or not."""
 
 
+class _Details(msgspec.Struct, gc=False):
+    """What a Status is about."""
+
+    name: str = ""
+
+
 class _Status(msgspec.Struct, gc=False):
     """What is needed of a Status object."""
 
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: _Details | None = None
 
 
 _BY_CODE: Final[Mapping[int, type[ApiError]]] = {
     400: Invalid,
     401: Unauthorized,
     403: Forbidden,
-    404: NotFound,
     409: Conflict,
     410: Gone,
     413: Invalid,
@@ -86,6 +92,8 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], request: str)
         return AlreadyExists(message, retry_after=retry_after)
     if said.reason == "Expired":
         return Gone(message, retry_after=retry_after)
+    if code == 404:
+        return NotFound(message, retry_after=retry_after, name=said.details.name if said.details else "")
     kind = _BY_CODE.get(code, ServerError if code >= 500 else Invalid)
     if kind is Unauthorized:
         message = f"the API server does not accept our credentials ({message.strip()}): {request}"

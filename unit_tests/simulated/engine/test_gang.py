@@ -59,6 +59,25 @@ async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -
         assert own == ["podgroups", *["pods"] * len(pods)]
 
 
+async def test_a_resumed_gang_is_not_let_in_by_a_pod_group_that_is_gone() -> None:
+    """Although the watch still shows it: the server has said that there is none when it was to be deleted."""
+    async with cluster() as world:
+        await install(world.api)
+        process = world.operator(settings=VOLCANO)
+        await world.api.create(jax())
+        await asyncio.sleep(SETTLED)
+        await set_phase(world.api, "jx", "Inqueue")
+        await asyncio.sleep(SETTLED)
+        process.transport.frozen = lambda request: request.path.endswith("/podgroups")
+        await world.api.delete("PodGroup", "jx")
+        await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
+        await asyncio.sleep(SETTLED)
+        await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": False}}})
+        await asyncio.sleep(SETTLED)
+        assert (await world.pods(), await waits(world)) == ([], "GangPending")
+        assert (await group(world))["spec"]["minMember"] > 0
+
+
 @pytest.mark.shows("K-46", "INT-081", "INT-083")
 async def test_scheduler_plugins_without_delay_and_without_touching_the_status() -> None:
     async with cluster() as world:
