@@ -6,10 +6,15 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 import structlog
+from e2e.support.every_kind import ENTRY, PACKAGE
 from e2e.support.virtual_time import VirtualLoop
+
+from training_controllers.frameworks.plugins import GROUP, plugins
 
 pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "pytester"]
 
@@ -33,6 +38,32 @@ def pytest_asyncio_loop_factories(
     if item.get_closest_marker("virtual_time"):
         return {"virtual": VirtualLoop}
     return {"real": asyncio.new_event_loop}
+
+
+class Install(Protocol):
+    """Makes a package with one entry point, as pip would leave it; by default that of `examples/plugin-deepspeed`."""
+
+    def __call__(self, package: str = PACKAGE, entry: str = ENTRY, module: str = "") -> None: ...
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Let the operator in this process see packages with frameworks."""
+
+    def installed(package: str = PACKAGE, entry: str = ENTRY, module: str = "") -> None:
+        folder = tmp_path / package
+        information = folder / f"{package.replace('-', '_')}-1.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+        (information / "entry_points.txt").write_text(f"[{GROUP}]\nit = {entry}\n")
+        if module:
+            (folder / f"{entry.partition(':')[0]}.py").write_text(module)
+        monkeypatch.syspath_prepend(folder)
+        plugins.cache_clear()
+
+    yield installed
+    monkeypatch.undo()
+    plugins.cache_clear()
 
 
 @pytest.fixture(autouse=True)

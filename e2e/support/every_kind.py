@@ -16,6 +16,8 @@ from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks, with_gang
 
 PLUGIN: Final = ROOT / "examples" / "plugin-deepspeed"
+PACKAGE: Final = "training-operator-deepspeed"
+ENTRY: Final = "training_operator_deepspeed:DEEPSPEED"
 sys.path.append(str(PLUGIN))  # importable, and not installed: the operator does not see it
 DEEPSPEED: Final[Framework] = import_module("training_operator_deepspeed").DEEPSPEED
 

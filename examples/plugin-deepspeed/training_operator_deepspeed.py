@@ -1,7 +1,6 @@
 """DeepSpeedJob: a launcher that finds its workers in a hostfile, and decides how the job ends."""
 
 from collections.abc import Sequence
-from itertools import chain
 
 from pydantic import Field
 
@@ -42,8 +41,8 @@ def configure_pod(job: Job, _slot: Slot, spec: PodSpec) -> PodSpec:
 
 
 def evaluate(job: Job, statuses: ReplicaStatuses) -> Sequence[ConditionUpdate]:
-    failures = (failed_replicas(job, name, status) for name, status in statuses.items())
-    return until_the_end(chain(master_decides(job, LAUNCHER, statuses[LAUNCHER]), *failures))
+    failures = (update for name, status in statuses.items() for update in failed_replicas(job, name, status))
+    return until_the_end(iter([*master_decides(job, LAUNCHER, statuses[LAUNCHER]), *failures]))
 
 
 DEEPSPEED = Framework(
@@ -55,4 +54,6 @@ DEEPSPEED = Framework(
     ),
     evaluate, configure_pod, is_master=lambda _job, slot: slot.replica_type == LAUNCHER,
     owned_kinds=(CONFIG_MAP,), owned_objects=owned_objects, auxiliary_types=frozenset({WORKER}),
+    variables={"MASTER_ADDR": "name of the Launcher", "MASTER_PORT": "a port that is free in every pod"},
+    migration="training_operator_deepspeed_migration:plan",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any, Final
 from training_api.constants import API_VERSION
 from training_api.crd.upstream import INT_OR_STRING, QUANTITY, upstream_schemas
 from training_api.problems import Problem, ProblemKind
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_migration.masking import MASK
 
 Json = dict[str, Any]
@@ -155,7 +155,6 @@ _SPECS: Final[Mapping[str, Shape]] = {
     "TrainJob": _TRAIN_JOB,
     "TrainingRuntime": _RUNTIME,
     "ClusterTrainingRuntime": _RUNTIME,
-    **{info.kind: {info.replica_field: {"*": {"template": _POD}}} for info in KINDS.values()},
 }
 _OTHERS: Final[Mapping[str, Shape]] = {
     "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {"apiVersion": TEXT, "kind": TEXT}}},
@@ -166,10 +165,11 @@ _OTHERS: Final[Mapping[str, Shape]] = {
 
 
 @cache
-def _schema_of(kind: str, job: bool) -> Json:
+def _schema_of(kind: str, replica_field: str) -> Json:
+    """Of objects of a kind; those with a field for replicas are jobs of v1."""
     shape = {"apiVersion": TEXT, "kind": TEXT, "metadata": _METADATA, **_OTHERS.get(kind, {})}
-    if kind in _SPECS and (job or kind not in KINDS):
-        shape |= {"metadata!": {**_METADATA, "name!": TEXT}, "spec!": _SPECS[kind]}
+    if spec := {replica_field: {"*": {"template": _POD}}} if replica_field else _SPECS.get(kind):
+        shape |= {"metadata!": {**_METADATA, "name!": TEXT}, "spec!": spec}
     return _schema(shape)
 
 
@@ -180,8 +180,9 @@ _MAY_BE_SECRET: Final = re.compile(r"\.value$|(^|\.)(data|args|command|annotatio
 def misfit(obj: Mapping[str, Any]) -> Problem | None:
     """The first field that has another type than it must have, or that is missing; None if there is none."""
     kind = obj.get("kind")
-    schema = _schema_of(kind if isinstance(kind, str) else "", obj.get("apiVersion") == API_VERSION)
-    return next(_misfits(obj, schema, ""), None)
+    name = kind if isinstance(kind, str) else ""
+    info = kinds().get(name) if obj.get("apiVersion") == API_VERSION else None
+    return next(_misfits(obj, _schema_of(name, info.replica_field if info else ""), ""), None)
 
 
 def misfit_of(value: Any, shape: Shape) -> Problem | None:

@@ -11,7 +11,6 @@ from training_api.decode import DecodeError, decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.problems import Problem, ProblemKind
-from training_api.registry import KINDS
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
 from training_controllers.frameworks.plugins import kinds
@@ -26,7 +25,7 @@ MOST_REPLICAS: Final = 150_000
 
 @dataclass(frozen=True, slots=True)
 class V1Job:
-    """A job of one of the six kinds that v1 would accept."""
+    """A job that v1 would accept, of the six kinds or one of another package."""
 
     job: Job
     framework: Framework
@@ -45,20 +44,25 @@ class Refused(ValueError):
 
 
 def is_v1_job(obj: Json) -> bool:
-    """Whether this is one of the six kinds of v1."""
-    return obj.get("apiVersion") == API_VERSION and str(obj.get("kind")) in KINDS
+    """Whether this is a job of v1's API of which somebody has said how to convert it."""
+    return obj.get("apiVersion") == API_VERSION and _has_strategy(str(obj.get("kind")))
 
 
 def not_converted(obj: Mapping[str, Any]) -> str:
     """Why a job of v1's API is left as it is: nobody has said how to convert its kind. Empty for all other objects."""
     kind = str(obj.get("kind"))
     is_job = obj.get("apiVersion") == API_VERSION and (kind.endswith("Job") or kind in kinds())
-    return f"not converted: no strategy for {kind}." if is_job and kind not in KINDS else ""
+    return f"not converted: no strategy for {kind}." if is_job and not _has_strategy(kind) else ""
+
+
+def _has_strategy(kind: str) -> bool:
+    framework = frameworks().get(kind)
+    return framework is not None and framework.migration != ""
 
 
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
     """Read a job as v1's operator does; raises Refused for one that its webhook would not let in."""
-    info = KINDS[obj["kind"]]
+    info = kinds()[obj["kind"]]
     try:
         job = with_defaults(decode_job(info, obj))
     except DecodeError as error:

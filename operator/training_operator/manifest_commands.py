@@ -56,11 +56,18 @@ def crds(packages: tuple[str, ...], max_replicas: int, output: Path | None) -> N
 
 @cloup.command()
 @_with
-@cloup.option("--namespace", "-n", default="kubeflow", help="Namespace of the operator's account.")
-def rbac(packages: tuple[str, ...], namespace: str) -> None:
+@cloup.option(
+    "--namespace",
+    "-n",
+    default="",
+    show_default=False,
+    help="The operator's flag of this name: a Role of this namespace in place of a ClusterRole. Default: all.",
+)
+@cloup.option("--operator-namespace", default="kubeflow", help="Namespace of the operator's account.")
+def rbac(packages: tuple[str, ...], namespace: str, operator_namespace: str) -> None:
     """Write the roles that let the operator serve kinds, bound to its account, for `kubectl apply`."""
     try:
-        _print(roles(packages, namespace))
+        _print(roles(packages, operator_namespace, namespace))
     except UnknownPackage as error:
         raise click.UsageError(f"--with: {error}") from None
 

@@ -77,25 +77,30 @@ def _verbs(kind: OwnedKind) -> Iterator[str]:
         yield "delete"
 
 
-def roles(packages: Sequence[str], namespace: str) -> list[Object]:
-    """The roles for the kinds of these packages, bound to the operator's account; of none, for the six kinds."""
+def roles(packages: Sequence[str], account: str, namespace: str = "") -> list[Object]:
+    """The roles for the kinds of these packages (of none, for the six), bound to the operator's account.
+
+    `account` is the namespace of the account, `namespace` the only one in which the roles grant anything; empty: all.
+    """
     chosen = of_packages(packages)
     if not packages:
         every = [*COMMON, *(rule for framework in chosen for rule in rules_of(framework))]
-        return [*_granted(OPERATOR, every, namespace)]
+        return [*_granted(OPERATOR, every, account, namespace)]
     named = ((f"{OPERATOR}-{framework.info.plural}", rules_of(framework)) for framework in chosen)
-    return [each for name, rules in named for each in _granted(name, rules, namespace)]
+    return [each for name, rules in named for each in _granted(name, rules, account, namespace)]
 
 
-def _granted(name: str, rules: Iterable[PolicyRule], namespace: str) -> Iterator[Object]:
-    yield {**_head("ClusterRole", name), "rules": [_wire(rule) for rule in dict.fromkeys(rules)]}
-    subject = {"kind": "ServiceAccount", "name": OPERATOR, "namespace": namespace}
-    role = {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": name}
-    yield {**_head("ClusterRoleBinding", name), "roleRef": role, "subjects": [subject]}
+def _granted(name: str, rules: Iterable[PolicyRule], account: str, namespace: str) -> Iterator[Object]:
+    kind = "Role" if namespace else "ClusterRole"
+    yield {**_head(kind, name, namespace), "rules": [_wire(rule) for rule in dict.fromkeys(rules)]}
+    subject = {"kind": "ServiceAccount", "name": OPERATOR, "namespace": account}
+    role = {"apiGroup": RBAC_GROUP, "kind": kind, "name": name}
+    yield {**_head(f"{kind}Binding", name, namespace), "roleRef": role, "subjects": [subject]}
 
 
-def _head(kind: str, name: str) -> Object:
-    metadata = {"name": name, "labels": {"app": OPERATOR}}
+def _head(kind: str, name: str, namespace: str) -> Object:
+    placed = {"namespace": namespace} if namespace else {}
+    metadata = {"name": name, **placed, "labels": {"app": OPERATOR}}
     return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": metadata}
 
 

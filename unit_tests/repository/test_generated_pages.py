@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 from e2e.support.documentation.__main__ import main
-from e2e.support.documentation.environment import SAMPLES, variables
-from e2e.support.documentation.meanings import MEANINGS
+from e2e.support.documentation.environment import sample_job, samples, variables
 from e2e.support.documentation.rules import FOLDER, linked
 from e2e.support.documentation.sections import GENERATED, SECTIONS, UnknownSection, rendered
+from e2e.support.every_kind import EVERY_KIND, every_framework
 from e2e.support.paths import ROOT
 
 from training_api import constants
@@ -82,8 +82,8 @@ def test_the_samples_show_every_variable_that_a_framework_can_set() -> None:
     }
     shown = {
         name
-        for kind, samples in SAMPLES.items()
-        for sample in samples
+        for kind in EVERY_KIND
+        for sample in samples(kind)
         for slot in sample.shown
         for name in variables(kind, sample, slot)
     }
@@ -91,16 +91,16 @@ def test_the_samples_show_every_variable_that_a_framework_can_set() -> None:
     known = {name for pair in in_sources for name in pair if name} - {"TARGET_DIR", "NAMESPACE"}
     assert len(known) > 30
     assert known - shown == set()
-    assert shown == {name for meanings in MEANINGS.values() for name in meanings}
+    assert shown == {name for framework in every_framework().values() for name in framework.variables}
 
 
 @pytest.mark.parametrize("scheduler", ["", "volcano", "scheduler-plugins-scheduler"])
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_every_label_and_annotation_of_pods_is_on_the_page(kind: str, scheduler: str) -> None:
-    framework = frameworks(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
-    for sample in SAMPLES[kind]:
+    framework = every_framework(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
+    for sample in samples(kind):
         for slot in sample.shown:
-            metadata = build_pod(sample.job(kind), framework, NewPod(slot))["metadata"]
+            metadata = build_pod(sample_job(kind, sample), framework, NewPod(slot))["metadata"]
             keys = {*metadata["labels"], *metadata.get("annotations", {})}
             assert {key for key in keys if f"`{key}`" not in NAMES} == set()
 

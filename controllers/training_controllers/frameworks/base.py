@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from training_api.constants import MAX_REPLICAS
 from training_api.kinds import Job, KindInfo
@@ -67,6 +68,18 @@ def pod_created(_slot: Slot, name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """A job whose variables the documentation shows, and the replicas of which they are."""
+
+    title: str
+    replicas: Mapping[str, int]
+    shown: Sequence[Slot]
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the spec."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Framework:
     """The declaration of one job kind for the engine."""
 
@@ -112,3 +125,10 @@ class Framework:
     """Reason of the event `Deleted job: NAME` when a job is deleted after `ttlSecondsAfterFinished`."""
     job_delete_failed_reason: str = "FailedDeleteJob"
     """Reason of the event `Error deleting: ERROR` when that fails."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What each variable says that `configure_pod` adds, in words for the documentation."""
+    samples: Sequence[Sample] = ()
+    """Jobs whose variables the documentation shows; if there are none, one with a replica of each type."""
+    migration: str = ""
+    """Where `training-operator migrate` finds how jobs of this kind move to Trainer v2, as `module:name` of a function
+    from a `training_migration.convert.context.Context` to a `Plan`. Nothing else imports it. Empty: not converted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses, Sample
 from training_controllers.frameworks.rules import failed_replicas, until_the_end, workers_decide
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
@@ -24,6 +25,9 @@ def jax() -> Framework:
         is_master=lambda _job, slot: slot.index == 0,
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.jax:plan",
     )
 
 
@@ -55,3 +59,13 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
     for replica_type, status in statuses.items():
         yield from workers_decide(job, replica_type, status)
         yield from failed_replicas(job, replica_type, status)
+
+
+VARIABLES: Final = {
+    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "COORDINATOR_PORT": "port of worker 0",
+    "COORDINATOR_ADDRESS": "name of worker 0, also in worker 0 itself; the program joins it with the port",
+    "NUM_PROCESSES": "number of workers",
+    "PROCESS_ID": "index of this worker",
+}
+SAMPLES: Final = (Sample("3 Workers", {WORKER: 3}, (Slot(WORKER, 0), Slot(WORKER, 1))),)

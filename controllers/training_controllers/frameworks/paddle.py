@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses, Sample
 from training_controllers.frameworks.rules import (
     failed_replicas,
     master_decides,
@@ -31,6 +31,9 @@ def paddle() -> Framework:
         is_master=lambda _job, slot: slot.replica_type == MASTER,
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.paddle:plan",
     )
 
 
@@ -73,3 +76,18 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
         elif MASTER not in job.replicas:
             yield from workers_decide(job, replica_type, status)
         yield from failed_replicas(job, replica_type, status)
+
+
+VARIABLES: Final = {
+    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "PADDLE_JOB_ID": "name of the job",
+    "PADDLE_NNODES": "replicas of all types",
+    "PADDLE_MASTER": "where they meet: Master 0, or worker 0 without one; that pod itself gets its own address",
+    "POD_IP_DUMMY": "its address, filled in by Kubernetes; only in the pod where the others meet",
+    "PADDLE_SERVER_NUM": "1, in a Master",
+    "PADDLE_TRAINER_NUM": "1, in a Worker of a job with a Master",
+}
+SAMPLES: Final = (
+    Sample("2 Workers (collective)", {WORKER: 2}, (Slot(WORKER, 0), Slot(WORKER, 1))),
+    Sample("A Master and 2 Workers (parameter server)", {MASTER: 1, WORKER: 2}, (Slot(MASTER, 0), Slot(WORKER, 1))),
+)

@@ -12,7 +12,7 @@ from training_api.models.common import ConditionType, ReplicaStatus, RestartPoli
 from training_api.models.tensorflow import TFJobSpec
 from training_api.problems import Problem
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses, Sample
 from training_controllers.frameworks.rules import until_the_end, workers_decide
 from training_controllers.model.index_ranges import parse_ranges
 from training_controllers.model.names import ReplicaNames, replica_names
@@ -37,6 +37,9 @@ def tensorflow(cluster_domain: str) -> Framework:
         configure_pod=partial(configure_pod, cluster_domain),
         is_master=is_master,
         problems=partial(problems, cluster_domain),
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.tensorflow:plan",
     )
 
 
@@ -159,3 +162,21 @@ def _failed_replicas(job: Job, replica_type: str, status: ReplicaStatus) -> Iter
 
 def _has_chief(job: Job) -> bool:
     return any(name in job.replicas for name in CHIEFS)
+
+
+VARIABLES: Final = {
+    "TF_CONFIG": "JSON: the addresses of all replicas by type, and the type and index of this one. Only in the "
+    "container `tensorflow`, and absent in a job of one replica. Dynamic workers know only themselves and the "
+    "parameter servers",
+}
+SAMPLES: Final = (
+    Sample(
+        "A Chief, a parameter server and 2 Workers", {"Chief": 1, PS: 1, WORKER: 2}, (Slot("Chief", 0), Slot(WORKER, 1))
+    ),
+    Sample(
+        "The same with `enableDynamicWorker: true`",
+        {"Chief": 1, PS: 1, WORKER: 2},
+        (Slot(PS, 0), Slot(WORKER, 1)),
+        {"enableDynamicWorker": True},
+    ),
+)

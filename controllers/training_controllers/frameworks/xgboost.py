@@ -11,7 +11,7 @@ from training_api.kinds import Job
 from training_api.models.common import ConditionType
 from training_api.problems import Problem
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses
+from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses, Sample
 from training_controllers.frameworks.rules import failed_unless_exit_code, missing, until_the_end
 from training_controllers.model.names import ReplicaNames, replica_name, replica_names
 from training_controllers.model.plan import Slot
@@ -30,6 +30,9 @@ def xgboost() -> Framework:
         configure_pod=configure_pod,
         is_master=lambda _job, slot: slot.replica_type == MASTER,
         problems=problems,
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.xgboost:plan",
     )
 
 
@@ -97,3 +100,15 @@ def _port(job: Job, replica_type: str) -> int:
     if port is None:
         raise CannotBuild("failed to found the port")
     return port
+
+
+VARIABLES: Final = {
+    "MASTER_PORT": "port of the Master",
+    "MASTER_ADDR": "name of the Master, also in the Master itself",
+    "WORLD_SIZE": "replicas of both types",
+    "RANK": "0 for the Master, then the workers",
+    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "WORKER_PORT": "port of the workers; absent in a job of one replica",
+    "WORKER_ADDRS": "names of the workers, with commas; absent in a job of one replica",
+}
+SAMPLES: Final = (Sample("A Master and 2 Workers", {MASTER: 1, WORKER: 2}, (Slot(MASTER, 0), Slot(WORKER, 1))),)

@@ -13,6 +13,7 @@ from e2e.support.documentation.flags import flags
 from e2e.support.documentation.lease import lease
 from e2e.support.documentation.permissions import permissions
 from e2e.support.documentation.rules import rules
+from e2e.support.every_kind import EVERY_KIND
 
 from training_api.registry import KINDS
 
@@ -20,7 +21,7 @@ GENERATED: Final = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end of gen
 
 SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     **{f"reference of {kind}": partial(kind_reference, info) for kind, info in KINDS.items()},
-    **{f"environment of {kind}": partial(environment_table, kind) for kind in KINDS},
+    **{f"environment of {kind}": partial(environment_table, kind) for kind in EVERY_KIND},
     "reference of types": type_reference,
     "flags": flags,
     "lease": lease,

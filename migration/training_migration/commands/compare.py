@@ -10,7 +10,7 @@ from typing import Final
 import click
 import cloup
 
-from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_migration.commands import flags
 from training_migration.compare import Comparison, Outcome, Tolerance
 from training_migration.compare import compare as compare_runs
@@ -72,8 +72,8 @@ def _read(path: Path, side: Side) -> RunRecord:
         raise Failure(f"{error}.", Exit.USAGE) from None
     if record.side is not side:
         raise Failure(f"{path}: is a run of {record.side}; the run of v1 comes first, that of v2 second.", Exit.USAGE)
-    if side is Side.V1 and record.ref.kind not in KINDS:
-        raise Failure(f"{path}: ref.kind {record.ref.kind!r} is none of v1's: {', '.join(KINDS)}.", Exit.USAGE)
+    if side is Side.V1 and record.ref.kind not in kinds():
+        raise Failure(f"{path}: ref.kind {record.ref.kind!r} is none of v1's: {', '.join(kinds())}.", Exit.USAGE)
     return record
 
 

@@ -14,7 +14,7 @@ import cloup
 from training_migration.commands import flags, run_flags
 from training_migration.compare import Outcome, compare
 from training_migration.convert.launchers import Launcher, launcher_of
-from training_migration.exits import Exit, worst
+from training_migration.exits import Exit, Failure, worst
 from training_migration.report.columns import Table
 from training_migration.runs.probe import NAMES, OF_V2, SECONDS, ProbeResult, names_for
 from training_migration.runs.record import EndState
@@ -80,7 +80,9 @@ def _names(plan: Plan, *, changed_scripts: bool) -> tuple[str, ...]:
         return tuple(
             dict.fromkeys(name for names in (*NAMES.values(), *OF_V2.values()) for name in names if name != "MPI")
         )
-    return names_for(plan.v1.job.info.kind, torchrun=_torchrun(plan.v1), changed_scripts=changed_scripts)
+    if (kind := plan.v1.job.info.kind) not in NAMES:
+        raise Failure(f"probe does not know what the programs of a {kind} read their ranks from.", Exit.REFUSED)
+    return names_for(kind, torchrun=_torchrun(plan.v1), changed_scripts=changed_scripts)
 
 
 def _torchrun(job: V1Job) -> bool | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint
 
+from training_controllers.frameworks.base import Framework
 from training_controllers.model.pod_spec import CannotBuild
-from training_migration.convert import assemble, jax, mpi, paddle, pytorch, run_policy, tensorflow, xgboost
-from training_migration.convert.context import Context
+from training_migration.convert import assemble, run_policy
+from training_migration.convert.context import Context, Json
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.names import check_name
 from training_migration.convert.notes import Notes
@@ -15,15 +16,14 @@ from training_migration.convert.plan import Plan
 from training_migration.convert.stock import on_stock
 from training_migration.v1_job import V1Job
 
-PLANS: Final[Mapping[str, Callable[[Context], Plan]]] = {
-    "PyTorchJob": pytorch.plan,
-    "TFJob": tensorflow.plan,
-    "XGBoostJob": xgboost.plan,
-    "MPIJob": mpi.plan,
-    "PaddleJob": paddle.plan,
-    "JAXJob": jax.plan,
-}
-"""Kind of v1 -> what makes a plan for its jobs."""
+Strategy = Callable[[Context], Plan]
+"""What makes a plan for the jobs of a kind; may raise `CannotBuild`."""
+
+
+def strategy(framework: Framework) -> Strategy:
+    """Load the strategy that the declaration of a kind names."""
+    found: Strategy = EntryPoint(framework.info.kind, framework.migration, "").load()
+    return found
 
 
 def convert(job: V1Job, options: Options) -> Conversion:
@@ -37,7 +37,13 @@ def convert(job: V1Job, options: Options) -> Conversion:
         context.notes.refuse("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
         return _conversion(context, None, {})
     try:
-        plan = PLANS[job.job.info.kind](context)
+        make_plan = strategy(job.framework)
+    except (ImportError, AttributeError) as error:
+        reference = job.framework.migration
+        context.notes.refuse("MIG222", f"{reference}, the strategy of {job.job.info.kind}, cannot be loaded: {error}.")
+        return _conversion(context, None, {})
+    try:
+        plan = make_plan(context)
     except CannotBuild as error:
         context.notes.refuse("MIG222", f"v1 makes no pods of this job: {error}.", "spec")
         return _conversion(context, None, {})
@@ -45,17 +51,19 @@ def convert(job: V1Job, options: Options) -> Conversion:
     check_name(context, plan.groups)
     runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)
     stock_job = on_stock(context, plan, runtime, train_job) if options.stock else None
-    return _conversion(context, runtime, train_job) if stock_job is None else _conversion(context, None, stock_job)
+    if stock_job is not None:
+        return _conversion(context, None, stock_job, plan.others)
+    return _conversion(context, runtime, train_job, plan.others)
 
 
-def _conversion(context: Context, runtime: dict[str, object] | None, train_job: dict[str, object]) -> Conversion:
+def _conversion(context: Context, runtime: Json | None, train_job: Json, others: Sequence[Json] = ()) -> Conversion:
     findings = context.notes.findings
     return Conversion(
         job=context.job,
         options=context.options,
         runtime=runtime,
         train_job=assemble.with_losses(train_job, findings) if train_job else train_job,
-        others=(),
+        others=tuple(others),
         findings=findings,
         refused=" ".join(context.notes.refusals),
     )

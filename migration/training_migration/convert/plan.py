@@ -41,5 +41,7 @@ class Plan:
     succeeds_with: str = ""
     """The group whose success is the job's; empty: all of them."""
     network: Json | None = None
+    others: Sequence[Json] = ()
+    """What must be there before the TrainJob beside the runtime."""
     stock: str = ""
     """The ClusterTrainingRuntime of v2 for jobs of this sort, if there is one."""

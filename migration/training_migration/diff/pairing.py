@@ -32,10 +32,10 @@ Rule = Callable[[Sequence[Place], Sequence[Place]], Mapping[Place, Place]]
 
 def pair_places(kind: str, v1: Iterable[Place], v2: Iterable[Place]) -> list[PlacePair]:
     """Pair the places of a job of this v1 kind: v1's in the order of ranks, then v2's that have no partner."""
-    order = _ORDER[kind]
+    order = _ORDER.get(kind, ())
     first = sorted(v1, key=lambda place: (_position(order, place.role), place))
     second = sorted(v2, key=lambda place: (_position(order, place.role), place))
-    found = RULES[kind](first, second)
+    found = RULES.get(kind, _in_line)(first, second)
     partners = set(found.values())
     pairs: list[PlacePair] = [(place, found.get(place)) for place in first]
     return pairs + [(None, place) for place in second if place not in partners]
@@ -73,7 +73,7 @@ def _renamed(names: Mapping[str, tuple[str, ...]]) -> Rule:
     return rule
 
 
-RULES: Final[Mapping[str, Rule]] = {
+RULES: Final[Mapping[str, Rule]] = {  # kinds of other packages count through
     "PyTorchJob": _in_line,
     "XGBoostJob": _in_line,
     "JAXJob": _in_line,

@@ -102,6 +102,9 @@ def _total(slots: list[str]) -> int:
 MPI_NAMES: Final = ("OMPI_MCA_", "PRTE_MCA_", "I_MPI_")
 MPI: Final = Reader("mpirun", _hosts, frozenset(), native=True)
 
+PROGRAM: Final = Reader("the program", lambda _view: Wiring(), frozenset())
+"""Of a kind of another package: what it reads is not known, so every variable counts."""
+
 _ONE: Final[Mapping[str, Reader]] = {
     "XGBoostJob": XGBOOST,
     "JAXJob": JAX,
@@ -114,7 +117,7 @@ _ONE: Final[Mapping[str, Reader]] = {
 def readers(kind: str, launcher: Launcher) -> tuple[Reader, ...]:
     """Who may read the variables in a job of this v1 kind with this launcher; several where nobody can tell."""
     if kind != "PyTorchJob":
-        return (_ONE[kind],)
+        return (_ONE.get(kind, PROGRAM),)
     if launcher.sets_ranks:
         return (TORCHRUN,)
     return (SCRIPT,) if launcher is Launcher.PYTHON else (SCRIPT, TORCHRUN)
@@ -126,7 +129,7 @@ def carriers(kind: str) -> frozenset[str]:
 
 
 def _carriers(kind: str) -> Iterator[str]:
-    for reader in (SCRIPT, TORCHRUN) if kind == "PyTorchJob" else (_ONE[kind],):
+    for reader in (SCRIPT, TORCHRUN) if kind == "PyTorchJob" else (_ONE.get(kind, PROGRAM),):
         yield from reader.carriers | reader.settings
     yield from V2_OWN.get(kind, ())
 

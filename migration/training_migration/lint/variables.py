@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from training_api.registry import KINDS
+from training_controllers.frameworks.registry import frameworks
 
 _RANKS: Final = frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"})
 
@@ -20,6 +21,12 @@ V1_VARIABLES: Final[Mapping[str, frozenset[str]]] = {
     "JAXJob": frozenset({"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"}),
 }
 """What v1 sets and v2 does not, by kind."""
+
+
+def set_by_v1(kind: str) -> frozenset[str]:
+    """What v1 sets and v2 does not for a kind, be it of another package."""
+    return V1_VARIABLES[kind] if kind in V1_VARIABLES else frozenset(frameworks()[kind].variables)
+
 
 WORLD: Final = frozenset(
     {

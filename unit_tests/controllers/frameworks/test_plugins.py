@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 from e2e.support.every_kind import DEEPSPEED
+from unit_tests.conftest import Install
 
 from training_api.registry import KINDS
-from training_controllers.frameworks.plugins import GROUP, kinds, plugins
+from training_controllers.frameworks.plugins import kinds, plugins
 from training_controllers.frameworks.registry import frameworks
 from training_operator.kube.permissions import Permission
 
@@ -27,32 +25,11 @@ BUILT_IN = jax()
 NOTHING = 1
 """
 BAD = OTHER + 'BAD = replace(DEEPSPEED.info, port_name="deepspeedjob-port")'
-Install = Callable[..., None]
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Makes a package with one entry point, as pip would leave it."""
-
-    def installed(package: str, entry: str, module: str = "") -> None:
-        folder = tmp_path / package
-        information = folder / f"{package.replace('-', '_')}-1.dist-info"
-        information.mkdir(parents=True)
-        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
-        (information / "entry_points.txt").write_text(f"[{GROUP}]\nit = {entry}\n")
-        if module:
-            (folder / f"{entry.partition(':')[0]}.py").write_text(module)
-        monkeypatch.syspath_prepend(folder)
-        plugins.cache_clear()
-
-    yield installed
-    monkeypatch.undo()
-    plugins.cache_clear()
 
 
 def test_a_package_adds_its_kind(install: Install) -> None:
     assert [*kinds()] == [*KINDS]
-    install("training-operator-deepspeed", "training_operator_deepspeed:DEEPSPEED")
+    install()
     assert [*kinds()] == [*KINDS, "DeepSpeedJob"] == [*frameworks()]
     assert kinds()["DeepSpeedJob"] is DEEPSPEED.info
     assert plugins().problems == ()
@@ -86,7 +63,7 @@ def test_a_package_adds_its_kind(install: Install) -> None:
 def test_one_that_cannot_be_used_is_left_out_and_reported(
     install: Install, entry: str, module: str, problem: str
 ) -> None:
-    install("training-operator-deepspeed", "training_operator_deepspeed:DEEPSPEED")
+    install()
     install("z-other", entry, module)
     (told,) = plugins().problems
     assert told.startswith(f"the framework {entry} of the package z-other is left out: {problem}")

@@ -6,16 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from e2e.support.every_kind import EVERY_KIND, PLUGIN, install_plugin
+from e2e.support.every_kind import PLUGIN, install_plugin
 
-from training_api.crd.build import build
 from training_local.cluster.registry import STATE_VARIABLE
 
-PACKAGE = "training-operator-deepspeed"
 JOB = str(PLUGIN / "deepspeedjob.yaml")
 
 
@@ -33,11 +29,6 @@ def command(path: Path, state: Path, *arguments: str) -> subprocess.CompletedPro
     return subprocess.run(program, capture_output=True, text=True, check=False, timeout=90, env=environment)
 
 
-def objects(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
-    assert done.returncode == 0, done.stderr
-    return [*yaml.load_all(done.stdout, yaml.CSafeLoader)]
-
-
 def test_its_job_succeeds(installed: Path, tmp_path: Path) -> None:
     done = command(installed, tmp_path, "local", "run", JOB)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -51,27 +42,3 @@ def test_where_the_package_is_missing_its_kind_is_unknown(tmp_path: Path) -> Non
     done = command(tmp_path, tmp_path, "local", "run", JOB)
     assert done.returncode != 0
     assert "expected one training job (PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob)" in done.stderr
-
-
-def test_its_definition_and_its_roles_are_written(installed: Path, tmp_path: Path) -> None:
-    assert objects(command(installed, tmp_path, "crds", "--with", PACKAGE)) == [build(EVERY_KIND["DeepSpeedJob"])]
-    assert command(installed, tmp_path, "crds", "--with", PACKAGE, "--output", str(tmp_path / "new")).returncode == 0
-    (file,) = (tmp_path / "new").iterdir()
-    assert file.name == "kubeflow.org_deepspeedjobs.yaml"
-    role, binding = objects(command(installed, tmp_path, "rbac", "--with", "Training_Operator.DeepSpeed", "-n", "team"))
-    assert {(rule["resources"][0], *rule["verbs"]) for rule in role["rules"]} == {
-        ("deepspeedjobs", "delete", "list", "watch"),
-        ("deepspeedjobs/status", "patch"),
-        ("deepspeedjobs/finalizers", "update"),
-        ("configmaps", "create", "get", "list", "update", "watch"),
-    }
-    assert role["metadata"]["name"] == binding["roleRef"]["name"] == "training-operator-deepspeedjobs"
-    assert binding["subjects"][0]["namespace"] == "team"
-
-
-def test_a_package_without_a_framework_is_a_usage_error(installed: Path, tmp_path: Path) -> None:
-    done = command(installed, tmp_path, "rbac", "--with", "pydantic")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (
-        2,
-        f"Error: --with: pydantic is no package with a framework; installed are: {PACKAGE}",
-    )

@@ -21,16 +21,16 @@ def container(**asked: Any) -> Container:
 
 
 def tallies(answers: str, successes: int, failures: int) -> str:
-    """What follows each answer: `+` and `-` for verdicts, `.` for none yet."""
+    """What follows each answer: `+` and `-` for results, `.` for none yet."""
     probe, tally, seen = Probe(Kind.READINESS, {}, successes=successes, failures=failures), Tally(), ""
     for answer in answers:
         tally = tally.after(answer == "y", probe)
-        seen += {True: "+", False: "-", None: "."}[tally.verdict]
+        seen += {True: "+", False: "-", None: "."}[tally.result]
     return seen
 
 
 @pytest.mark.parametrize(
-    ("answers", "successes", "failures", "verdicts"),
+    ("answers", "successes", "failures", "results"),
     [
         ("ynny", 1, 1, "+--+"),
         ("nnn", 1, 3, "..-"),
@@ -41,8 +41,8 @@ def tallies(answers: str, successes: int, failures: int) -> str:
         ("nnyyn", 2, 2, ".--++"),
     ],
 )
-def test_thresholds(answers: str, successes: int, failures: int, verdicts: str) -> None:
-    assert tallies(answers, successes, failures) == verdicts
+def test_thresholds(answers: str, successes: int, failures: int, results: str) -> None:
+    assert tallies(answers, successes, failures) == results
 
 
 def test_defaults_of_the_api() -> None:

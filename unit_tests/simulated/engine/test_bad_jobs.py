@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import SETTINGS, cluster
+from e2e.support.simulation.cluster import cluster
 from e2e.support.simulation.jobs import conditions, jax, pytorch
+from e2e.support.simulation.process import SETTINGS
 
 pytestmark = pytest.mark.virtual_time
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from training_api.kinds import Job
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, PodsBySlot, ReplicaStatuses
+from training_controllers.frameworks.base import ConditionUpdate, Framework, PodsBySlot, ReplicaStatuses, Sample
 from training_controllers.frameworks.mpi import exec_pods, objects, ssh_pods
 from training_controllers.frameworks.mpi.objects import LAUNCHER, WORKER
 from training_controllers.frameworks.rules import (
@@ -58,6 +59,9 @@ def mpi(options: MPIOptions) -> Framework:
         annotations=(ssh_pods.LAUNCH,),
         scheduler_event_reason="SettedPodTemplateSchedulerName",
         restart_policy_event_reason="SettedPodTemplateRestartPolicy",
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.mpi:plan",
     )
 
 
@@ -135,3 +139,26 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
         if replica_type == LAUNCHER:
             yield from master_decides(job, replica_type, status)
         yield from failed_unless_exit_code(job, replica_type, status, word="MPIJobFailed")
+
+
+VARIABLES: Final = {
+    "OMPI_MCA_plm_rsh_agent": "Open MPI 4: program that mpirun calls to start its daemon in a worker",
+    "OMPI_MCA_orte_default_hostfile": "Open MPI 4: the list of workers and their slots",
+    "NVIDIA_VISIBLE_DEVICES": "empty, so that the launcher sees no GPU; absent if it has a limit on GPUs itself",
+    "NVIDIA_DRIVER_CAPABILITIES": "empty, likewise",
+    "I_MPI_HYDRA_BOOTSTRAP": "Intel MPI: start daemons by such a program",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC": "Intel MPI: program that mpirun calls to start its daemon in a worker",
+    "PRTE_MCA_plm_ssh_agent": "Open MPI 5: program that mpirun calls to start its daemon in a worker",
+    "PRTE_MCA_prte_default_hostfile": "Open MPI 5: the list of workers and their slots",
+    "OMPI_MCA_plm_rsh_no_tree_spawn": "Open MPI 4: only the launcher starts daemons, as workers have no keys",
+    "PRTE_MCA_plm_ssh_no_tree_spawn": "Open MPI 5: the same",
+}
+SAMPLES: Final = (
+    Sample("A Launcher and 2 Workers", {LAUNCHER: 1, WORKER: 2}, (Slot(LAUNCHER, 0), Slot(WORKER, 0))),
+    Sample(
+        "The same over SSH",
+        {LAUNCHER: 1, WORKER: 2},
+        (Slot(LAUNCHER, 0), Slot(WORKER, 0)),
+        annotations={"extension.training.kubeflow.org/mpi-launch": "ssh"},
+    ),
+)

@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from training_api.constants import API_VERSION
 from training_api.kinds import Job
 from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_api.registry import KINDS
-from training_controllers.frameworks.base import ConditionUpdate, Framework, PodsBySlot, ReplicaStatuses, all_replicas
+from training_controllers.frameworks.base import (
+    ConditionUpdate,
+    Framework,
+    PodsBySlot,
+    ReplicaStatuses,
+    Sample,
+    all_replicas,
+)
 from training_controllers.frameworks.pytorch.init_container import BUILT_IN_TEMPLATE, render_init_containers
 from training_controllers.frameworks.pytorch.master_wait import MasterWait, wait_in_own_image
 from training_controllers.frameworks.rules import (
@@ -83,6 +90,9 @@ def pytorch(options: PyTorchOptions) -> Framework:
         annotations=(options.annotation,),
         job_deleted_reason="SuccessfulDeletePod",
         job_delete_failed_reason="FailedDeletePod",
+        variables=VARIABLES,
+        samples=SAMPLES,
+        migration="training_migration.convert.pytorch:plan",
     )
 
 
@@ -230,3 +240,46 @@ def _port(job: Job, replica_type: str) -> int:
     if port is None:
         raise CannotBuild("port not found")
     return port
+
+
+VARIABLES: Final = {
+    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "MASTER_PORT": "port of the Master (`pytorchjob-port` of its container `pytorch`); only where there is a Master",
+    "PET_MASTER_PORT": "the same for torchrun",
+    "MASTER_ADDR": "name of the Master, also in the Master itself; only where there is a Master",
+    "PET_MASTER_ADDR": "the same for torchrun",
+    "WORLD_SIZE": "replicas of all types, times `nprocPerNode` if that is a number; only where there is a Master",
+    "RANK": "0 for the Master, then the workers; one number per pod, of which torchrun makes one for each process",
+    "PET_NODE_RANK": "the same for torchrun",
+    "PET_NPROC_PER_NODE": "`nprocPerNode` as given, or the deprecated `elasticPolicy.nProcPerNode`",
+    "PET_NNODES": "replicas of all types; of an elastic job `minReplicas:maxReplicas`",
+    "PET_RDZV_ENDPOINT": "where elastic replicas meet: `rdzvHost` or worker 0, `rdzvPort` or its port",
+    "PET_RDZV_BACKEND": "`rdzvBackend`, `c10d` if that is absent",
+    "PET_MAX_RESTARTS": "`maxRestarts`, if given",
+    "PET_RDZV_ID": "`rdzvId`, if given",
+    "PET_RDZV_CONF": "`rdzvConf`, if given, in its order",
+    "PET_STANDALONE": "there, and empty, if `standalone` is true",
+}
+SAMPLES: Final = (
+    Sample(
+        'A Master and 2 Workers, `nprocPerNode: "2"`',
+        {MASTER: 1, WORKER: 2},
+        (Slot(MASTER, 0), Slot(WORKER, 1)),
+        {"nprocPerNode": "2"},
+    ),
+    Sample(
+        "Workers alone with `elasticPolicy`",
+        {WORKER: 2},
+        (Slot(WORKER, 0), Slot(WORKER, 1)),
+        {
+            "elasticPolicy": {
+                "minReplicas": 1,
+                "maxReplicas": 4,
+                "maxRestarts": 10,
+                "rdzvId": "run-7",
+                "rdzvConf": [{"key": "join_timeout", "value": "600"}],
+                "standalone": True,
+            }
+        },
+    ),
+)

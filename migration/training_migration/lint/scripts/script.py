@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from training_migration.lint.variables import V1_VARIABLES
+from training_migration.lint.variables import V1_VARIABLES, set_by_v1
 
 
 class Language(StrEnum):
@@ -120,7 +120,7 @@ class Script:
     @cached_property
     def names(self) -> frozenset[str]:
         """Variables that v1 set for such jobs, and nobody else is known to set."""
-        return frozenset().union(*(V1_VARIABLES[kind] for kind in self.kinds)) - self.given
+        return frozenset().union(*map(set_by_v1, self.kinds)) - self.given
 
 
 _IMPORTS: Final = tuple(

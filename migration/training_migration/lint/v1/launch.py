@@ -11,7 +11,7 @@ from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.assigned import RANKS, assigned
 from training_migration.lint.v1.subject import V1, Role, Subject
-from training_migration.lint.variables import POLICY_OF, RESERVED, SET_BY_POLICY, UNBUFFERED, V1_VARIABLES, WORLD
+from training_migration.lint.variables import POLICY_OF, RESERVED, SET_BY_POLICY, UNBUFFERED, WORLD, set_by_v1
 
 _PYTORCH: Final = "PyTorchJob"
 _COUNTED: Final = frozenset({"auto", "cpu", "gpu"})
@@ -49,7 +49,7 @@ def stale_variable(subject: Subject) -> Iterator[Spot]:
     """A variable of the template that v1 replaced."""
     reserved = RESERVED.get(POLICY_OF.get(subject.kind, ""), frozenset())
     others = SET_BY_POLICY.get(POLICY_OF.get(subject.kind, ""), frozenset())
-    names = (V1_VARIABLES[subject.kind] | others) - reserved
+    names = (set_by_v1(subject.kind) | others) - reserved
     yield from _variables(subject, names, "v1 replaced its value, v2 does not.")
 
 
@@ -161,6 +161,6 @@ def other_names(subject: Subject) -> Iterator[Spot]:
     """Kinds whose programs are told by v1's variables how to find each other."""
     if subject.kind not in ("JAXJob", "XGBoostJob", "PaddleJob") or subject.size < 2:
         return
-    names = ", ".join(sorted(V1_VARIABLES[subject.kind] & WORLD))
+    names = ", ".join(sorted(set_by_v1(subject.kind) & WORLD))
     message = f"v1 sets {names}; v2 does not."
     yield Spot(message, f"spec.{subject.info.replica_field}", severity=Severity.WARNING)

@@ -11,7 +11,7 @@ from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.differences import differing
 from training_migration.lint.v1.subject import V1, Role, Subject
-from training_migration.lint.variables import FIXED_PORT, POLICY_OF, TO_EVERY_CONTAINER, V1_VARIABLES
+from training_migration.lint.variables import FIXED_PORT, POLICY_OF, TO_EVERY_CONTAINER, set_by_v1
 
 _PAIRED: Final = frozenset({"PyTorchJob", "XGBoostJob"})
 """Kinds whose master and workers become nodes of one kind."""
@@ -194,7 +194,7 @@ def sidecar_variables(subject: Subject) -> Iterator[Spot]:
     """Sidecars that v1 gave the variables of the training."""
     if subject.kind not in TO_EVERY_CONTAINER:
         return
-    names = V1_VARIABLES[subject.kind]
+    names = set_by_v1(subject.kind)
     for role in subject.roles:
         for path, each in role.sidecars:
             used = [name for name in sorted(names) if _mentions(each, name)]
