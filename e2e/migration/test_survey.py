@@ -16,7 +16,7 @@ from e2e.harness.cluster import Cluster
 from e2e.support.v1_examples.expected import examples
 
 from training_api.registry import KINDS
-from training_migration.yaml_text import dump
+from training_api.yaml_text import dump
 
 Json = dict[str, Any]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -14,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 from click.testing import CliRunner
+from e2e.support.at_most import at_most
 from e2e.support.mutated import mutated
 from e2e.support.paths import ROOT
 
@@ -26,10 +25,6 @@ from training_migration.verify.subjects import subjects
 
 Json = dict[str, Any]
 FOLDERS: Final = ("e2e/support/v1_examples", "examples", "e2e/conformance/cases", "unit_tests/migration")
-
-
-class Slow(Exception):
-    """A verb takes too long."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ MOST_SECONDS: Final = 2.0
 
 def _tried(name: str, path: Path, text: str) -> Trouble | None:
     try:
-        with _at_most(MOST_SECONDS):
+        with at_most(MOST_SECONDS):
             (VERBS | READERS)[name](path)
     except Exception as error:
         frames = [each for each in traceback.extract_tb(error.__traceback__) if "training_" in each.filename]
@@ -103,22 +98,6 @@ def _tried(name: str, path: Path, text: str) -> Trouble | None:
         inside = last.filename.partition("/training_")[2] or last.filename
         return Trouble(f"{inside}:{last.lineno} {type(error).__name__}: {str(error)[:100]}", name, text)
     return None
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise Slow where the program is after so long."""
-
-    def slow(number: int, frame: object) -> None:
-        raise Slow(f"more than {seconds:g} s")
-
-    before = signal.signal(signal.SIGVTALRM, slow)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def _called(*arguments: str) -> Callable[[Path], None]:

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from training_api.constants import GROUP, VERSION
+from training_api.documents import Document, items
 from training_api.kinds import KindInfo
 from training_controllers.frameworks.plugins import kinds
-from training_migration.documents import Document, items
 from training_migration.exits import Exit, Failure
 from training_migration.masking import LAST_APPLIED
 from training_operator.kube.config import ConfigError, load

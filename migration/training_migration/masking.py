@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from training_migration.yaml_text import dump, parts
+from training_api.yaml_text import dump, parts
 
 MASK: Final = "********"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.lint import lint_v1
 from training_migration.lint.suppression import ignored_by_annotation

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from e2e.support.permissive import Anything
 
+from training_api.documents import Document
 from training_api.registry import KINDS
 from training_local.apiserver.certificates import server_identity
 from training_local.apiserver.http import serving
@@ -22,7 +23,6 @@ from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_migration.cluster import QUEUE_LABEL, clean, read_cluster
-from training_migration.documents import Document
 from training_migration.exits import Exit, Failure
 from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Fixed

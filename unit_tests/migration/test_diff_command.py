@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from unit_tests.migration.conversions import jax, pytorch
 from unit_tests.migration.diff.renderings import WORKED, compared, converted, naive
 
+from training_api.yaml_text import dump
 from training_migration.cli import migrate
 from training_migration.report.diff import as_html, as_json, as_markdown, as_text
-from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from training_api.yaml_text import dump
 from training_migration.commands.loading import job, jobs
 from training_migration.exits import Exit, Failure
-from training_migration.yaml_text import dump
 
 GOOD = {
     "apiVersion": "kubeflow.org/v1",

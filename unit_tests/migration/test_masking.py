@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from training_api.yaml_text import dump
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text, masked
-from training_migration.yaml_text import dump
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 from e2e.support.v1_examples.expected import examples
 
+from training_api.documents import read
+from training_api.yaml_text import dump
 from training_controllers.frameworks.mpi.ssh_pods import LAUNCH
 from training_migration.cli import migrate
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
-from training_migration.documents import read
 from training_migration.masking import MASK
 from training_migration.targets import Target
 from training_migration.v1_job import v1_job
-from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
 EXAMPLES = [each.job for each in examples(f"n{number}" for number in count())]

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from unit_tests.migration.test_compare_command import ALONE, V1, V2
 
+from training_api.yaml_text import dump
 from training_migration.cli import migrate
 from training_migration.report.chapter import Standing
 from training_migration.report.results import READERS, Unreadable, chapters
@@ -21,7 +22,6 @@ from training_migration.targets import Target
 from training_migration.verify.differences import Difference
 from training_migration.verify.outcome import Outcome, Subject, Verification
 from training_migration.verify.verify import How
-from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
 

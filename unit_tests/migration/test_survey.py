@@ -17,9 +17,10 @@ from e2e.support.v1_examples.expected import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from training_api.documents import Document
+from training_api.yaml_text import dump
 from training_migration.cli import migrate
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.findings import Verdict
 from training_migration.lint.suppression import IGNORE_ANNOTATION
 from training_migration.masking import MASK
@@ -27,7 +28,6 @@ from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
 from training_migration.rules import RULES, found
 from training_migration.survey import rows, together
 from training_migration.targets import Target
-from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
 EXAMPLES = [each.job for each in examples(f"n{number}" for number in count())]

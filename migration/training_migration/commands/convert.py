@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 import cloup
 
+from training_api.documents import read
 from training_migration.commands import flags
 from training_migration.commands.loading import checked, left, where
 from training_migration.convert import convert as converted
@@ -18,7 +19,6 @@ from training_migration.convert.conversion import Asymmetric, CompatEnv, Convers
 from training_migration.convert.files import write_whole
 from training_migration.convert.round_trip import round_trip
 from training_migration.convert.writer import NoteStyle, notes_text, title, yaml_text
-from training_migration.documents import read
 from training_migration.exits import Exit, Failure, of_findings, worst
 from training_migration.findings import Severity
 from training_migration.survey import our_mistake

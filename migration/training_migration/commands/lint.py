@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,10 +12,11 @@ from typing import Final
 import click
 import cloup
 
+from training_api.documents import Document, Unreadable, files, is_special, read, read_stream, read_text
+from training_api.yaml_text import json_value
 from training_migration import exits
 from training_migration.commands import flags
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document, files, read
 from training_migration.exits import Exit, Failure
 from training_migration.findings import Finding, Severity
 from training_migration.lint.entry_point import NOTHING, EntryPoint, of_configuration, of_dockerfile
@@ -98,7 +98,7 @@ def _inputs(paths: Sequence[str]) -> tuple[list[Document], list[Text], dict[str,
     """Objects, scripts, and the texts of the files with objects."""
     scripts = [path for path in paths if path != STANDARD_INPUT and _is_script(path)]
     others = [path for path in paths if path not in scripts]
-    typed = sys.stdin.read() if STANDARD_INPUT in others else ""
+    typed = _typed() if STANDARD_INPUT in others else ""
     documents = list(read(others, io.StringIO(typed)))
     sources = {path: path for path in files(others) if path != STANDARD_INPUT}
     texts = {path: text for path in sources if (text := _readable(Path(path))) is not None}
@@ -118,9 +118,16 @@ def _text(path: Path) -> Text:
 def _readable(path: Path) -> str | None:
     """The text of a file; None for one that is none, or is too large to be written by people."""
     try:
-        return path.read_text(encoding="utf-8-sig") if path.stat().st_size <= _LARGEST else None
-    except (OSError, UnicodeDecodeError):
+        return read_text(path, _LARGEST)
+    except Unreadable:
         return None
+
+
+def _typed() -> str:
+    try:
+        return read_stream(sys.stdin)
+    except Unreadable as unreadable:
+        raise Failure(f"standard input: {unreadable}", Exit.USAGE) from None
 
 
 def _texts(folder: Path) -> Iterator[Text]:
@@ -132,7 +139,7 @@ def _texts(folder: Path) -> Iterator[Text]:
         )
         for name in sorted(names):
             path = Path(where, name)
-            if (text := _readable(path)) is not None and "\0" not in text[:1000]:
+            if not is_special(path) and (text := _readable(path)) is not None and "\0" not in text[:1000]:
                 yield str(path), text
 
 
@@ -150,7 +157,7 @@ def _entry(context: Sequence[Text], image_config: Path | None) -> EntryPoint:
     """What the image starts: by its configuration, else by the only Dockerfile of its folder."""
     if image_config is not None:
         try:
-            return of_configuration(json.loads(_text(image_config)[1]))
+            return of_configuration(json_value(_text(image_config)[1]))
         except ValueError:
             raise Failure(f"{image_config}: is not JSON.", Exit.USAGE) from None
     dockerfiles = [text for path, text in context if language_of(path, text) is Language.DOCKERFILE]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from training_api.documents import Document, read
 from training_migration.cluster import clean
-from training_migration.documents import Document, read
 from training_migration.exits import Exit, Failure
 from training_migration.shape import misfit, without_nulls
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job

@@ -11,6 +11,8 @@ from typing import Any
 import click
 import cloup
 
+from training_api.documents import Document
+from training_api.yaml_text import dump
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.pod_spec import CannotBuild
@@ -18,7 +20,6 @@ from training_migration.commands import flags
 from training_migration.commands.loading import checked, documents, where
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.exits import Exit, Failure
 from training_migration.masking import masked
 from training_migration.render_v1 import render_v1
@@ -31,7 +32,6 @@ from training_migration.v2.process import command_line, environment
 from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
-from training_migration.yaml_text import dump
 
 Json = dict[str, Any]
 

@@ -9,8 +9,9 @@ from typing import Final
 import click
 import cloup
 
+from training_api import documents
+from training_api.documents import STANDARD_INPUT, read_stream, read_text
 from training_migration.commands import flags
-from training_migration.documents import STANDARD_INPUT
 from training_migration.exits import Exit, Failure
 from training_migration.report.chapter import Chapter
 from training_migration.report.merged import as_html, as_junit, as_markdown
@@ -44,11 +45,9 @@ def report(*, results: tuple[str, ...], style: str | None, output: Path | None) 
 def _chapters(path: str) -> list[Chapter]:
     try:
         if path == STANDARD_INPUT:
-            return chapters(sys.stdin.read(), "standard input")
-        return chapters(Path(path).read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise Failure(f"{path}: cannot be read: {error.strerror}.", Exit.USAGE) from None
-    except UnicodeDecodeError:
-        raise Failure(f"{path}: is not text in UTF-8.", Exit.USAGE) from None
+            return chapters(read_stream(sys.stdin), "standard input")
+        return chapters(read_text(Path(path)), path)
+    except documents.Unreadable as unreadable:
+        raise Failure(f"{path}: {unreadable}", Exit.USAGE) from None
     except Unreadable as unreadable:
         raise Failure(str(unreadable), Exit.USAGE) from None

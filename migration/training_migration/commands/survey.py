@@ -12,10 +12,10 @@ from typing import Any
 import click
 import cloup
 
+from training_api.documents import Document, files, read
 from training_migration.cluster import read_cluster
 from training_migration.commands import flags
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document, files, read
 from training_migration.exits import Exit, of_findings, worst
 from training_migration.findings import Severity
 from training_migration.report.jobs import job_entry, report

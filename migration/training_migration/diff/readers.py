@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final
 
+from training_api.yaml_text import json_value
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.torchrun import TORCHRUN
 from training_migration.diff.wiring import Fact, Reader, Role, View, Vocabulary, Wiring
@@ -44,7 +44,7 @@ def _tf_config(view: View) -> Wiring:
     if not text:
         return Wiring(alone=True)
     try:
-        config = json.loads(text)
+        config = json_value(text)
         cluster = tuple(sorted((role, _members(view, members)) for role, members in config["cluster"].items()))
         task = config["task"]["type"], str(config["task"]["index"])
     except (ValueError, KeyError, TypeError, AttributeError):

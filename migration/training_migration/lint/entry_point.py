@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from training_api.yaml_text import json_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def _words(text: str) -> Sequence[str]:
     """The exec form is a list in JSON, anything else is for a shell."""
     if text.startswith("["):
         try:
-            return [str(word) for word in json.loads(text)]
+            return [str(word) for word in json_value(text)]
         except ValueError:
             pass
     return ["/bin/sh", "-c", text]

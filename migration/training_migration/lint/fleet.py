@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
 from training_migration.lint.around.files import FILES

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from training_api.yaml_text import nodes
+
 _STEP: Final = re.compile(r"[^.\[\]]+|\[([^\]]*)\]")
 
 
@@ -18,9 +18,8 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._objects: list[yaml.Node] = []
-        with suppress(yaml.YAMLError):
-            for root in yaml.compose_all(text, Loader=_LOADER):
-                self._objects += [root, *_items(root)]
+        for root in nodes(text):
+            self._objects += [root, *_items(root)]
 
     def of(self, begin: int, path: str) -> range:
         """The lines of a field of the object that begins here, or the first one of the nearest field around it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from training_api.constants import EXTENSION_PREFIX
+from training_api.yaml_text import json_value
 from training_migration.findings import Finding
 
 IGNORE_ANNOTATION: Final = EXTENSION_PREFIX + "migration-ignore"
@@ -62,7 +63,7 @@ def baseline(findings: Iterable[Finding]) -> str:
 def read_baseline(text: str) -> Mapping[tuple[str, str, str, str], int]:
     """How often each finding is left out; raises UnknownBaseline."""
     try:
-        content = json.loads(text)
+        content = json_value(text)
         if content["schema"] != SCHEMA:
             raise UnknownBaseline(f"is not of {SCHEMA}, but of {content['schema']}")
         return {

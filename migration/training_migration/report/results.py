@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from training_api.yaml_text import json_value
 from training_migration.compare import Comparison, Outcome
 from training_migration.comparison.rows import Answer, Row
 from training_migration.findings import Severity
@@ -29,7 +30,7 @@ class Unreadable(ValueError):
 def chapters(text: str, source: str) -> list[Chapter]:
     """The chapters of one file; raises Unreadable."""
     try:
-        content = json.loads(text)
+        content = json_value(text)
     except ValueError as error:
         raise Unreadable(f"{source}: is not JSON: {error}.") from None
     return [_chapter(each, source) for each in (content if isinstance(content, list) else [content])]

@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from training_api.documents import Unreadable, read_text
+
 SCHEMA: Final = "migrate.run/1"
 """Of the JSON; it changes when old programs would misread it."""
 
@@ -153,6 +155,8 @@ def from_json(data: bytes, source: str) -> RunRecord:
         return msgspec.json.decode(data, type=RunRecord)
     except msgspec.ValidationError as error:
         raise BadRecord(f"{source}: not the record of a run: {error}") from error
+    except RecursionError:
+        raise BadRecord(f"{source}: not the record of a run: it is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise BadRecord(f"{source}: not JSON: {error}") from error
 
@@ -160,9 +164,9 @@ def from_json(data: bytes, source: str) -> RunRecord:
 def read_record(path: Path) -> RunRecord:
     """Read a file; raises BadRecord, for a file that cannot be opened as well."""
     try:
-        return from_json(path.read_bytes(), str(path))
-    except OSError as error:
-        raise BadRecord(f"{path}: {error.strerror or error}") from error
+        return from_json(read_text(path).encode(), str(path))
+    except Unreadable as error:
+        raise BadRecord(f"{path}: {str(error).rstrip('.')}") from None
 
 
 class _Schema(msgspec.Struct):

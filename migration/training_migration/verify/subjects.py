@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from training_api.documents import Document
 from training_migration.commands.loading import checked, documents
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.exits import Exit, Failure
 from training_migration.runs.templates import is_runtime, is_train_job
 from training_migration.targets import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from training_api.documents import Document
 from training_migration.convert.conversion import Options
-from training_migration.documents import Document
 from training_migration.targets import Target
 
 Json = dict[str, Any]

@@ -11,9 +11,9 @@ from e2e.support.paths import ROOT
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
+from training_api.documents import Document
 from training_migration.convert import convert
 from training_migration.convert.conversion import CompatEnv, Options
-from training_migration.documents import Document
 from training_migration.findings import Severity
 from training_migration.lint import lint_together, lint_v2
 from training_migration.shape import misfit

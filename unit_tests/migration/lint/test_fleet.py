@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit_tests.migration.lint.jobs import OPTIONS, Json, alike, documents, job, node, pytorch, role, runtime, train_job
 
-from training_migration.documents import Document
+from training_api.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint.entry_point import EntryPoint, of_configuration, of_dockerfile
 from training_migration.lint.fleet import Fleet, Outcome, lint, placed

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from training_api.constants import API_VERSION, GROUP, LABEL_PREFIX
+from training_api.documents import Document
 from training_api.registry import KINDS
-from training_migration.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
 from training_migration.v1_job import not_converted

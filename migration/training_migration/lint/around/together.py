@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import yaml
-
+from training_api.documents import Document
 from training_api.registry import KINDS
-from training_migration.documents import Document
+from training_api.yaml_text import parts
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
 from training_migration.targets import FEATURES, Target
@@ -117,10 +116,8 @@ def changed_runtime(look: Together) -> Iterator[Spot]:
 
 def _spec_of(kept: Json) -> Any:
     """The spec of the runtime in a snapshot; None where it cannot be read."""
-    try:
-        runtime = yaml.safe_load(str((kept.get("data") or {}).get("runtime", "")))
-    except yaml.YAMLError:
-        return None
+    found = list(parts(str((kept.get("data") or {}).get("runtime", ""))))
+    runtime = found[0].value if found else None
     return (
         runtime.get("spec") if isinstance(runtime, dict) and runtime.get("kind") in (RUNTIME, CLUSTER_RUNTIME) else None
     )

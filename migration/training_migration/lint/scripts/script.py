@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
+from training_api.yaml_text import json_value
 from training_migration.lint.variables import V1_VARIABLES, set_by_v1
 
 
@@ -169,7 +170,7 @@ def _source(text: str, language: Language) -> tuple[tuple[int, ...], str]:
 def _of_notebook(text: str) -> Iterable[tuple[int, str]]:
     """The lines of the cells with code, each with the line of the file that holds it."""
     try:
-        cells = json.loads(text).get("cells") or ()
+        cells = json_value(text).get("cells") or ()
         sources = [cell.get("source", "") for cell in cells if cell.get("cell_type") == "code"]
     except (ValueError, AttributeError):
         return

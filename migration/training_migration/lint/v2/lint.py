@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from training_migration.documents import Document
+from training_api.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint import pods
 from training_migration.lint.entry_point import NOTHING, EntryPoint

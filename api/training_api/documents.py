@@ -1,4 +1,7 @@
-"""Objects as they come from files, folders, standard input or a cluster, each with where it is from."""
+"""Objects as they come from files, folders, standard input or a cluster, each with where it is from.
+
+The one way in which commands read what users have written: bounded in size, documents, depth, and aliases.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from training_migration.yaml_text import Part, parts
+from training_api.yaml_text import Part, parts
 
 Json = dict[str, Any]
 
 STANDARD_INPUT: Final = "-"
+LARGEST: Final = 100_000_000
+"""Characters of one file: a list of 20,000 jobs."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
@@ -40,8 +45,38 @@ def files(paths: Iterable[str]) -> Iterator[str]:
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             for name in sorted(names):
-                if name.endswith(_SUFFIXES) and not name.startswith("."):
-                    yield str(Path(folder, name))
+                file = Path(folder, name)
+                if name.endswith(_SUFFIXES) and not name.startswith(".") and not is_special(file):
+                    yield str(file)
+
+
+def is_special(file: Path) -> bool:
+    """Whether it is neither a regular file nor a link to nowhere: a device or a pipe, which may have no end."""
+    return file.exists() and not file.is_file()
+
+
+class Unreadable(ValueError):
+    """A file cannot be read; the text is one sentence without the name of the file."""
+
+
+def read_text(path: Path, most: int | None = None) -> str:
+    """The text of a file of at most so many characters, LARGEST of them unless told otherwise; raises Unreadable."""
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            return read_stream(stream, most)
+    except OSError as error:
+        raise Unreadable(f"It cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise Unreadable("It is not text in UTF-8.") from None
+
+
+def read_stream(stream: TextIO, most: int | None = None) -> str:
+    """The same of an open stream."""
+    most = LARGEST if most is None else most
+    text = stream.read(most + 1)
+    if len(text) > most:
+        raise Unreadable(f"It cannot be read: it has more than {most} characters.")
+    return text
 
 
 def read(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
@@ -51,11 +86,9 @@ def read(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
     """
     for path in files(paths):
         try:
-            text = stdin.read() if path == STANDARD_INPUT else Path(path).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            yield Document(path, 0, None, f"It cannot be read: {error.strerror}.")
-        except UnicodeDecodeError:
-            yield Document(path, 0, None, "It is not text in UTF-8.")
+            text = read_stream(stdin) if path == STANDARD_INPUT else read_text(Path(path))
+        except Unreadable as error:
+            yield Document(path, 0, None, str(error))
         else:
             for part in parts(text):
                 yield from _objects(path, part)

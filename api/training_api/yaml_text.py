@@ -8,16 +8,19 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import yaml
 
-MOST_VALUES: Final = 10
-"""For each character of a document: without aliases there is less than one."""
-
-
 DEEPEST: Final = 200
 """Levels within a document; objects of Kubernetes have some twenty."""
+MOST_DOCUMENTS: Final = 100_000
+"""Of one text; as many jobs as nobody has in one cluster."""
+MOST_EXPANDED: Final = 1_000_000
+"""Values and characters that the aliases of a short document may stand for; of a longer one, as many as it has."""
+MOST_TIMES: Final = 10
+"""How much larger aliases may make a document at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +43,105 @@ class _Unusable(ValueError):
 
 def parts(text: str) -> Iterator[Part]:
     """The documents of a text in their order; those without content are left out."""
+    return islice(_limited(_parts(text)), MOST_DOCUMENTS + 1)
+
+
+def json_value(text: str) -> Any:
+    """What one text in JSON says; raises ValueError, also where it is nested too deeply."""
+    try:
+        found = list(_json(text))
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if len(found) != 1 or found[0].error:
+        raise ValueError(_TOO_DEEP if found and found[0].error else f"there are {len(found)} values, not one")
+    return found[0].value
+
+
+def _limited(found: Iterator[Part]) -> Iterator[Part]:
+    """The same with a sentence in place of the first one that is too many."""
+    for number, each in enumerate(found):
+        yield (
+            each
+            if number < MOST_DOCUMENTS
+            else Part(each.line, None, f"There are more than {MOST_DOCUMENTS} documents.")
+        )
+
+
+def _parts(text: str) -> Iterator[Part]:
     if text.lstrip().startswith(("{", "[")):
         with suppress(ValueError, RecursionError):  # YAML may begin so, too
             yield from list(_json(text))
             return
     line = 1
-    for chunk in re.split(r"^(?=---(?:\s|$))", text, flags=re.MULTILINE):
+    for chunk in _chunks(text):
         if _HAS_CONTENT.search(chunk):
             yield from _yaml(line, chunk)
         line += chunk.count("\n")
 
 
-_HAS_CONTENT: Final = re.compile(r"^(?!---\s*$|---\s+#|%)\s*[^\s#]", re.MULTILINE)
+def _chunks(text: str) -> Iterator[str]:
+    """The text cut before each marker that begins a document."""
+    begin = 0
+    for marker in _MARKER.finditer(text):
+        yield text[begin : marker.start()]
+        begin = marker.start()
+    yield text[begin:]
+
+
+_MARKER: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_HAS_CONTENT: Final = re.compile(r"^(?!---[ \t\r]*$|---[ \t]+#|%)[^\S\n]*[^\s#]", re.MULTILINE)
 """Anything but comments, directives and the marker that begins a document."""
 
 
 def _json(text: str) -> Iterator[Part]:
     """Values one after the other, as `jq -c` writes them; raises ValueError."""
-    decoder = json.JSONDecoder(parse_constant=_no_number)
+    decoder = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
+    may_be_deep = text.count("[") + text.count("{") >= DEEPEST
+    has_halves = _HALVES.search(text)
     line, at, counted = 1, 0, 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
+    while (begin := _BLANK.match(text, at)) and (at := begin.end()) < len(text):
         line, counted = line + text.count("\n", counted, at), at
         value, at = decoder.raw_decode(text, at)
-        yield Part(line, value)
+        if may_be_deep and _deeper(value, DEEPEST):
+            yield Part(line, None, _sentence(_TOO_DEEP, line, ""))
+        else:
+            yield Part(line, _without_halves(value) if has_halves else value)
 
 
-def _no_number(word: str) -> Any:
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_TOO_DEEP: Final = "it is nested too deeply"
+_HALVES: Final = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escaped halves of characters; alone they are no text."""
+
+
+def _without_halves(value: Any) -> Any:
+    """With the replacement character for halves of characters that have no other half, as Go reads them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_halves(key): _without_halves(each) for key, each in value.items()}
+    return [_without_halves(each) for each in value] if isinstance(value, list) else value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether there are more levels than this."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [
+            below
+            for each in level
+            if isinstance(each, dict | list)
+            for below in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number")
 
 
@@ -80,7 +153,8 @@ def _yaml(before: int, chunk: str) -> Iterator[Part]:
         loader = _Loader(chunk)
         while loader.check_node() and (node := loader.get_node()) is not None:
             line = before + node.start_mark.line
-            value = _plain(loader.construct_document(node), iter(range(MOST_VALUES * len(chunk))))
+            _refuse_size(node, len(chunk))
+            value = _plain(loader.construct_document(node))
             if value is not None:
                 yield Part(line, value, items=tuple(before + each for each in _item_lines(node)))
     except yaml.MarkedYAMLError as error:
@@ -89,9 +163,16 @@ def _yaml(before: int, chunk: str) -> Iterator[Part]:
     except yaml.YAMLError as error:  # a character that may not be in a text
         yield Part(line, None, _sentence(str(error).partition("\n")[0], line, chunk))
     except RecursionError:
-        yield Part(line, None, _sentence("it is nested too deeply", line, chunk))
+        yield Part(line, None, _sentence(_TOO_DEEP, line, chunk))
     except ValueError as error:
         yield Part(line, None, _sentence(str(error), line, chunk))
+
+
+def nodes(text: str) -> Iterator[yaml.Node]:
+    """The roots of the documents with their places, up to the first that is broken."""
+    with suppress(yaml.YAMLError, RecursionError):
+        _refuse_depth(text)
+        yield from yaml.compose_all(text, Loader=_Loader)
 
 
 _MAY_BE_DEEP: Final = re.compile(r"^[-?: \t]{100}", re.MULTILINE)
@@ -106,6 +187,30 @@ def _refuse_depth(chunk: str) -> None:
         depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(event, yaml.events.CollectionEndEvent)
         if depth > DEEPEST:
             raise RecursionError
+
+
+def _refuse_size(root: yaml.Node, given: int) -> None:
+    """Raise _Unusable for what its aliases make too large or endless, RecursionError for what they make too deep."""
+    size, depth = _expanded(root, {})
+    if depth > DEEPEST:
+        raise RecursionError
+    if size > max(2 * given, min(MOST_TIMES * given, MOST_EXPANDED)):
+        raise _Unusable("its aliases make it far too large")
+
+
+def _expanded(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -> tuple[int, int]:
+    """How many values and characters, and how many levels, there are with aliases written out."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1 + len(node.value), 0
+    if node in known:
+        if (found := known[node]) is None:
+            raise _Unusable("it contains itself by an alias, which makes it endless")
+        return found
+    known[node] = None
+    inside = (each for pair in node.value for each in pair) if isinstance(node, yaml.MappingNode) else node.value
+    sizes = [_expanded(each, known) for each in inside]
+    known[node] = found = 1 + sum(size for size, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
+    return found
 
 
 def _sentence(problem: str, line: int, chunk: str) -> str:
@@ -161,19 +266,17 @@ def dump(objects: Iterable[Any]) -> str:
     return text.removeprefix("---\n")
 
 
-def _plain(value: Any, budget: Iterator[int]) -> Any:
+def _plain(value: Any) -> Any:
     """The value in the types of JSON, nothing of it shared; raises _Unusable for what JSON does not have."""
-    if next(budget, None) is None:
-        raise _Unusable("its aliases make it endless or far too large")
     match value:
         case None | bool() | int() | str():
             return value
         case float() if math.isfinite(value):
             return value
         case dict():
-            return {_key(key): _plain(each, budget) for key, each in value.items()}
+            return {_key(key): _plain(each) for key, each in value.items()}
         case list():
-            return [_plain(each, budget) for each in value]
+            return [_plain(each) for each in value]
     raise _Unusable(f"JSON has no counterpart of {value!r:.60}")
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training_migration.documents import Document, read
-from training_migration.yaml_text import DEEPEST, dump, parts
+from training_api.documents import Document, read
+from training_api.yaml_text import DEEPEST, dump, parts
 
 Json = dict[str, Any]
 JOB = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "a"}}
