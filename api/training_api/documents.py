@@ -36,6 +36,12 @@ class Document:
     """One sentence where there is no object."""
 
 
+def place(document: Document) -> str:
+    """Where it is, as people and editors read it."""
+    name = "standard input" if document.source == STANDARD_INPUT else document.source
+    return f"{name}:{document.line}" if document.line else name
+
+
 def files(paths: Iterable[str]) -> Iterator[str]:
     """The files that are to be read, in a fixed order: of folders all YAML and JSON below, but for hidden ones."""
     for path in paths:

@@ -10,7 +10,8 @@ import cloup
 from training_local.cluster.local_cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, follow_flags
-from training_local.commands.run import RunOptions, run_files
+from training_local.commands.run import RunOptions, run_objects
+from training_local.run.apply import load_objects
 from training_local.run.examples import DEMOS, example, python_for
 
 
@@ -26,4 +27,4 @@ def demo(framework: str, python: Path | None, sandbox: str, limit: float | None,
 async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, options: RunOptions) -> int:
     chosen = DEMOS[framework]
     cluster_options = ClusterOptions(python_for(chosen, python), sandbox)
-    return await run_files([example(chosen)], cluster_options, options)
+    return await run_objects(load_objects([example(chosen)]), cluster_options, options)

@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from training_local.errors import BadInput
@@ -37,6 +38,16 @@ def finish(work: Coroutine[Any, Any, int]) -> None:
         _turn_away_from_terminal()
         code = EXIT_NO_READER
     sys.exit(code)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Tell a user's error in one sentence, for work before the event loop: there any signal ends the process."""
+    try:
+        yield
+    except BadInput as error:
+        print(f"training-operator local: {error}", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import cloup
@@ -17,7 +17,7 @@ from rich.console import Console
 
 from training_api.printable import legible
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
-from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish
+from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish, one_sentence
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
 from training_local.run.apply import Created, create_objects, job_of, load_objects
@@ -41,8 +41,6 @@ class RunOptions:
     limit: float | None = None
     """Seconds after which to give up; None for never."""
     as_json: bool = False
-    namespace: str | None = None
-    """For objects that name none."""
     keep: bool = False
     """Whether the cluster stays until Ctrl-C when the job has ended."""
 
@@ -71,13 +69,14 @@ def run(
     Succeeded, 1 if it Failed.
     """
     options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus)
-    finish(run_files(files, options, RunOptions(limit, as_json, namespace, keep)))
+    with one_sentence():
+        objects = load_objects(files, namespace)
+        job_of(objects)
+    finish(run_objects(objects, options, RunOptions(limit, as_json, keep)))
 
 
-async def run_files(files: Sequence[Path], cluster_options: ClusterOptions, options: RunOptions) -> int:
-    """Run the job of `files` and return the exit status that tells its end."""
-    objects = load_objects(files, options.namespace)
-    job_of(objects)
+async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: ClusterOptions, options: RunOptions) -> int:
+    """Run the job among the objects and return the exit status that tells its end."""
     async with LocalCluster(cluster_options) as cluster:
         if not options.as_json:
             say_up(cluster)

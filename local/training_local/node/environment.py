@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,9 +12,16 @@ from math import ceil
 
 from training_api import quantity
 from training_local.node.podspec import Container, EnvVar, Pod, ResourceRef, ValueFrom, Wire
+from training_local.node.sandbox.client import SandboxError
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 _KEYED_FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+
+MAX_STRING = 128 * 1024
+"""Bytes of one argument or variable, its end included (MAX_ARG_STRLEN)."""
+MAX_TOTAL = 2 * 1024 * 1024
+"""Bytes of all of them with a pointer to each: a quarter of the usual stack of 8 MiB."""
+POINTER = 8
 
 CONFIG_MAP = "configmap"
 SECRET = "secret"
@@ -61,34 +69,75 @@ def referenced(container: Container) -> Iterator[Key]:
             yield SECRET, variable.value_from.secret_key_ref.name
 
 
+class ArgumentListTooLong(SandboxError):
+    """The kernel would not take arguments or variables (E2BIG); the text is as a container runtime has it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"exec: argument list too long: {what}")
+
+
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by the variable's value and `$$` by `$`; references to unknown names stay as they are."""
-    return _REFERENCE.sub(lambda m: m[1] or variables.get(m[2], m[0]), text)
+    """Replace `$(NAME)` by the variable's value and `$$` by `$`; references to unknown names stay as they are.
+
+    Raises `ArgumentListTooLong` rather than to make a text that no process could be given.
+    """
+    pieces, at, size = [], 0, 0
+    for reference in _REFERENCE.finditer(text):
+        value = reference[1] or variables.get(reference[2], reference[0])
+        size += len(value)
+        if size > MAX_STRING:
+            raise ArgumentListTooLong(f"with its references replaced, {text[:30]!r} has more than {MAX_STRING} bytes")
+        pieces += [text[at : reference.start()], value]
+        at = reference.end()
+    return "".join([*pieces, text[at:]])
+
+
+def check_size(arguments: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Raise `ArgumentListTooLong` for what the kernel would not take, by its reckoning."""
+    strings = [*arguments, *(f"{name}={value}" for name, value in variables.items())]
+    sizes = [len(each.encode(errors="surrogateescape")) + 1 for each in strings]
+    for text, size in zip(strings, sizes, strict=True):
+        if size > MAX_STRING:
+            raise ArgumentListTooLong(f"{text[:30]!r} has {size} bytes, and {MAX_STRING} is the most")
+    if (total := sum(sizes) + POINTER * len(sizes)) > MAX_TOTAL:
+        raise ArgumentListTooLong(f"arguments and variables have {total} bytes, and {MAX_TOTAL} is the most")
 
 
 def command_line(container: Container, entry_points: Mapping[str, Sequence[str]], env: Mapping[str, str]) -> list[str]:
-    """Command and arguments with their references replaced; raises `ConfigError` if there is nothing to execute."""
+    """Command and arguments with their references replaced.
+
+    Raises `ConfigError` if there is nothing to execute, `ArgumentListTooLong` if it is more than the kernel takes.
+    """
     command = container.command or tuple(entry_points.get(container.image, ()))
     if not command:
         raise ConfigError(
             f"container {container.name!r} has no command: images are not pulled here, so the entry point of "
             f"{container.image!r} is unknown; set `command` in the container"
         )
-    return [expand(part, env) for part in (*command, *container.args)]
+    arguments = [expand(part, env) for part in (*command, *container.args)]
+    check_size(arguments, env)
+    return arguments
 
 
 def build(container: Container, facts: Facts, base: Mapping[str, str]) -> dict[str, str]:
-    """The container's variables in their order of definition on top of `base`; raises `ConfigError`."""
+    """The container's variables in their order of definition on top of `base`.
+
+    Raises `ConfigError`, and `ArgumentListTooLong` as soon as there is more than the kernel takes.
+    """
     variables: dict[str, str] = {}
+    known, size = ChainMap(variables, dict(base)), 0
     for source in container.env_from:
         for kind, reference in ((CONFIG_MAP, source.config_map_ref), (SECRET, source.secret_ref)):
             if reference:
                 data = _find(facts, kind, reference.name, optional=reference.optional)
                 variables.update({source.prefix + key: value.decode() for key, value in (data or {}).items()})
     for variable in container.env:
-        value = _value(variable, container, facts, {**base, **variables})
+        value = _value(variable, container, facts, known)
         if value is not None:
             variables[variable.name] = value
+            size += len(value)
+        if size > MAX_TOTAL:
+            raise ArgumentListTooLong(f"the variables have more than {MAX_TOTAL} bytes")
     return {**base, **variables}
 
 

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from training_api.constants import API_VERSION
+from training_api.documents import place, read
 from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
 from training_local.errors import BadInput
 from training_local.run.progress import JobRef
 from training_operator.kube.transport import Request, Response, Transport
 
-STANDARD_INPUT: Final = "-"
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
@@ -32,50 +30,25 @@ class Created:
 
 
 def load_objects(files: Iterable[Path], namespace: str | None = None) -> list[dict[str, Any]]:
-    """Read all documents of `files` (`-` is standard input), unfolding lists.
+    """Read all objects of `files` (`-` is standard input, of folders all YAML and JSON), unfolding lists.
 
-    Objects without a namespace get `namespace`. Raises `BadInput` that names the file and the document.
+    Objects without a namespace get `namespace`. Raises `BadInput` that names the file and the line.
     """
-    objects: list[dict[str, Any]] = []
-    for file in files:
-        name = "standard input" if str(file) == STANDARD_INPUT else str(file)
-        for number, document in enumerate(_documents(file, name), 1):
-            if document is None:
-                continue
-            where = f"{name}: document {number}"
-            for item in _unfolded(document, where):
-                _check(item, where, namespace)
-                objects.append(item)
+    paths = [str(file) for file in files]
+    objects = []
+    for document in read(paths, sys.stdin):
+        where = place(document)
+        if document.object is None:
+            raise BadInput(f"{where}: {document.error.rstrip('.')}")
+        _check(document.object, where, namespace)
+        objects.append(document.object)
     if not objects:
-        raise BadInput(f"{', '.join(map(str, files)) or 'no file'}: there is no object in it")
+        raise BadInput(f"{', '.join(paths) or 'no file'}: there is no object in it")
     return objects
 
 
-def _documents(file: Path, name: str) -> list[Any]:
-    try:
-        text = sys.stdin.read() if str(file) == STANDARD_INPUT else file.read_text(encoding="utf-8")
-        return list(yaml.safe_load_all(text))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none is a ValueError
-        raise BadInput(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
-
-
-def _unfolded(document: Any, where: str) -> list[Any]:
-    if not isinstance(document, dict):
-        raise BadInput(f"{where} is not an object with apiVersion and kind")
-    if document.get("kind") != "List":
-        return [document]
-    items = document.get("items")
-    if not isinstance(items, list):
-        raise BadInput(f"{where}: items of a List must be a list")
-    return items
-
-
-def _check(item: Any, where: str, namespace: str | None) -> None:
+def _check(item: dict[str, Any], where: str, namespace: str | None) -> None:
     """Make sure that it is an object with a name, and give it its namespace if it has none."""
-    if not isinstance(item, dict):
-        raise BadInput(f"{where}: is not an object with apiVersion and kind")
     for field in ("apiVersion", "kind"):
         if not isinstance(item.get(field), str):
             raise BadInput(f"{where}: {field} is missing")
@@ -125,7 +98,7 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
     for item in sorted(objects, key=_turn):
         path = await _collection(transport, item)
         response = await transport.request(
-            Request("POST", path, {"fieldValidation": "Warn"}, json.dumps(item, default=str).encode())
+            Request("POST", path, {"fieldValidation": "Warn"}, json.dumps(item).encode())
         )
         if response.status >= 400:
             reason = json.loads(response.body).get("message", response.body.decode(errors="replace"))

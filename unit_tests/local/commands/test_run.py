@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from e2e.support.bombs import BOMBS
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -164,3 +166,35 @@ def test_pytorch_workers_wait_in_their_own_image_until_the_master_listens(tmp_pa
     status, out, err = local("run", write(tmp_path, {**job, "spec": {"pytorchReplicaSpecs": specs}}))
     assert (status, err) == (0, ""), out
     assert "master-0 | master heard hello\n" in out
+
+
+@pytest.mark.parametrize("bomb", ["merges", "self-reference"])
+def test_a_bomb_is_one_sentence(bomb: str, tmp_path: Path) -> None:
+    file = tmp_path / "bomb.yaml"
+    file.write_text(BOMBS[bomb][0])
+    process = command("run", str(file))
+    told = process.communicate(timeout=30)
+    assert (process.returncode, told[0]) == (2, "")
+    assert told[1].startswith(f"training-operator local: {file}:")
+    assert BOMBS[bomb][1] in told[1]
+    assert told[1].count("\n") == 1
+
+
+def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "job.yaml"
+    os.mkfifo(pipe)
+    process = command("run", str(pipe))
+    with pipe.open("w"):  # it reads now, and would for ever
+        process.terminate()
+        assert process.wait(timeout=10) == -signal.SIGTERM
+    process.communicate()
+
+
+def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path) -> None:
+    process = command("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
+    told = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "JAXJob little was refused" in told[1]
+    assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in told[1].replace(
+        ".Worker.", "[Worker]."
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from collections.abc import Mapping
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.at_most import at_most
 from e2e.support.local_node import Cluster, cluster_in, entries, exists, pod
 
 from training_local.node import environment, volumes
-from training_local.node.environment import ConfigError, Facts, expand
+from training_local.node.environment import MAX_STRING, ArgumentListTooLong, ConfigError, Facts, expand
 from training_local.node.podspec import parse_pod
 from training_local.node.volumes import VolumeError
 
@@ -30,6 +33,53 @@ from training_local.node.volumes import VolumeError
 )
 def test_references_are_replaced_as_by_a_kubelet(text: str, result: str) -> None:
     assert expand(text, {"A": "1", "B": "2"}) == result
+
+
+def chain(levels: int, text: str = "x" * 100) -> list[dict[str, Any]]:
+    """Each variable is twice the one before."""
+    doubled = [{"name": f"A{level}", "value": f"$(A{level - 1})$(A{level - 1})"} for level in range(1, levels)]
+    return [{"name": "A0", "value": text}, *doubled]
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        chain(40),
+        [{"name": "A", "value": "x" * 100_000}, {"name": "B", "value": "$(A)" * 25_000}],
+        [{"name": f"A{number}", "value": "x" * 100_000} for number in range(30)],
+        [{"name": "A", "value": "é" * 70_000}],
+        [{"name": f"A{number}", "value": "x" * 100} for number in range(20_000)],
+    ],
+    ids=["a chain", "many references", "too much together", "bytes, not characters", "too many"],
+)
+def test_more_than_a_kernel_takes_is_refused_before_it_is_made(env: list[dict[str, Any]]) -> None:
+    known = facts(pod("me", "true", container={"env": env}))
+    with at_most(3.0), pytest.raises(ArgumentListTooLong, match=r"^exec: argument list too long: "):
+        environment.command_line(known.pod.spec.containers[0], {}, variables(env))
+
+
+FULL = "x" * (MAX_STRING - 1)
+NEARLY = [FULL] * 15 + [FULL[:-1000]]
+"""With their ends and pointers some 900 bytes less than there may be."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fits"), [([FULL], True), ([f"{FULL}x"], False), (NEARLY, True), ([*NEARLY, "x" * 2000], False)]
+)
+def test_the_limits_are_those_of_the_kernel(arguments: list[str], fits: bool) -> None:
+    for take in (
+        lambda: environment.check_size(["/bin/true", *arguments], {}),
+        lambda: subprocess.run(["/bin/true", *arguments], env={}, check=True),
+    ):
+        with nullcontext() if fits else pytest.raises((ArgumentListTooLong, OSError), match="rgument list too long"):
+            take()
+
+
+async def test_a_pod_says_that_its_variables_are_too_long(cluster: Cluster) -> None:
+    status = await cluster.run("long", "true", container={"env": chain(40)})
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+    assert ended["message"].startswith("exec: argument list too long: ")
 
 
 Objects = Mapping[tuple[str, str], Mapping[str, bytes]]

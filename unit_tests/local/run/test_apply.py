@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from e2e.support.bombs import BOMBS
 
 from training_local.cluster.interpreter import interpreter
 from training_local.errors import BadInput
@@ -21,16 +22,16 @@ JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: [", "is not YAML"),
-        ("just words", "document 1 is not an object with apiVersion and kind"),
-        ("---\n---\nkind: Pod", "document 2: apiVersion is missing"),
-        ("apiVersion: v1\nkind: Pod", "document 1: metadata.name is missing"),
-        ("apiVersion: v1\nkind: List\nitems: [3]", "document 1: is not an object"),
-        ("apiVersion: v1\nkind: List", "document 1: items of a List must be a list"),
+        ("a: [", "job.yaml:2: It is not YAML"),
+        ("just words", 'job.yaml:1: It is "just words", not an object with apiVersion and kind'),
+        ("---\n---\nkind: Pod", "job.yaml:3: apiVersion is missing"),
+        ("apiVersion: v1\nkind: Pod", "job.yaml:1: metadata.name is missing"),
+        ("apiVersion: v1\nkind: List\nitems: [3]", "job.yaml:3: It is 3, not an object"),
+        ("apiVersion: v1\nkind: List", "job.yaml:1: metadata.name is missing"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 3}", "metadata.namespace must be a text"),
-        ("a: 2026-99-99", "is not YAML"),
         ("--- \n---\n", "there is no object in it"),
-        ("!!python/object/apply:os.system ['true']", "is not YAML"),
+        ("!!python/object/apply:os.system ['true']", "It is not YAML"),
+        *((text, sentence) for text, sentence in BOMBS.values()),
     ],
 )
 def test_a_bad_file_is_named_with_the_place_of_the_mistake(tmp_path: Path, text: str, sentence: str) -> None:
@@ -47,7 +48,7 @@ def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.StringIO(JOB))
     assert job_of(load_objects([Path("-")]))["metadata"]["name"] == "a"
     monkeypatch.setattr(sys, "stdin", io.StringIO("a: ["))
-    with pytest.raises(BadInput, match=r"^standard input: is not YAML"):
+    with pytest.raises(BadInput, match=r"^standard input:2: It is not YAML"):
         load_objects([Path("-")])
 
 
@@ -62,7 +63,7 @@ def test_a_namespace_is_given_to_what_has_none_and_must_not_differ(tmp_path: Pat
     file.write_text(JOB)
     assert load_objects([file], "team")[0]["metadata"]["namespace"] == "team"
     file.write_text(JOB.replace("name: a", "name: a, namespace: other"))
-    with pytest.raises(BadInput, match=r"document 1: metadata\.namespace is other, but --namespace says team"):
+    with pytest.raises(BadInput, match=r"job.yaml:1: metadata\.namespace is other, but --namespace says team"):
         load_objects([file], "team")
 
 
@@ -91,7 +92,7 @@ def test_a_python_that_cannot_be_used_is_one_sentence(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"absent\.yaml: cannot be read: No such file or directory"):
+    with pytest.raises(BadInput, match=r"absent\.yaml: It cannot be read: No such file or directory"):
         load_objects([tmp_path / "absent.yaml"])
 
 
