@@ -122,7 +122,10 @@ def test_bad_records_are_one_sentence_and_exit_code_2(tmp_path: Path, v1: RunRec
 
 def test_a_file_that_is_not_there_is_exit_code_2(tmp_path: Path) -> None:
     result = CliRunner().invoke(migrate, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
-    assert (result.exit_code, result.stderr) == (2, f"Error: {tmp_path}/a: No such file or directory.\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"Error: {tmp_path}/a: It cannot be read: No such file or directory.\n",
+    )
 
 
 EVIL = "<script>alert(1)</script>&\"'"

@@ -221,4 +221,4 @@ def test_what_is_no_result_is_said_in_one_sentence(text: str, sentence: str) -> 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     result = run("report", str(tmp_path / "none"))
     assert result.exit_code == 2
-    assert result.stderr == f"Error: {tmp_path / 'none'}: cannot be read: No such file or directory.\n"
+    assert result.stderr == f"Error: {tmp_path / 'none'}: It cannot be read: No such file or directory.\n"
