@@ -61,6 +61,26 @@ def test_what_is_not_wanted_any_more_is_not_retried_indefinitely() -> None:
     assert memory.wait(60.0) is None
 
 
+def test_what_becomes_due_as_a_reconcile_begins_is_due_in_it_and_later_is_tried_at_once() -> None:
+    memory = JobMemory("uid")
+    memory.tried("create", 0.0, failed())
+    memory.begin(0, 0.5)
+    assert memory.wait(2.0) == 0.0
+    memory.begin(0, 1.0)
+    assert memory.wait(1.0) is None
+
+
+def test_of_several_failures_the_longest_wait_counts() -> None:
+    failures = Failures()
+    failures.add(Failures())
+    assert not failures.failed
+    failures.add(failed(retry_after=30.0))
+    failures.add(failed(retry_after=20.0))
+    failures.fail(ApiError("no", retry_after=10.0))
+    failures.fail()
+    assert (failures.failed, failures.retry_after) == (True, 30.0)
+
+
 def test_what_fails_again_stays() -> None:
     memory = JobMemory("uid")
     memory.tried("create", 0.0, failed())

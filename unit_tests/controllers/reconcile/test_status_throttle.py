@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from training_api.conditions import set_condition
+from training_api.models.common import ConditionStatus, ConditionType, JobCondition, JobStatus, Waiting
+from training_controllers.reconcile.status_throttle import BURST, StatusThrottle, is_rewording
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+BEFORE, AFTER = JobStatus(attempt=1), JobStatus(attempt=2)
+
+
+def waiting(message: str, reason: str = "Unschedulable", **status: int) -> JobStatus:
+    return JobStatus(waiting=Waiting(reason=reason, message=message, since=NOW), **status)
+
+
+def ended(kind: ConditionType) -> JobStatus:
+    return set_condition(AFTER, JobCondition(type=kind, status=ConditionStatus.TRUE, reason="r", message="m"), NOW)
+
+
+def test_some_writes_may_follow_each_other_at_once_and_then_one_a_second() -> None:
+    throttle, times, now = StatusThrottle(), list[float](), 100.0
+    for _ in range(8):
+        now += throttle.wait(BEFORE, AFTER, now)
+        throttle.wrote(BEFORE, AFTER, now)
+        times.append(now)
+    assert BURST == 5
+    assert times == [100, 100, 100, 100, 100, 101, 102, 103]
+    assert throttle.wait(BEFORE, AFTER, 103.25) == 0.75
+    assert throttle.wait(BEFORE, AFTER, 104) == 0
+    rested = [throttle.wait(BEFORE, AFTER, 200)]
+    for _ in range(5):
+        throttle.wrote(BEFORE, AFTER, 200)
+        rested.append(throttle.wait(BEFORE, AFTER, 200))
+    assert rested == [0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [ConditionType.SUCCEEDED, ConditionType.FAILED])
+def test_the_end_of_a_job_never_waits(kind: ConditionType) -> None:
+    throttle = StatusThrottle()
+    for _ in range(9):
+        throttle.wrote(BEFORE, AFTER, 0)
+    assert throttle.wait(BEFORE, AFTER, 0) == 5
+    assert throttle.wait(BEFORE, ended(kind), 0) == 0
+
+
+def test_other_words_for_the_same_reason_are_written_once_a_minute() -> None:
+    throttle, one, two = StatusThrottle(), waiting("0/3 nodes"), waiting("0/4 nodes")
+    assert throttle.wait(one, two, 0) == 0
+    throttle.wrote(BEFORE, one, 10)
+    assert throttle.wait(one, two, 10) == 0
+    throttle.wrote(one, two, 10)
+    assert throttle.wait(two, one, 11) == 59
+    assert throttle.wait(two, one, 70) == 0
+    assert throttle.wait(two, AFTER, 11) == 0
+
+
+def test_what_is_a_rewording() -> None:
+    one = waiting("0/3 nodes")
+    later = Waiting(reason="Unschedulable", message="0/4 nodes", since=NOW + timedelta(seconds=1))
+    assert is_rewording(one, waiting("0/4 nodes"))
+    assert is_rewording(one, JobStatus(waiting=later))
+    assert not is_rewording(one, waiting("0/4 nodes", reason="Quota"))
+    assert not is_rewording(one, waiting("0/4 nodes", attempt=1))
+    assert not is_rewording(one, JobStatus())
+    assert not is_rewording(JobStatus(), one)
