@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from unit_tests.controllers.builders import World, conditions, texts, world
@@ -161,6 +163,7 @@ def test_attempts_are_delayed_longer_each_time_whoever_fails() -> None:
         w.set_pods("Running")
         w.settle()
     assert waited == [0, 10, 20, 40]
+    assert [text for text in texts(w.events) if "lost their pods" in text] == []
 
 
 def test_what_was_completed_in_an_attempt_is_run_again_in_the_next() -> None:
@@ -188,6 +191,81 @@ def test_a_replica_that_loses_its_pod_restarts_all_without_being_counted(at_once
     assert attempts(w) == {1}
     assert restarts(w) == 0
     assert w.counters.count(Counter.RESTARTED) == 0
+
+
+def test_a_replica_that_loses_its_pod_while_it_backs_off_restarts_all() -> None:
+    w = together("JAXJob")
+    w.lingering = False
+    failed = msgspec.structs.replace(w.pods["sim-worker-1"], backoff_level=1)
+    w.pods["sim-worker-1"] = failed
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.step()
+    w.advance(5)
+    assert (w.step().delete_pods, attempts(w)) == ((), {0})
+    del w.pods["sim-worker-1"]
+    plan = w.step()
+    assert deleted(plan) == ["sim-worker-0", "sim-worker-2"]
+    assert texts(plan.events)[-1].endswith(
+        "1 Worker replica(s) have lost their pods: all replicas restart together as attempt 1"
+    )
+
+
+def test_a_lost_pod_restarts_all_beside_replicas_that_have_completed_and_begins_no_series() -> None:
+    w = together()
+    w.lingering = False
+    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
+    w.settle()
+    del w.pods["sim-worker-1"], w.pods["sim-master-0"]
+    plan = w.step()
+    assert texts(plan.events)[-1].startswith(
+        "Warning NextAttempt 1 Master replica(s) have lost their pods and 1 Worker replica(s) have lost their pods: "
+    )
+    w.settle()
+    assert (attempts(w), {pod.backoff_level for pod in w.pods.values()}) == ({1}, {0})
+
+
+def test_the_failure_that_came_first_is_the_one_that_counts() -> None:
+    w = together()
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.advance(1)
+    w.set_pods("Failed", "sim-master-0", exit_code=1)
+    w.step()
+    assert {name: status.restarts for name, status in w.status.replica_statuses.items()} == {"Master": 0, "Worker": 1}
+
+
+@pytest.mark.parametrize(
+    ("state", "next_attempt"),
+    [
+        ({"phase": "Failed", "reason": "OutOfcpu"}, ""),  # the node refused it, so it never ran
+        ({"phase": "Pending", "disrupted": True, "deleting": True}, ""),
+        ({"phase": "Failed", "reason": "Evicted", "disrupted": True}, "pod sim-worker-1 was disrupted (Evicted)"),
+        (
+            {"phase": "Running", "disrupted": True, "deleting": True},
+            "pod sim-worker-1 was disrupted (DisruptionTarget)",
+        ),
+        ({"phase": "Failed"}, "pod sim-worker-1 has failed"),
+    ],
+)
+def test_only_a_pod_that_has_begun_takes_the_others_along(state: dict[str, Any], next_attempt: str) -> None:
+    w = together()
+    w.set_pods("Pending", "sim-worker-1")
+    w.settle()
+    w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], **state)
+    events = [text for text in texts(w.step().events) if "NextAttempt" in text]
+    text = f"Warning NextAttempt {next_attempt}: all replicas restart together as attempt 1"
+    assert events == ([text] if next_attempt else [])
+
+
+def test_pods_too_many_go_with_the_attempt_once() -> None:
+    w = together()
+    spare = [
+        msgspec.structs.replace(w.pods["sim-worker-1"], name=name, uid=name, created=w.now, deleting=name == "spare-2")
+        for name in ("spare-1", "spare-2")
+    ]
+    w.pods |= {each.name: each for each in spare}
+    w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], created=None)
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    assert sorted(deleted(w.decide())) == [*NAMES, "spare-1"]
 
 
 def test_a_pod_that_never_ran_is_created_again_alone() -> None:

@@ -235,6 +235,16 @@ def test_of_a_job_that_restarts_as_a_whole_a_pod_that_never_began_is_replaced_al
     assert len(w.pods) == 3
 
 
+def test_a_disrupted_pod_is_replaced_at_once_in_a_series_of_failures_too() -> None:
+    w = running()
+    w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], backoff_level=3)
+    disrupt(w)
+    plan = w.step()
+    assert [(each.pod.name, each.history and each.history.backoff_level) for each in plan.delete_pods] == [
+        ("sim-worker-1", 3)
+    ]
+
+
 def test_a_bad_value_says_both_defaults() -> None:
     w = running(mode="ignore")
     w.stored["metadata"]["annotations"] = {ANNOTATION: "ignored"}

@@ -334,3 +334,16 @@ def test_a_pod_deleted_by_somebody_is_no_restart() -> None:
     assert w.status.replica_statuses["Worker"].restarts == 0
     assert w.pods["sim-worker-0"].backoff_level == 0
     assert texts(w.events) == []
+
+
+def test_a_pod_that_fails_while_its_index_is_not_wanted_any_more_is_no_restart_and_begins_no_series() -> None:
+    w = world("JAXJob", {"Worker": 3}, restart="ExitCode")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
+    w.set_pods("Failed", "sim-worker-2", exit_code=137)
+    w.pods["sim-worker-2"] = msgspec.structs.replace(w.pods["sim-worker-2"], backoff_level=2)
+    (deletion,) = w.step().delete_pods
+    assert (deletion.pod.name, deletion.history) == ("sim-worker-2", RestartHistory(0, 0))
+    assert w.status.replica_statuses["Worker"].restarts == 0
