@@ -107,8 +107,8 @@ class Dependents(Protocol[R]):
         """Whether the API server does not have this resource at all."""
         ...
 
-    def of_job(self, uid: str) -> Sequence[R]:
-        """The cached objects whose controller is the job with this uid."""
+    def of_job(self, namespace: str, uid: str) -> Sequence[R]:
+        """The cached objects of a namespace whose controller is the job with this uid."""
         ...
 
     async def read(self, namespace: str, name: str, *, flow: str) -> R | None:

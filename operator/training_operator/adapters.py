@@ -51,9 +51,9 @@ class CachedDependents(Generic[R]):
         """Return whether the API server does not have this resource."""
         return self._absent()
 
-    def of_job(self, uid: str) -> Sequence[R]:
-        """Return the cached objects that the job with this uid controls."""
-        return self._store.of_owner(uid)
+    def of_job(self, namespace: str, uid: str) -> Sequence[R]:
+        """Return the cached objects that the job with this uid in this namespace controls."""
+        return self._store.of_owner(namespace, uid)
 
     async def read(self, namespace: str, name: str, *, flow: str) -> R | None:
         """Return the object as the API server has it now."""

@@ -43,7 +43,7 @@ class World:
 async def test_what_was_created_is_in_the_cache_at_once() -> None:
     world = World()
     created = await world.services.create("default", service(), flow="job")
-    assert world.services.of_job("job") == (created,)
+    assert world.services.of_job("default", "job") == (created,)
     assert world.changes == [Change(None, created)]
     with pytest.raises(AlreadyExists):
         await world.services.create("default", service(), flow="job")
@@ -53,7 +53,7 @@ async def test_a_lost_answer_is_no_failure() -> None:
     world = World()
     world.network.lost_answers = 1
     created = await world.services.create("default", service(), flow="job")
-    assert world.services.of_job("job") == (created,)
+    assert world.services.of_job("default", "job") == (created,)
 
 
 async def test_reading_asks_the_server() -> None:
@@ -68,7 +68,7 @@ async def test_replacing_presupposes_the_known_version() -> None:
     created = await world.services.create("default", service(), flow="job")
     replaced = await world.services.replace(created, service(publishNotReadyAddresses=True), flow="job")
     assert replaced.version != created.version
-    assert world.services.of_job("job") == (replaced,)
+    assert world.services.of_job("default", "job") == (replaced,)
     with pytest.raises(Conflict):
         await world.services.replace(created, service(), flow="job")
 
@@ -77,7 +77,7 @@ async def test_a_patch_presupposes_the_known_version_and_leaves_the_rest() -> No
     world = World()
     created = await world.services.create("default", service(), flow="job")
     patched = await world.services.patch(created, {"spec": {"publishNotReadyAddresses": True}}, flow="job")
-    assert world.services.of_job("job") == (patched,)
+    assert world.services.of_job("default", "job") == (patched,)
     assert (patched.uid, patched.version != created.version) == (created.uid, True)
     with pytest.raises(Conflict):
         await world.services.patch(created, {"spec": {"publishNotReadyAddresses": False}}, flow="job")
@@ -87,7 +87,7 @@ async def test_deleting_presupposes_the_known_uid() -> None:
     world = World()
     created = await world.services.create("default", service(), flow="job")
     await world.services.delete(created, flow="job")
-    assert world.services.of_job("job") == ()
+    assert world.services.of_job("default", "job") == ()
     assert await world.services.read("default", "sim-worker-0", flow="job") is None
     await world.network.client().create(SERVICES, "default", service())
     with pytest.raises(Conflict):
@@ -100,7 +100,7 @@ async def test_what_lingers_stays_in_the_cache_as_deleting() -> None:
     held["metadata"]["finalizers"] = ["example.com/hold"]
     created = await world.services.create("default", held, flow="job")
     await world.services.delete(created, flow="job")
-    [lingering] = world.services.of_job("job")
+    [lingering] = world.services.of_job("default", "job")
     assert lingering.deleting
 
 
@@ -159,7 +159,7 @@ async def test_what_is_only_written_is_neither_kept_nor_read_back() -> None:
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
     created = await keys.create("default", body, flow="job")
     assert (created.owner and created.owner.uid, created.content) == ("job", b"null")
-    assert keys.of_job("job") == ()
+    assert keys.of_job("default", "job") == ()
     world.network.lost_answers = 1
     with pytest.raises(AlreadyExists):
         await keys.create("default", {**body, "metadata": {**metadata, "name": "more"}}, flow="job")

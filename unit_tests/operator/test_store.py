@@ -29,8 +29,8 @@ def test_records_are_found_by_name_and_by_owner(store: Store[ServiceRecord]) -> 
         store.observe(record)
     assert store.get("ns", "a") == a
     assert store.get("other", "a") is None
-    assert set(store.of_owner("uid-job")) == {a, b}
-    assert store.of_owner("nobody") == ()
+    assert set(store.of_owner("ns", "uid-job")) == {a, b}
+    assert store.of_owner("ns", "nobody") == ()
     assert len(store) == 3
     assert list(store) == [a, b, orphan]
 
@@ -40,8 +40,8 @@ def test_a_new_owner_moves_the_record(store: Store[ServiceRecord]) -> None:
     store.observe(service("a", 1))
     moved = service("a", 2, Owner("PyTorchJob", "job", "uid-next"))
     store.observe(moved)
-    assert store.of_owner("uid-job") == ()
-    assert store.of_owner("uid-next") == (moved,)
+    assert store.of_owner("ns", "uid-job") == ()
+    assert store.of_owner("ns", "uid-next") == (moved,)
 
 
 def test_every_handler_gets_old_and_new(store: Store[ServiceRecord], changes: list[Change[ServiceRecord]]) -> None:
@@ -49,7 +49,7 @@ def test_every_handler_gets_old_and_new(store: Store[ServiceRecord], changes: li
     store.observe(first)
     store.observe(second)
     store.remove(service("a", 2))  # some servers tell the end with the last version
-    assert store.of_owner("uid-job") == ()
+    assert store.of_owner("ns", "uid-job") == ()
     assert changes == [Change(None, first), Change(first, second), Change(second, None)]
 
 
@@ -61,7 +61,7 @@ def test_answers_to_requests_are_told_like_what_a_watch_delivers(
     store.put(second)
     store.put(service("a", 2))  # the answer to an earlier request, which comes late
     assert changes == [Change(None, first), Change(first, second)]
-    assert (store.of_owner("uid-job"), store.of_owner("uid-next")) == ((), (second,))
+    assert (store.of_owner("ns", "uid-job"), store.of_owner("ns", "uid-next")) == ((), (second,))
     store.remove(service("a", 4))
     assert store._by_owner == {}, "nothing is left of owners whose objects have gone"
 

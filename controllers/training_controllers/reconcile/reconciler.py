@@ -135,14 +135,15 @@ class JobReconciler:
     def _snapshot(self, context: JobContext) -> Snapshot:
         """Everything the decision may depend on, read without waiting in between, so that it fits together."""
         ports, record = self._ports, context.record
+        owner = (record.namespace, record.uid)  # a uid from another namespace is no reference
         job = self._statuses.completed(context)
-        pods = phases_by_template(job, ports.pods.of_job(record.uid))
+        pods = phases_by_template(job, ports.pods.of_job(*owner))
         return Snapshot(
             job=job,
             pods=pods,
-            services=ports.services.of_job(record.uid),
+            services=ports.services.of_job(*owner),
             now=ports.now(),
-            owned_objects=[each for objects in ports.owned.values() for each in objects.of_job(record.uid)],
+            owned_objects=[each for objects in ports.owned.values() for each in objects.of_job(*owner)],
             absent_kinds=frozenset(kind for kind, objects in ports.owned.items() if objects.absent),
             priorities=ports.priorities(),
             history=dict(context.memory.history),

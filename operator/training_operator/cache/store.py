@@ -32,7 +32,8 @@ class Store(Generic[R]):
 
     def __init__(self) -> None:
         self._records: dict[Key, R] = {}
-        self._by_owner: dict[str, dict[Key, R]] = {}
+        self._by_owner: dict[Key, dict[str, R]] = {}
+        """By namespace and uid of the owner, then by name: an owner in another namespace is none."""
         self._handlers: list[Callable[[Change[R]], None]] = []
         self._version = ""
         self._gone: set[str] = set()
@@ -57,9 +58,9 @@ class Store(Generic[R]):
         """Return the record of this name."""
         return self._records.get((namespace, name))
 
-    def of_owner(self, uid: str) -> Sequence[R]:
-        """Return the records whose controller has this uid."""
-        return tuple(self._by_owner.get(uid, {}).values())
+    def of_owner(self, namespace: str, uid: str) -> Sequence[R]:
+        """Return the records of a namespace whose controller has this uid."""
+        return tuple(self._by_owner.get((namespace, uid), {}).values())
 
     def put(self, record: R) -> None:
         """Store what the server answered to a request of ours, unless something newer is known already."""
@@ -116,24 +117,25 @@ class Store(Generic[R]):
 
     def _set(self, record: R, old: R | None, *, initial: bool = False) -> None:
         key = _key(record)
-        self._unindex(key, old)
+        self._unindex(old)
         self._records[key] = record
         if record.owner is not None:
-            self._by_owner.setdefault(record.owner.uid, {})[key] = record
+            self._by_owner.setdefault((record.namespace, record.owner.uid), {})[record.name] = record
         self._notify(Change(old, record, initial))
 
     def _drop(self, old: R) -> None:
         key = _key(old)
         del self._records[key]
-        self._unindex(key, old)
+        self._unindex(old)
         self._notify(Change(old, None))
 
-    def _unindex(self, key: Key, old: R | None) -> None:
+    def _unindex(self, old: R | None) -> None:
         if old is not None and old.owner is not None:
-            owned = self._by_owner[old.owner.uid]
-            del owned[key]
+            owner = (old.namespace, old.owner.uid)
+            owned = self._by_owner[owner]
+            del owned[old.name]
             if not owned:
-                del self._by_owner[old.owner.uid]
+                del self._by_owner[owner]
 
     def _notify(self, change: Change[R]) -> None:
         for handler in self._handlers:
