@@ -75,7 +75,7 @@ def _running(job: Job, slot: Slot) -> PodRecord:
 
 def _companions(situation: JobState) -> Iterator[Json]:
     own = situation.framework.owned_objects(situation.job, situation.assignment.pods_by_slot)
-    for companion in (*pod_groups(situation), *own):
+    for companion in (*pod_groups(situation), *(each for each in own if not each.existing_only)):
         yield build_owned_object(situation.job, companion, os.urandom)
 
 

@@ -10,7 +10,7 @@ from training_api.kinds import Job
 from training_api.models.common import CleanPodPolicy, ConditionType, ReplicaStatus
 from training_controllers.decide.job_state import JobState
 from training_controllers.decide.limits import failed_by_limit
-from training_controllers.decide.owned_changes import owned_changes
+from training_controllers.decide.owned_changes import granting_objects, owned_changes
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model import deadlines
 from training_controllers.model.plan import Plan, PodDeletion, Slot
@@ -31,7 +31,7 @@ def settle_finished(state: JobState, builder: StatusBuilder) -> Plan | None:
     expired = deadlines.is_past(expiry, snapshot.now)
     waits = [expiry, *(end for end in sidecar_deadlines(job, snapshot.pods).values() if end > snapshot.now)]
     return builder.plan(
-        owned_changes=owned_changes(snapshot, ()),
+        owned_changes=owned_changes(snapshot, granting_objects(state, deleted)),
         delete_pods=tuple(PodDeletion(pod) for pod in deleted),
         delete_services=services_to_delete(snapshot.pods, deleted, snapshot.services),
         delete_job=expired,

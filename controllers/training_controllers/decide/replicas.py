@@ -13,14 +13,14 @@ from training_controllers.decide.attempts import outdated_pods, wait_for_attempt
 from training_controllers.decide.gang import pod_groups
 from training_controllers.decide.job_conditions import apply_conditions
 from training_controllers.decide.job_state import JobState
-from training_controllers.decide.owned_changes import owned_changes
+from training_controllers.decide.owned_changes import owned_changes, unavailable
 from training_controllers.decide.pod_events import template_warnings
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.decide.waiting import deletion_overdue_at, pod_causes
 from training_controllers.model import deadlines
 from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.owned_objects import OWNED_KINDS
-from training_controllers.model.plan import NewPod, Plan, PodDeletion, Slot
+from training_controllers.model.plan import Cause, NewPod, Plan, PodDeletion, Slot
 from training_controllers.model.records import ServiceRecord
 from training_controllers.observe import restarts
 from training_controllers.observe.lost_nodes import (
@@ -47,17 +47,18 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     builder.set_replicas(state.statuses)
     own = state.framework.owned_objects(job, state.assignment.pods_by_slot)
     changes = owned_changes(snapshot, (*pod_groups(state), *own))
+    unmet = tuple(unavailable(snapshot, own))
     if apply_conditions(state, builder):
         if holds(builder.status, ConditionType.SUCCEEDED):
             builder.set_replicas(state.statuses_after_success)
         return builder.plan(owned_changes=changes, requeue_after=0.0)
 
-    new_pods = _new_pods(state)
+    new_pods = _new_pods(state) if not unmet else ()
     waiting, due = _recreations(state)
     deletions = (*_superfluous_pods(state), *forced_deletions(snapshot), *due)
     builder.add_events(forced_deletion_events(deletions))
     missing_services, superfluous_services = _services(state)
-    _set_waiting(state, builder, lacks_objects=bool(new_pods or missing_services))
+    _set_waiting(state, builder, unmet, lacks_objects=bool(new_pods or missing_services))
     return builder.plan(
         owned_changes=changes,
         delete_pods=deletions,
@@ -76,9 +77,11 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     )
 
 
-def _set_waiting(state: JobState, builder: StatusBuilder, *, lacks_objects: bool) -> None:
+def _set_waiting(state: JobState, builder: StatusBuilder, unmet: Iterable[Cause], *, lacks_objects: bool) -> None:
     """All reasons why the job makes no progress; the status keeps the most urgent."""
     snapshot = state.snapshot
+    for cause in unmet:
+        builder.set_waiting(*cause)
     for kind, cause in snapshot.owned_errors.items():
         if not OWNED_KINDS[kind].gates:
             builder.set_waiting(*cause)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from training_api.conditions import holds
 from training_api.models.common import ConditionStatus, ConditionType
 from training_controllers.decide.job_state import JobState
-from training_controllers.decide.owned_changes import owned_changes
+from training_controllers.decide.owned_changes import granting_objects, owned_changes
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model.plan import EventType, Plan, PodDeletion, RestartHistory
 from training_controllers.model.records import PodRecord
@@ -27,7 +27,7 @@ def hold_suspended(state: JobState, builder: StatusBuilder) -> Plan | None:
         builder.set_condition(ConditionType.SUSPENDED, message)
         builder.emit(EventType.NORMAL, "Suspended", message)
     return builder.plan(
-        owned_changes=owned_changes(snapshot, ()),
+        owned_changes=owned_changes(snapshot, granting_objects(state, snapshot.pods)),
         delete_pods=tuple(_deletion(state, pod) for pod in snapshot.pods if not pod.deleting),
         delete_services=tuple(service for service in snapshot.services if not service.deleting),
     )

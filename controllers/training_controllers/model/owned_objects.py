@@ -29,8 +29,10 @@ class OwnedKind:
     """A label that all of them get, with the job's name, so that only those are watched; empty if there is none."""
     temporary: bool = False
     """Whether they exist only while the job is active; the others go with the job."""
-    shared: bool = False
-    """Whether an object that somebody else controls does as well."""
+    needs: str = ""
+    """The kind of an object of the same name without which none of this kind is created."""
+    grants: bool = False
+    """Whether it grants something on pods: then it follows them as long as it exists, not only while the job runs."""
     optional: bool = False
     """Whether pods are created without it."""
     watched: bool = True
@@ -46,12 +48,17 @@ class OwnedKind:
     emits_deletion_events: bool = False
     """Whether the deletion emits events."""
 
+    @property
+    def needed(self) -> bool:
+        """Whether no pod is created while the job does not have its own; what gates the start has rules of its own."""
+        return not self.optional and not self.gates
+
 
 AUTOSCALER: Final = OwnedKind("HorizontalPodAutoscaler", AUTOSCALING, "spec", temporary=True, optional=True)
 CONFIG_MAP: Final = OwnedKind("ConfigMap", "v1", "data", label="app")
-SERVICE_ACCOUNT: Final = OwnedKind("ServiceAccount", "v1", label="app", shared=True)
-ROLE: Final = OwnedKind("Role", RBAC, "rules", label="app")
-ROLE_BINDING: Final = OwnedKind("RoleBinding", RBAC, label="app")
+SERVICE_ACCOUNT: Final = OwnedKind("ServiceAccount", "v1", label="app")
+ROLE: Final = OwnedKind("Role", RBAC, "rules", label="app", grants=True)
+ROLE_BINDING: Final = OwnedKind("RoleBinding", RBAC, label="app", needs=ROLE.name)
 POD_GROUP: Final = OwnedKind(
     "PodGroup",
     "scheduling.volcano.sh/v1beta1",
@@ -103,6 +110,10 @@ class OwnedObject:
     """Makes further, secret fields when the object is created: keys."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Set when the object is created, not reconciled later."""
+    shared: bool = False
+    """Whether an object that somebody else controls does as well."""
+    existing_only: bool = False
+    """Whether it is kept as it should be if it is there, and not created."""
 
     @property
     def content(self) -> Any:

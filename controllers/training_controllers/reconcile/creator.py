@@ -8,10 +8,10 @@ from typing import Final
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.names import replica_name
-from training_controllers.model.plan import NewPod, Plan, Slot, WaitingReason
+from training_controllers.model.plan import JobEvent, NewPod, Plan, Slot, WaitingReason
 from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.ports import AlreadyExists, ApiError, Ports
-from training_controllers.reconcile.create_errors import foreign_owner, why_refused
+from training_controllers.reconcile.create_errors import own_or_taken, why_refused
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import NAME_TAKEN_RETRY, Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
@@ -94,16 +94,16 @@ class Creator:
         """Find out whose object has the name: ours is as good as created, another's is never touched (K-34)."""
         key = (kind.noun, name)
         try:
-            warning = await foreign_owner(context, kind.objects, kind.noun, name, "the replica is created")
+            found = await own_or_taken(context, kind.objects, kind.noun, name, "the replica is created")
         except (ApiError, OSError) as error:
             # Not known, or on its way out (`NotFound`): try again soon, without an event.
             failures.fail(error)
             return False
-        if warning is None:
+        if not isinstance(found, JobEvent):
             return self._created(context, kind, new, name)
         context.memory.names_taken[key] = self._ports.monotonic() + NAME_TAKEN_RETRY
-        context.memory.create_errors[key] = (WaitingReason.NAME_TAKEN, warning.message)
-        self._events.emit(context, warning)
+        context.memory.create_errors[key] = (WaitingReason.NAME_TAKEN, found.message)
+        self._events.emit(context, found)
         return True
 
     def _created(self, context: JobContext, kind: ReplicaKind[R, N], new: N, name: str) -> bool:

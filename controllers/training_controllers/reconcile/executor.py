@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from training_controllers.frameworks.base import Framework
@@ -29,10 +30,13 @@ class Executor:
         self._creator = Creator(ports, framework, events)
 
     async def execute(self, context: JobContext, plan: Plan) -> None:
-        """Carry out everything of the plan but its status; a part that fails keeps no other from being done."""
-        await self._owned_applier.apply(context, plan.owned_changes)
+        """Carry out everything of the plan but its status; a part that fails keeps no other from being done.
+
+        But no pod is created that would run with what is not the job's own.
+        """
+        complete = await self._owned_applier.apply(context, plan.owned_changes)
         await self._deleter.delete(context, plan)
-        await self._creator.create(context, plan)
+        await self._creator.create(context, plan if complete else replace(plan, create_pods=()))
         if plan.delete_job:
             await self._delete_job(context)
 

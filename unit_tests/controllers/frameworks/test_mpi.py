@@ -19,7 +19,7 @@ from unit_tests.controllers.builders import (
 
 from training_api.kinds import Job
 from training_controllers.frameworks.mpi.framework import MPIOptions
-from training_controllers.frameworks.mpi.objects import discover_hosts, files, hostfile, owned_objects
+from training_controllers.frameworks.mpi.objects import discover_hosts, files, hostfile, owned_objects, rules
 from training_controllers.frameworks.registry import FrameworkOptions, frameworks
 from training_controllers.model.owned_objects import PolicyRule
 from training_controllers.model.plan import NewPod, OwnedVerb, Slot
@@ -123,8 +123,16 @@ def test_without_workers_the_role_allows_no_exec() -> None:
     job = job_with({"Launcher": 1})
     assert files(job, {})["hostfile"] == ""
     assert files(job, {})["discover_hosts.sh"] == "#!/bin/sh"
-    role = next(each for each in owned_objects(job, {}) if each.kind.name == "Role")
-    assert [rule["resources"] for rule in role.fields["rules"]] == [["pods"]]
+    assert [rule["resources"] for rule in rules(job, {})] == [["pods"]]
+
+
+@pytest.mark.shows("MPI-015")
+@pytest.mark.parametrize("change", [{"deleting": True}, {"name": "another"}])
+def test_the_role_names_no_pod_that_goes_or_that_has_another_name(change: dict[str, Any]) -> None:
+    w = running_job({"Launcher": 1, "Worker": 11})
+    w.pods["sim-worker-2"] = msgspec.structs.replace(w.pods["sim-worker-2"], **change)
+    _see, enter = rules(job_with({"Launcher": 1, "Worker": 11}), slots_of(w))
+    assert enter["resourceNames"] == [f"sim-worker-{index}" for index in range(11) if index != 2]
 
 
 @pytest.mark.shows("MPI-020", "MPI-021")
@@ -156,7 +164,8 @@ def test_only_running_workers_are_discovered_in_textual_order() -> None:
 @pytest.mark.shows("MPI-011", "MPI-012", "MPI-015")
 def test_service_account_config_map_role_and_binding() -> None:
     job = make_job("MPIJob", BOTH)
-    built = [build_owned_object(job, each, bytes) for each in owned_objects(job, {})]
+    w = running_job(BOTH, "sim-worker-0", "sim-worker-1")
+    built = [build_owned_object(job, each, bytes) for each in owned_objects(job, slots_of(w))]
     assert [(each["kind"], each["metadata"]["name"]) for each in built] == [
         ("ServiceAccount", "sim-launcher"),
         ("ConfigMap", "sim-config"),

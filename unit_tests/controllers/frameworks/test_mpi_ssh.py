@@ -44,7 +44,9 @@ def pod_of(job: Job, slot: Slot) -> dict[str, Any]:
 def test_beside_the_pods_there_is_nothing_that_enters_pods() -> None:
     job = ssh_job()
     config, network, keys = (
-        build_owned_object(job, each, random.Random(1).randbytes) for each in owned_objects(job, {})
+        build_owned_object(job, each, random.Random(1).randbytes)
+        for each in owned_objects(job, {})
+        if not each.existing_only
     )
     assert [each["kind"] for each in (config, network, keys)] == ["ConfigMap", "Service", "Secret"]
     assert sorted(config["data"]) == [

@@ -123,25 +123,7 @@ async def test_the_user_s_account_is_used_and_not_changed() -> None:
         assert conditions(await world.job("MPIJob", "mp"))["Running"] == "True"
 
 
-async def test_a_config_map_of_somebody_else_is_not_touched_and_the_job_says_so() -> None:
-    async with cluster() as world:
-        world.operator()
-        foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}, "data": {"a": "b"}}
-        await world.api.create(foreign)
-        await world.api.create(mpi())
-        await asyncio.sleep(100)
-        config = await world.api.get("ConfigMap", "mp-config")
-        assert config is not None
-        assert config["data"] == {"a": "b"}
-        (message,) = await world.events("NameTaken")
-        assert message.startswith("NameTaken by a ConfigMap that no job controls: ConfigMap mp-config exists already")
-        assert await world.pods() == PODS
-        await world.api.delete("ConfigMap", "mp-config")
-        await asyncio.sleep(100)
-        assert (await uids(world)).keys() == {kind for kind, _ in OBJECTS}
-
-
-async def test_without_permission_to_create_roles_everything_else_is_there() -> None:
+async def test_without_permission_to_create_roles_there_is_no_binding_and_no_pod() -> None:
     async with cluster() as world:
         process = world.operator()
         process.transport.refuse = lambda request: (
@@ -150,8 +132,14 @@ async def test_without_permission_to_create_roles_everything_else_is_there() -> 
         await world.api.create(mpi())
         await asyncio.sleep(100)
         assert await world.events("FailedRole") == ["Error on create of Role mp-launcher: no"]
-        assert (await uids(world)).keys() == {"ServiceAccount", "ConfigMap", "RoleBinding"}
+        assert (await uids(world)).keys() == {"ServiceAccount", "ConfigMap"}
+        assert await world.pods() == []
+        waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
+        assert waiting["message"] == "Role mp-launcher cannot be created: no"
+        process.transport.refuse = lambda _request: None
+        await asyncio.sleep(130)
         assert await world.pods() == PODS
+        assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
 
 
 REFUSALS = {

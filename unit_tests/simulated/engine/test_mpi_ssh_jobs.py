@@ -107,12 +107,12 @@ async def test_without_permission_to_create_secrets_the_job_says_what_is_missing
         await asyncio.sleep(100)
         (message,) = await world.events("FailedSecret")
         assert "is forbidden; an operator that shall start MPI over SSH needs the permissions of deploy/" in message
-        assert await world.pods() == PODS
+        assert await world.pods() == []
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
         process.transport.refuse = lambda _request: None
         await asyncio.sleep(600)
-        assert await beside(world) == ["ConfigMap", "Service", "Secret"]
+        assert (await beside(world), await world.pods()) == (["ConfigMap", "Service", "Secret"], PODS)
         await world.kubelet.running("mp-launcher")
         await asyncio.sleep(SETTLED)
         assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -83,8 +83,10 @@ def over_ssh(job: Job) -> bool:
 
 
 def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> Sequence[OwnedObject]:
-    """What the job has beside its pods."""
-    return ssh_pods.owned_objects(job, pods_by_slot) if over_ssh(job) else objects.owned_objects(job, pods_by_slot)
+    """What the job has beside its pods. A Role of a time without SSH loses what it grants."""
+    if over_ssh(job):
+        return (*ssh_pods.owned_objects(job, pods_by_slot), replace(objects.launcher_role(job, {}), existing_only=True))
+    return objects.owned_objects(job, pods_by_slot)
 
 
 def pod_created(slot: Slot, name: str) -> tuple[str, str]:

@@ -33,16 +33,22 @@ MOST_OF_OTHER_FILES: Final = 8192
 
 
 def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> tuple[OwnedObject, ...]:
-    """The four objects that v1 makes, in v1's order."""
-    name, account = replica_name(job, Slot(LAUNCHER, 0)), launcher_account(job)
+    """The four objects that v1 makes, in v1's order. An account that the user names may be the user's own."""
+    named, role = user_account(job), launcher_role(job, pods_by_slot)
+    account = named or role.name
     subject = {"kind": "ServiceAccount", "name": account, "namespace": job.metadata.namespace}
-    role = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name}
+    reference = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role.name}
     return (
-        OwnedObject(SERVICE_ACCOUNT, account),
+        OwnedObject(SERVICE_ACCOUNT, account, shared=bool(named)),
         OwnedObject(CONFIG_MAP, config_name(job), {"data": files(job, pods_by_slot)}),
-        OwnedObject(ROLE, name, {"rules": rules(job)}),
-        OwnedObject(ROLE_BINDING, name, {"subjects": [subject], "roleRef": role}),
+        role,
+        OwnedObject(ROLE_BINDING, role.name, {"subjects": [subject], "roleRef": reference}),
     )
+
+
+def launcher_role(job: Job, pods_by_slot: PodsBySlot) -> OwnedObject:
+    """What the launcher may do."""
+    return OwnedObject(ROLE, replica_name(job, Slot(LAUNCHER, 0)), {"rules": rules(job, pods_by_slot)})
 
 
 def config_name(job: Job) -> str:
@@ -52,8 +58,13 @@ def config_name(job: Job) -> str:
 
 def launcher_account(job: Job) -> str:
     """Name of the launcher's service account: the user's choice, else that of the launcher."""
+    return user_account(job) or replica_name(job, Slot(LAUNCHER, 0))
+
+
+def user_account(job: Job) -> str:
+    """Name of the service account that the launcher's template asks for; empty if it asks for none."""
     spec = job.replicas[LAUNCHER].template.get("spec") or {}
-    return spec.get("serviceAccountName") or replica_name(job, Slot(LAUNCHER, 0))
+    return spec.get("serviceAccountName") or ""
 
 
 def files(job: Job, pods_by_slot: PodsBySlot) -> dict[str, str]:
@@ -103,14 +114,21 @@ def discover_hosts(job: Job, pods_by_slot: PodsBySlot) -> str:
     return INTERPRETER + own + "".join(f"\necho {name}:{slots}" for name in running)
 
 
-def rules(job: Job) -> list[dict[str, Any]]:
+def rules(job: Job, pods_by_slot: PodsBySlot) -> list[dict[str, Any]]:
     """What the launcher may do: see pods, and enter the job's own workers.
 
-    Without workers there is no second rule: one without names would allow entering every pod of the namespace.
+    Names are all that a rule can say, so only those of pods that are there and the job's: another name may be, or
+    become, that of somebody else's pod. Without any there is no second rule: one without names would allow entering
+    every pod of the namespace.
     """
     see = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
-    enter = {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": list(_workers(job)), "verbs": ["create"]}
-    return [see, enter] if enter["resourceNames"] else [see]
+    names = [
+        pod.name
+        for slot, pod in sorted(pods_by_slot.items())
+        if slot.replica_type == WORKER and not pod.deleting and pod.name == replica_name(job, slot)
+    ]
+    enter = {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": names, "verbs": ["create"]}
+    return [see, enter] if names else [see]
 
 
 def has_gpu_launcher(job: Job) -> bool:
