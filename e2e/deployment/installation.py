@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,22 @@ def render(cluster: Cluster, folder: Path) -> list[Object]:
 @cache
 def _rendered(cluster: Cluster, folder: Path) -> str:
     return cluster.run_kubectl("kustomize", str(folder))
+
+
+def combined(
+    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", others: Sequence[str] = ()
+) -> list[Object]:
+    """An overlay with components; kustomize takes relative paths only."""
+    with tempfile.TemporaryDirectory() as folder:
+        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())
+        content: Object = {
+            "resources": [f"{deploy}/overlays/{each}" for each in (overlay, *others)],
+            "components": [f"{deploy}/components/{component}" for component in components],
+        }
+        if namespace:
+            content["namespace"] = namespace
+        (Path(folder) / "kustomization.yaml").write_text(json.dumps(content))
+        return render(cluster, Path(folder))
 
 
 def of_kind(objects: list[Object], kind: str) -> dict[str, Object]:

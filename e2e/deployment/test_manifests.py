@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE, OVERLAYS, Object, namespace_of, of_kind, render
+from e2e.deployment.installation import (
+    ACCOUNT,
+    DEPLOY,
+    LEASE,
+    OVERLAYS,
+    Object,
+    combined,
+    namespace_of,
+    of_kind,
+    render,
+)
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.support import marks
@@ -87,22 +92,50 @@ def test_an_operator_of_one_namespace_has_no_right_beyond_it(cluster: Cluster) -
         assert binding["roleRef"]["kind"] == "Role"
 
 
-def test_components_keep_to_one_namespace_too(cluster: Cluster) -> None:
-    granting = ["mpi-ssh", "scheduler-plugins", "volcano"]
-    objects = combined(cluster, "namespaced", [*granting, "lost-nodes", ONE_NAMESPACE])
-    wide = {(each["kind"], each["metadata"]["name"]) for each in objects if each["kind"].startswith("ClusterRole")}
-    lost_nodes = f"{ACCOUNT}-lost-nodes"  # nodes are in no namespace
-    assert wide == {("ClusterRole", lost_nodes), ("ClusterRoleBinding", lost_nodes)}
-    for name in granting:
+GRANTING = ("mpi-ssh", "scheduler-plugins", "volcano")
+"""Components whose rights follow the overlay."""
+CLUSTER_WIDE = {"lost-nodes": "nodes are in no namespace", "priority-class": "nor are priority classes"}
+
+
+@pytest.mark.parametrize(
+    ("components", "namespace"),
+    [
+        (["mpi-ssh"], ""),
+        ([*CLUSTER_WIDE, *GRANTING], "elsewhere"),
+        ([*GRANTING, *CLUSTER_WIDE, ONE_NAMESPACE], ""),
+    ],
+    ids=str,
+)
+def test_components_keep_to_one_namespace_too(cluster: Cluster, components: list[str], namespace: str) -> None:
+    objects = combined(cluster, "namespaced", components, namespace)
+    wide = {each["metadata"]["name"] for each in objects if each["kind"].startswith("ClusterRole")}
+    assert wide == {f"{ACCOUNT}-{name}" for name in CLUSTER_WIDE if name in components}
+    for name in {*GRANTING} & {*components}:
         role, binding = (of_kind(objects, kind)[f"{ACCOUNT}-{name}"] for kind in ("Role", "RoleBinding"))
         assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == namespace_of(objects)
         assert binding["roleRef"]["kind"] == "Role"
+
+
+def test_of_all_combinations_only_an_operator_of_all_namespaces_makes_secrets_in_all(cluster: Cluster) -> None:
+    secrets = {}
+    for overlay in OVERLAYS:
+        objects = combined(cluster, overlay, [name for name in COMPONENTS if name != "no-mpi"])
+        secrets[overlay] = {
+            each["kind"] for each in objects for rule in each.get("rules") or () if "secrets" in rule["resources"]
+        }
+    assert secrets == {"kubeflow": {"ClusterRole"}, "standalone": {"ClusterRole"}, "namespaced": {"Role"}}
 
 
 @pytest.mark.parametrize("overlay", ["kubeflow", "standalone"])
 def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(cluster: Cluster, overlay: str) -> None:
     with pytest.raises(HarnessError, match="one-namespace': error in test for path"):
         combined(cluster, overlay, ["mpi-ssh", ONE_NAMESPACE])
+
+
+def test_no_overlay_brings_a_priority_class(objects: list[Object]) -> None:
+    """Every pod of every namespace could have it: only component `priority-class` does, with what keeps others off."""
+    assert of_kind(objects, "PriorityClass") == {}
+    assert "priorityClassName" not in of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]
 
 
 @pytest.mark.shows("K-53")
@@ -185,23 +218,7 @@ def test_all_rights_go_to_the_account_where_it_is(
     objects = combined(cluster, overlay, [*(name for name in COMPONENTS if name != "no-mpi"), *last], namespace)
     bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
     subjects = [subject for each in bindings for subject in each["subjects"]]
-    assert len(subjects) == 3 + 4
+    assert len(subjects) == 3 + 5
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace_of(objects)}
     assert all(subject == account for subject in subjects), subjects
     assert namespace in ("", namespace_of(objects))
-
-
-def combined(
-    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", others: Sequence[str] = ()
-) -> list[Object]:
-    """An overlay with components; kustomize takes relative paths only."""
-    with tempfile.TemporaryDirectory() as folder:
-        deploy = os.path.relpath(DEPLOY, Path(folder).resolve())
-        content: Object = {
-            "resources": [f"{deploy}/overlays/{each}" for each in (overlay, *others)],
-            "components": [f"{deploy}/components/{component}" for component in components],
-        }
-        if namespace:
-            content["namespace"] = namespace
-        (Path(folder) / "kustomization.yaml").write_text(json.dumps(content))
-        return render(cluster, Path(folder))

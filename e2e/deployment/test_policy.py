@@ -90,9 +90,8 @@ def restricted(cluster: Cluster) -> Iterator[str]:
 def admit(cluster: Cluster, namespace: str, objects: list[Object]) -> None:
     """Let the API server judge the operator's pod; raises HarnessError with what it finds fault with."""
     template = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]
-    # The class is not installed here, and says nothing about security.
-    spec = {name: value for name, value in template["spec"].items() if name != "priorityClassName"}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "judged", "namespace": namespace}, "spec": spec}
+    where = {"name": "judged", "namespace": namespace}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": where, "spec": template["spec"]}
     cluster.send("create", pod, options=["--dry-run=server"])
 
 

@@ -122,11 +122,9 @@ def rules(job: Job, pods_by_slot: PodsBySlot) -> list[dict[str, Any]]:
     every pod of the namespace.
     """
     see = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}
-    names = [
-        pod.name
-        for slot, pod in sorted(pods_by_slot.items())
-        if slot.replica_type == WORKER and not pod.deleting and pod.name == replica_name(job, slot)
-    ]
+    prefix = _workers(job).prefix
+    workers = {slot.index: pod for slot, pod in pods_by_slot.items() if slot.replica_type == WORKER}
+    names = [pod.name for i, pod in sorted(workers.items()) if not pod.deleting and pod.name == f"{prefix}{i}"]
     enter = {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": names, "verbs": ["create"]}
     return [see, enter] if names else [see]
 
