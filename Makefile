@@ -107,7 +107,8 @@ docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site
 
 # Reads the registry's index that pip is configured for; no address is written into the files.
 constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 3.11 and newer
-	@python3 -m venv .cache/uv && .cache/uv/bin/pip --quiet install uv
+	@python3 -m venv .cache/uv && .cache/uv/bin/pip --quiet install --require-hashes -r constraints-pins.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group pins --output-file constraints-pins.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra dev --group build pyproject.toml --output-file constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra demo pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-demo.txt

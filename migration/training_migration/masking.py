@@ -30,6 +30,8 @@ _SECRET_WORDS: Final = frozenset(
         "pat",
     ]
 )
+_SECRET_ENDS: Final = ("password", "passwd", "passphrase", "secret", "apikey", "token")
+"""Also without anything before them that begins a word: PGPASSWORD, identitytoken."""
 _KEY_OWNERS: Final = frozenset(
     ["api", "access", "private", "secret", "encryption", "signing", "account", "auth", "storage", "shared", "ssh"]
 )
@@ -69,7 +71,29 @@ def is_credential(name: str) -> bool:
     if words[-1] in _HARMLESS_ENDS:
         return False
     owned = any(first in _KEY_OWNERS and second in ("key", "keys") for first, second in itertools.pairwise(words))
-    return owned or any(word in _SECRET_WORDS for word in words)
+    return owned or any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDS) for word in words)
+
+
+_FORMS: Final = re.compile(
+    r"""-----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
+    | \b(?: hf_[A-Za-z0-9]{20,} | api_org_[A-Za-z0-9]{20,}              # Hugging Face
+    | gh[pousr]_[A-Za-z0-9]{30,} | github_pat_\w{22,} | gl[a-z]{2,5}-[\w-]{20,}
+    | (?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16} | AIza[\w-]{35} | ya29\.[\w-]{20,}
+    | eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*                               # JSON Web Token
+    | sk-[\w-]{20,} | [rs]k_(?:live|test)_[A-Za-z0-9]{16,} | nvapi-[\w-]{20,} | wandb_v1_\w{20,} | r8_[A-Za-z0-9]{30,}
+    | xox[a-z]-[\w-]{10,} | xapp-[\w-]{10,} | npm_[A-Za-z0-9]{30,} | pypi-[\w-]{40,} | dckr_[a-z]+_[\w-]{20,}
+    | SG\.[\w-]{20,}\.[\w-]{20,} | dapi[a-f0-9]{32} | [0-9]{8,10}:AA[\w-]{33} )""",
+    re.VERBOSE,
+)
+"""Tokens that can be told by their looks alone, wherever they stand."""
+_HOOK: Final = re.compile(
+    r"""(https?://(?:[^\s/"'\\]*hooks?\b[^\s/"'\\]*/|[^\s/"'\\]+/(?:[^\s/"'\\]+/)*(?:[a-z-]*hooks?(?:b2)?|bot(?=[0-9]))/?))"""
+    r"""[^\s"'\\<>]{8,}""",
+    re.IGNORECASE,
+)
+"""Addresses to which whoever knows them may write: those of Slack, Discord, Teams, Feishu, WeCom, Telegram ..."""
+_REGISTRY: Final = re.compile(r"""(["']_?auth\\?["']\s*:\s*\\?["']|\b_auth\s*=\s*)[A-Za-z0-9+/=_-]{8,}""")
+"""What Docker and npm write for a registry: user and password, encoded."""
 
 
 _USER_INFO: Final = re.compile(r"(?<=://)([^\s/:@]*):([^\s/@]+)(?=@)")
@@ -82,18 +106,22 @@ _REFERENCE: Final = re.compile(r"""["']?\$(\w+|\(\w+\)|\{\w+\})["']?""")
 
 
 def mask_text(text: str) -> str:
-    """The text without passwords in URLs and without what it assigns: `A_TOKEN=x`, `--token x`, `password: x`.
+    """The text without what looks like a token, a web-hook or a registry's login, without passwords in URLs, and
+    without what it assigns: `A_TOKEN=x`, `--token x`, `password: x`.
 
     References to variables stay.
     """
-    shown = _USER_INFO.sub(rf"\1:{MASK}", text)
+    shown = _FORMS.sub(MASK, text)
+    shown = _HOOK.sub(rf"\1{MASK}", shown)
+    shown = _REGISTRY.sub(rf"\1{MASK}", shown)
+    shown = _USER_INFO.sub(rf"\1:{MASK}", shown)
     shown = _BEARER.sub(rf"\1 {MASK}", shown)
     parts, at = [], 0
     for assigned in _ASSIGNED.finditer(shown):
-        value = _VALUE.match(shown, assigned.end())
-        if value is None or assigned.start() < at or not is_credential(assigned["flag"] or assigned["name"]):
+        if assigned.start() < at or not is_credential(assigned["flag"] or assigned["name"]):
             continue
-        if not _REFERENCE.fullmatch(value[0]):
+        value = _VALUE.match(shown, assigned.end())
+        if value is not None and not _REFERENCE.fullmatch(value[0]):
             parts += [shown[at : assigned.end()], MASK]
             at = value.end()
     return "".join([*parts, shown[at:]])
@@ -136,11 +164,18 @@ def _masked_file(name: str, text: Any) -> Any:
     return dump(shown)
 
 
+_LOGIN: Final = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
+
+
 def _masked_field(owner: Mapping[str, Any], key: str, value: Any) -> Any:
     if not isinstance(value, str) or not value:
         return masked(value)
     name = owner.get("name") if key == "value" else key
-    if key == LAST_APPLIED or (isinstance(name, str) and is_credential(name) and not _REFERENCE.fullmatch(value)):
+    if (
+        key == LAST_APPLIED
+        or (key == "auth" and _LOGIN.fullmatch(value))
+        or (isinstance(name, str) and is_credential(name) and not _REFERENCE.fullmatch(value))
+    ):
         return MASK
     return mask_text(value)
 

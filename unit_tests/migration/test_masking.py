@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from e2e.support.at_most import at_most
+from e2e.support.paths import ROOT
 
 from training_api.yaml_text import dump
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text, masked
@@ -16,6 +19,8 @@ from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_t
         "PASSWORD",
         "DB_PASSWORD",
         "pgPassword",
+        "PGPASSWORD",
+        "identitytoken",
         "HF_TOKEN",
         "WANDB_API_KEY",
         "apikey",
@@ -145,3 +150,72 @@ def test_objects_inside_a_config_map_are_masked_as_objects() -> None:
 @pytest.mark.parametrize("content", [None, {}, [], 3, {"a": 1}])
 def test_a_config_map_may_be_anything(content: object) -> None:
     assert masked({"kind": "ConfigMap", "data": content}) == {"kind": "ConfigMap", "data": content}
+
+
+# Put together here, so that nobody who looks for tokens in this repository finds one.
+FORMS = [
+    "hf_" + "AbCdEfGhIj" * 3,
+    "ghp_" + "0123456789" * 4,
+    "github_pat_" + "0123456789" * 3,
+    "glpat-" + "abcdefghij" * 2,
+    "AKIA" + "IOSFODNN7EXAMPLE",
+    "AIza" + "a" * 35,
+    "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "dozjgNryP4J3",
+    "sk-proj-" + "abcdefghij" * 3,
+    "sk_live_" + "0123456789abcdef",
+    "xoxb-" + "123456789012-abcdefgh",
+    "npm_" + "0123456789" * 4,
+    "pypi-" + "AgEIcHlwaS5vcmc" * 4,
+    "SG." + "a" * 22 + "." + "b" * 43,
+    "-----BEGIN RSA " + "PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("token", FORMS, ids=[each[:8] for each in FORMS])
+def test_tokens_are_known_by_their_looks(token: str) -> None:
+    assert mask_text(f"python train.py {token} 3") == f"python train.py {MASK} 3"
+    assert masked({"args": [token], "data": {"notes": f"is {token}"}}) == {
+        "args": [MASK],
+        "data": {"notes": f"is {MASK}"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://hooks.slack.com/services/T00/B00/abcdefgh", f"https://hooks.slack.com/{MASK}"),
+        ("https://discord.com/api/webhooks/123456/abc_def-ghi", f"https://discord.com/api/webhooks/{MASK}"),
+        ("https://acme.webhook.office.com/webhookb2/a-b/c/d", f"https://acme.webhook.office.com/{MASK}"),
+        (
+            "https://open.feishu.cn/open-apis/bot/v2/hook/abcd-efgh",
+            f"https://open.feishu.cn/open-apis/bot/v2/hook/{MASK}",
+        ),
+        ("https://api.telegram.org/bot1234567:abcdefg/send", f"https://api.telegram.org/bot{MASK}"),
+        ("https://example.com/docs/training.html", "https://example.com/docs/training.html"),
+    ],
+)
+def test_web_hooks_are_shown_without_what_makes_them_secret(url: str, shown: str) -> None:
+    assert mask_text(f"curl {url} -d x") == f"curl {shown} -d x"
+
+
+def test_logins_of_registries_are_masked_as_text_and_as_fields() -> None:
+    login = {"auths": {"registry.example.com": {"auth": "dXNlcjpwYXNzd29yZA=="}}}
+    hidden = {"auths": {"registry.example.com": {"auth": MASK}}}
+    assert masked(login) == hidden
+    assert mask_text(json.dumps(login)) == json.dumps(hidden)
+    assert "dXNl" not in mask_text(json.dumps({"inside": json.dumps(login)}))
+    assert mask_text("//registry.example.com/:_auth=dXNlcjpwYXNzd29yZA==").endswith(f"_auth={MASK}")
+
+
+def test_nothing_of_our_examples_looks_like_a_token() -> None:
+    for path in (ROOT / "examples").rglob("*.yaml"):
+        text = path.read_text()
+        assert mask_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece", ["http://a/", "http://hook", "eyJaaaaaaaa.", '"auth": "', "-----BEGIN PRIVATE KEY-----"]
+)
+def test_no_text_keeps_the_masking_busy(piece: str) -> None:
+    with at_most(2.0):
+        mask_text(piece * (300_000 // len(piece)))

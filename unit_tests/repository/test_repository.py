@@ -54,7 +54,7 @@ def _declared() -> dict[str, set[str]]:
     """Names of required packages by what requires them: the runtime and each extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = {"runtime": project["project"]["dependencies"], **project["project"]["optional-dependencies"]}
-    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package", "mutation")}
+    groups |= {name: project["dependency-groups"][name] for name in ("docs", "package", "mutation", "pins")}
     names = {group: {re.split(r"[^\w.-]", text)[0].lower() for text in texts} for group, texts in groups.items()}
     return {group: found - {"training-operator"} for group, found in names.items()}
 
@@ -76,6 +76,7 @@ def _pins(file: str) -> dict[str, set[str]]:
         ("constraints-image.txt", ("runtime", "speed")),
         ("constraints-package.txt", ("package",)),
         ("constraints-mutation.txt", ("runtime", "local", "speed", "dev", "mutation")),
+        ("constraints-pins.txt", ("pins",)),
     ],
 )
 def test_every_dependency_is_pinned(file: str, groups: tuple[str, ...]) -> None:
@@ -91,6 +92,7 @@ PINNED = [
     "constraints-image.txt",
     "constraints-package.txt",
     "constraints-mutation.txt",
+    "constraints-pins.txt",
     *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
 ]
 
@@ -100,6 +102,13 @@ def test_every_pin_is_exact_and_has_hashes(file: str) -> None:
     blocks = re.split(r"^(?=[a-z0-9])", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
     assert all(re.match(r"\S+==\S+ .*\n    --hash=sha256:", block) for block in blocks)
     assert "://" not in "".join(blocks), "where packages come from is the business of pip's configuration"
+
+
+def test_what_writes_the_pins_is_pinned() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    installed = [line for line in makefile.splitlines() if line.startswith("\t") and " install " in line]
+    assert len(installed) >= 5
+    assert [each for each in installed if "--require-hashes" not in each and "--no-deps" not in each] == []
 
 
 @pytest.mark.parametrize("file", [f"constraints-{name}.txt" for name in ("demo", "image", "package", "mutation")])
