@@ -29,8 +29,8 @@ from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.apiserver.users import Tokens
 from training_local.cluster.cleanup import remove_tree
-from training_local.cluster.interpreter import interpreter
 from training_local.cluster.kubeconfig_file import check_ours, placed
+from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_local.errors import BadInput
 from training_local.node import kubectl_delivery

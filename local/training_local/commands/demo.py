@@ -26,5 +26,5 @@ def demo(framework: str, python: Path | None, sandbox: str, limit: float | None,
 
 async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, options: RunOptions) -> int:
     chosen = DEMOS[framework]
-    cluster_options = ClusterOptions(python_for(chosen, python), sandbox)
-    return await run_objects(load_objects([example(chosen)]), cluster_options, options)
+    python_for(chosen, python)  # or it says how to get one
+    return await run_objects(load_objects([example(chosen)]), ClusterOptions(python, sandbox), options)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,20 +16,34 @@ import cloup
 from rich.console import Console
 
 from training_api.printable import legible
+from training_local.cluster.connection import DEFAULT_NAMESPACE
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
-from training_local.commands.finish import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TIMEOUT, finish, one_sentence
+from training_local.cluster.pythons import Python
+from training_local.commands.finish import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_TIMEOUT,
+    EXIT_USAGE,
+    finish,
+    one_sentence,
+)
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
+from training_local.node.container_spec import PYTHON_ANNOTATION
 from training_local.run.apply import Created, create_objects, job_of, load_objects
 from training_local.run.cause import standstill
+from training_local.run.examples import DEMOS, python_of_job
 from training_local.run.follow import JobFollower
+from training_local.run.imports import remedy, repeated_import_error
 from training_local.run.pod_metrics import poll_usage
 from training_local.run.progress import JobProgress
+from training_local.run.script import Script, objects_of, save_job
 from training_local.show.json_lines import print_json
 from training_local.show.output import Output
 from training_local.show.report import failure_json, failure_report, next_steps, unfinished
 from training_local.show.view import View, choose_view
 
+SCRIPT_ARGUMENTS: Final = "training_local.script_arguments"
 STANDSTILL_SECONDS: Final = 0.5
 """How often to look whether a job makes no progress."""
 
@@ -45,12 +59,24 @@ class RunOptions:
     """Whether the cluster stays until Ctrl-C when the job has ended."""
 
 
-@cloup.command()
+class _RunCommand(cloup.Command):
+    """Keeps what follows `--` for the script."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[SCRIPT_ARGUMENTS] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+
+@cloup.command(cls=_RunCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path))
 @cluster_flags
 @gpus_flag
 @follow_flags
 @click.option("--namespace", "-n", help="For objects that name none. Default: default.")
+@click.option("--workers", type=click.IntRange(1), help="Of a script: in how many processes it trains. Default: 1.")
+@click.option("--framework", type=click.Choice(tuple(DEMOS)), help="Of a script. Default: the one that it imports.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the job that runs the script, for a cluster.")
 @click.option("--keep", is_flag=True, help="Keep the cluster after the end, for kubectl, until Ctrl-C.")
 def run(
     *,
@@ -61,43 +87,70 @@ def run(
     limit: float | None,
     as_json: bool,
     namespace: str | None,
+    workers: int | None,
+    framework: str | None,
+    save: Path | None,
     keep: bool,
 ) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop.
 
-    FILES are YAML with one training job and the objects it needs; - is standard input. The exit status is 0 if the job
-    Succeeded, 1 if it Failed.
+    FILES are YAML with one training job and the objects it needs; - is standard input. Or one script, train.py, which
+    becomes a job of --workers processes; what follows -- are its arguments. The exit status is 0 if the job Succeeded,
+    1 if it Failed.
     """
     options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus)
-    with one_sentence():
-        objects = load_objects(files, namespace)
-        job_of(objects)
-    finish(run_objects(objects, options, RunOptions(limit, as_json, keep)))
+    how = RunOptions(limit, as_json, keep)
+    arguments: list[str] = click.get_current_context().meta[SCRIPT_ARGUMENTS]
+    if len(files) == 1 and files[0].suffix == ".py":
+        with one_sentence():
+            objects = _objects_of_script(Script(files[0], framework, workers or 1, arguments), save, namespace)
+    elif workers or framework or save or arguments:
+        raise click.UsageError("--workers, --framework, --save and what follows -- are for a script, as in train.py")
+    else:
+        with one_sentence():
+            objects = load_objects(files, namespace)
+            job_of(objects)
+    finish(run_objects(objects, options, how))
+
+
+def _objects_of_script(script: Script, file: Path | None, namespace: str | None) -> list[dict[str, Any]]:
+    objects = objects_of(script)
+    if file:
+        save_job(objects, file, script)
+    for each in objects:
+        each["metadata"]["namespace"] = namespace or DEFAULT_NAMESPACE
+    return objects
 
 
 async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: ClusterOptions, options: RunOptions) -> int:
     """Run the job among the objects and return the exit status that tells its end."""
-    async with LocalCluster(cluster_options) as cluster:
+    job = job_of(objects)
+    python = python_of_job(job, cluster_options.python)
+    if cluster_options.python:  # it wins
+        (job["metadata"].get("annotations") or {}).pop(PYTHON_ANNOTATION, None)
+    async with LocalCluster(replace(cluster_options, python=python.path)) as cluster:
         if not options.as_json:
-            say_up(cluster)
+            say_up(cluster, python)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
             print(f"Warning: {legible(warning)}", file=sys.stderr)
         follower = JobFollower(cluster.transport, created.job)
-        status = await _follow(follower, created, options, cluster)
+        status = await _follow(follower, created, options, cluster, python)
         if options.keep:
             await _keep(cluster)
     return status
 
 
-async def _follow(follower: JobFollower, created: Created, options: RunOptions, cluster: LocalCluster) -> int:
+async def _follow(
+    follower: JobFollower, created: Created, options: RunOptions, cluster: LocalCluster, python: Python
+) -> int:
     """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
     job, since = created.job, datetime.now(UTC)
     try:
         async with Output(sys.stdout) as out:
             with choose_view(job, out, as_json=options.as_json) as view:
                 async with asyncio.timeout(options.limit):
-                    await _show(follower, view, out, since, cluster)
+                    lacking = await _show(follower, view, out, since, cluster)
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
@@ -108,13 +161,21 @@ async def _follow(follower: JobFollower, created: Created, options: RunOptions, 
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
         await _report(follower, options, EXIT_INTERRUPTED)
         raise
+    if lacking:
+        if options.as_json:
+            await _report(follower, options, EXIT_USAGE)
+        print(f"{job} cannot run: {remedy(lacking, python)}", file=sys.stderr)
+        return EXIT_USAGE
     status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
     await _report(follower, options, status)
     return status
 
 
-async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> None:
-    """Show everything until the job has ended and its logs have arrived."""
+async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> str:
+    """Show everything until the job has ended and its logs have arrived, or until it is clear what it cannot import.
+
+    Returns the sentence about that import, empty for a job that has ended.
+    """
     try:
         async with asyncio.TaskGroup() as tasks:
             background = (
@@ -123,14 +184,18 @@ async def _show(follower: JobFollower, view: View, out: Output, since: datetime,
                 poll_usage(cluster.transport, follower.job, view.usage),
             )
             running = [tasks.create_task(work) for work in background]
-            await follower.until_end(view.progress)
-            await follower.logs.drain()
-            for task in running:
+            ended = tasks.create_task(follower.until_end(view.progress))
+            lacking = tasks.create_task(repeated_import_error(follower))
+            await asyncio.wait({ended, lacking}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                await follower.logs.drain()
+            for task in (ended, lacking, *running):
                 task.cancel()
     finally:
         await follower.logs.close()
         for line in follower.logs.pending():
             view.line(line)
+    return "" if lacking.cancelled() else lacking.result()
 
 
 async def _show_lines(follower: JobFollower, view: View, out: Output) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +16,7 @@ import cloup
 
 from training_local.cluster.detached import Detached
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.pythons import PACKAGES, Python, choose
 from training_local.cluster.registry import DEFAULT_NAME
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, gpus_flag
@@ -62,11 +65,12 @@ def up(
 
 
 async def _up(options: ClusterOptions, as_json: bool, detached: Detached | None) -> int:
-    async with LocalCluster(options) as cluster:
+    python = choose(options.python, [*PACKAGES], os.environ)
+    async with LocalCluster(replace(options, python=python.path)) as cluster:
         if as_json:
             print(json.dumps(_description(cluster)), flush=True)
         else:
-            _say(cluster, detached)
+            _say(cluster, python, detached)
         if detached:
             detached.let_go(cluster.folder / LOG)
         with suppress(asyncio.CancelledError):
@@ -79,9 +83,9 @@ def _description(cluster: LocalCluster) -> dict[str, str | int]:
     return {"name": record.name, "kubeconfig": str(cluster.kubeconfig), "url": record.url, "pid": record.pid}
 
 
-def _say(cluster: LocalCluster, detached: Detached | None) -> None:
+def _say(cluster: LocalCluster, python: Python, detached: Detached | None) -> None:
     if sys.stdout.isatty():
-        say_up(cluster)
+        say_up(cluster, python)
         if detached:
             print(f"It runs in the background; `training-operator local down {cluster.record.name}` ends it.")
         else:
@@ -89,7 +93,7 @@ def _say(cluster: LocalCluster, detached: Detached | None) -> None:
     print(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}", flush=True)
 
 
-def say_up(cluster: LocalCluster) -> None:
-    """Say how fast the cluster came up and how it keeps pods apart."""
+def say_up(cluster: LocalCluster, python: Python) -> None:
+    """Say how fast the cluster came up, how it keeps pods apart, and what they run."""
     print(f"The cluster is up after {cluster.started_in:.1f} s.")
-    print(*cluster.sandbox_notes, sep="\n", flush=True)
+    print(*cluster.sandbox_notes, python.sentence, sep="\n", flush=True)

@@ -1,15 +1,18 @@
-"""The examples that `training-operator local demo` runs, and the Python in which each can run."""
+"""The examples that `training-operator local demo` runs, the modules of frameworks, and the Python that has them."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from training_local.cluster.interpreter import interpreter
+from training_controllers.frameworks.plugins import kinds
+from training_local.cluster.pythons import PACKAGES, Python, choose, known_pythons
 from training_local.errors import BadInput
+from training_local.node.container_spec import PYTHON_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ DEMOS = {
     "pytorch": Demo(
         "pytorch/pytorchjob.yaml",
         "torch",
-        "install it with `pip install torch`, or on Debian with `apt-get install python3-torch`",
+        "`make demo FRAMEWORK=pytorch` in a checkout installs it, `apt-get install python3-torch` does on Debian",
     ),
     "tensorflow": Demo("tensorflow/tfjob.yaml", "tensorflow", "install it with `pip install tensorflow-cpu`"),
     "xgboost": Demo("xgboost/xgboostjob.yaml", "xgboost", "install it with `pip install xgboost-cpu`"),
@@ -46,17 +49,15 @@ def example(demo: Demo) -> Path:
 
 def python_for(demo: Demo, chosen: Path | None) -> Path:
     """Return the first Python that has the demo's module; raises `BadInput` saying how to get it."""
-    candidates = [interpreter(chosen)] if chosen else [Path(sys.executable), Path("/usr/bin/python3")]
-    for python in candidates:
-        if _can_import(python, demo.module):
-            return python
-    where = " or ".join(str(python) for python in candidates)
+    python = choose(chosen, [demo.module], os.environ)
+    if python.modules:
+        return python.path
+    where = str(python.path) if chosen else " or ".join(str(each.path) for each in known_pythons(os.environ, ()))
     raise BadInput(f"{demo.module} cannot be imported by {where}: {demo.how_to_get}")
 
 
-def _can_import(python: Path, module: str) -> bool:
-    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
-    try:
-        return subprocess.run([python, "-c", look, module], check=False, capture_output=True).returncode == 0
-    except OSError:
-        return False
+def python_of_job(job: Mapping[str, Any], chosen: Path | None) -> Python:
+    """Return the Python that the pods of a job find; raises `BadInput` if `--python` names none."""
+    framework = DEMOS.get(kinds()[job["kind"]].container)
+    named = (job["metadata"].get("annotations") or {}).get(PYTHON_ANNOTATION, "")
+    return choose(chosen, [framework.module] if framework else [*PACKAGES], os.environ, named)

@@ -198,3 +198,24 @@ def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path) -> None:
     assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in told[1].replace(
         ".Worker.", "[Worker]."
     )
+
+
+def test_a_module_that_is_missing_ends_the_run(local: Local, tmp_path: Path) -> None:
+    code, _, err = local("run", write(tmp_path, jax_job("import no_such_module", workers=3, restart="OnFailure")))
+    assert code == 2
+    assert "has no module no_such_module; type: " in err
+
+
+def test_a_script_runs_without_a_job(local: Local, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"import sys; {PRINT_RANK}; print(sys.argv[1:])")
+    saved = tmp_path / "job.yaml"
+    options = ("--workers", "2", "--framework", "jax", "--save", str(saved))
+    code, out, err = local("run", str(script), *options, "--", "--epochs", "3")
+    assert code == 0, err
+    assert "worker-1 | rank 1 of 2" in out
+    assert "worker-0 | ['--epochs', '3']" in out
+    assert yaml.safe_load_all(saved.read_text())
+    code, _, err = local("run", str(saved), "--workers", "3")
+    assert code == 2
+    assert "are for a script" in err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from e2e.support.bombs import BOMBS
 
-from training_local.cluster.interpreter import interpreter
+from training_local.cluster.pythons import interpreter
 from training_local.errors import BadInput
 from training_local.run.apply import job_of, load_objects, warnings_of
 from training_local.run.examples import DEMOS, Demo, example, python_for
