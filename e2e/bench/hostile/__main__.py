@@ -3,18 +3,19 @@
 Each attack runs beside 100 jobs of other tenants, of which one after the other ends and a new one comes. Printed are
 the operator's peak memory, the longest time for which its probe did not answer (and how much of it the operator
 computed: the rest it waited for a processor), and the lags of the others: from a job's creation until its pod is there,
-from a pod's end until its job says so. At last so many replicas as there may be are placed, against the floor: the same
-objects created directly.
+from a pod's end until its job says so. At last as many replicas as there may be are placed, against the floor: a tenth
+of the same objects, created directly just before.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -23,16 +24,15 @@ from pathlib import Path
 import uvloop
 from e2e.bench.hostile.attacks import define, huge, many_without_room, refusals
 from e2e.bench.hostile.scenes import Cost, Scene, scene
-from e2e.bench.many.clean import new_namespace
 from e2e.bench.one_job import ENDPOINT_SLICES
 from e2e.harness.bare import bare
-from e2e.harness.client import Api, connect, eventually
+from e2e.harness.client import Api, Object, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
-from e2e.harness.floor import Objects, fast_client, made_in
+from e2e.harness.floor import fast_client, made_in
 from e2e.harness.jobs import Namespace, job
 
-from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
+from training_api.constants import MAX_REPLICAS, MOST_REPLICAS, REPLICA_INDEX_LABEL
 from training_operator.kube.resources import PODS, SERVICES
 
 STORED = (2**31 - 1, 1_000_000, 400_000)
@@ -91,25 +91,22 @@ async def full(stages: Stages, seconds: float) -> None:
 
 
 async def place(stages: Stages, _seconds: float) -> None:
-    """As many replicas as there may be, and the same objects created directly."""
+    """As many replicas as there may be, against a tenth of the same objects created directly."""
     async with stages.open() as (stage, _):
-        namespace = await stage.namespace()
+        direct = 10 * await _floor(stages.cluster, stage, MAX_REPLICAS // 10)
 
         async def placed(api: Api, namespace: Namespace) -> None:
             await namespace.create(job("large", Worker=MAX_REPLICAS))
             for resource in (PODS, SERVICES):
-                await _counted(api, resource.path(namespace.name), lambda count: count >= MAX_REPLICAS)
+                await _counted(api, resource.path(namespace.name), MAX_REPLICAS)
 
-        begun = time.perf_counter()
+        namespace, begun = await stage.namespace(), time.perf_counter()
         cost = await stage.under(placed, namespace)
         seconds = time.perf_counter() - begun
         say(f"one job of {MAX_REPLICAS:,} workers, placed in {seconds:.1f} s", cost)
-        objects = await made_in(stage.api, namespace.name)
-        print(f"    services and pods: {len(objects):,}")
-        await stage.api.delete(f"{namespace.jobs('PyTorchJob')}/large", "Orphan")
-    await _empty(stages.api, namespace)
-    direct = await _floor(stages, objects)
-    print(f"    the same objects created directly: {direct:.1f} s; placed / floor {seconds / direct:.2f}", flush=True)
+        print(
+            f"    the same objects created directly: {direct:.1f} s; placed / floor {seconds / direct:.2f}", flush=True
+        )
 
 
 MEASUREMENTS = {each.__name__: each for each in (stored, full, place)}
@@ -119,32 +116,39 @@ async def _nothing(_api: Api, _namespace: Namespace) -> None:
     """Attack nobody."""
 
 
-async def _floor(stages: Stages, objects: Objects) -> float:
-    """Seconds to create these objects directly."""
-    namespace = await new_namespace(stages.api, "floor")
-    for _, each in objects:
-        each["metadata"].pop("ownerReferences")
-    async with fast_client(stages.cluster) as client:
+async def _floor(cluster: Cluster, stage: Scene, replicas: int) -> float:
+    """Seconds to create the services and pods of so many replicas directly."""
+    model, floor = await stage.namespace(), await stage.namespace()
+    await model.create(job("large", Worker=1))
+    await model.pods_reach("large", 1)
+    objects = await made_in(stage.api, model.name)
+    for _, body in objects:
+        body["metadata"].pop("ownerReferences")
+    everything = [(resource, _of_replica(body, index)) for resource, body in objects for index in range(replicas)]
+    async with fast_client(cluster) as client:
         begun = time.perf_counter()
-        await asyncio.gather(*(client.create(resource, namespace, each) for resource, each in objects))
-        return time.perf_counter() - begun
+        await asyncio.gather(*(client.create(resource, floor.name, body) for resource, body in everything))
+        seconds = time.perf_counter() - begun
+    await _counted(stage.api, ENDPOINT_SLICES.format(floor.name), replicas)
+    return seconds
 
 
-async def _empty(api: Api, namespace: Namespace) -> None:
-    """Delete pods and services some at a time, so that they disturb nothing that follows."""
-    for resource in (PODS, SERVICES):
-        names = [each["metadata"]["name"] for each in (await api.call("GET", resource.path(namespace.name)))["items"]]
-        for begin in range(0, len(names), 32):
-            paths = (resource.path(namespace.name, name) for name in names[begin : begin + 32])
-            await asyncio.gather(*(api.call("DELETE", path, {"gracePeriodSeconds": 0}) for path in paths))
-    await _counted(api, ENDPOINT_SLICES.format(namespace.name), lambda count: count == 0)
+def _of_replica(body: Object, index: int) -> Object:
+    """The object of replica 0, as that of another one."""
+    label = {REPLICA_INDEX_LABEL: "0"}, {REPLICA_INDEX_LABEL: str(index)}
+    old, new = (json.dumps(each).strip("{}") for each in label)
+    text = json.dumps(body).replace("large-worker-0", f"large-worker-{index}").replace(old, new)
+    made: Object = json.loads(text)
+    return made
 
 
-async def _counted(api: Api, path: str, enough: Callable[[int], bool]) -> None:
+async def _counted(api: Api, path: str, number: int) -> None:
+    """Wait until a collection has so many objects."""
+
     async def reached() -> bool:
-        return enough(await _count(api, path))
+        return await _count(api, path) >= number
 
-    await eventually(reached, f"the wanted number of objects at {path}", PLACED_WITHIN, 0.2)
+    await eventually(reached, f"{number} objects at {path}", PLACED_WITHIN, 0.2)
 
 
 async def _count(api: Api, path: str) -> int:
