@@ -25,6 +25,19 @@ class DecodeError(ValueError):
         self.problem = problem
 
 
+class _Port(ApiModel):
+    """What everybody may rely on in a port of a container; its number may be missing."""
+
+    name: str = ""
+    protocol: str = ""
+
+
+class _Variable(ApiModel):
+    """What everybody may rely on in a variable of a container's environment."""
+
+    name: str
+
+
 class _Container(ApiModel):
     """What everybody may rely on in a container."""
 
@@ -32,8 +45,8 @@ class _Container(ApiModel):
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    env: tuple[dict[str, Any], ...] = ()
-    ports: tuple[dict[str, Any], ...] = ()
+    env: tuple[_Variable, ...] = ()
+    ports: tuple[_Port, ...] = ()
 
 
 class _PodSpec(ApiModel):

@@ -222,6 +222,15 @@ def worker(**replica: Any) -> dict[str, Any]:
             "should be a mapping",
         ),
         (
+            worker(template={"spec": {"containers": [{"ports": [{"protocol": {}}]}]}}),
+            "spec.jaxReplicaSpecs[Worker].template.spec.containers[0].ports[0].protocol: Invalid value: {}: "
+            "should be a valid string",
+        ),
+        (
+            worker(template={"spec": {"containers": [{"env": [{"value": "1"}]}]}}),
+            "spec.jaxReplicaSpecs[Worker].template.spec.containers[0].env[0].name: Required value: must be required",
+        ),
+        (
             worker(template={"metadata": {"labels": {"a": 1}}}),
             "spec.jaxReplicaSpecs[Worker].template.metadata.labels[a]: Invalid value: 1: should be a valid string",
         ),

@@ -14,6 +14,7 @@ from training_api.defaults import with_defaults
 from training_api.kinds import Job
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
+from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.model.records import JobRecord
 
 DECODED_BYTES: Final = 1 << 20
@@ -70,5 +71,8 @@ def _load(framework: Framework, raw: bytes) -> Loaded:
     except DecodeError as error:
         return Loaded(None, str(error))
     complete = with_defaults(job)
-    problems = problems_of(job, framework.max_replicas) or framework.problems(complete)
+    try:
+        problems = problems_of(job, framework.max_replicas) or [*framework.problems(complete)]
+    except CannotBuild as error:
+        return Loaded(complete, str(error))
     return Loaded(complete, "; ".join(str(problem) for problem in problems))
