@@ -121,8 +121,11 @@ async def take_names(jobs: Namespace) -> None:
     await jobs.api.create(f"{core}/configmaps", {"metadata": {"name": "taken-config"}})
     await jobs.api.create(f"{core}/serviceaccounts", launcher)
     await jobs.api.create(f"{rbac}/roles", launcher)
-    await jobs.api.create(f"{rbac}/rolebindings", {**launcher, "roleRef": role, "subjects": [account]})
     await jobs.create(typical("taken", "MPIJob"))
+    # Only for a Role of its own would a job be bound.
+    bound = {"metadata": {"name": "bound-launcher"}, "roleRef": role, "subjects": [account]}
+    await jobs.api.create(f"{rbac}/rolebindings", bound)
+    await jobs.create(typical("bound", "MPIJob"))
     await jobs.api.create(f"{core}/pods", {"metadata": {"name": "other-master-0"}, "spec": pod})
     service = {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 1}]}
     await jobs.api.create(f"{core}/services", {"metadata": {"name": "other-master-0"}, "spec": service})
