@@ -81,7 +81,7 @@ async def test_what_vanishes_during_the_initial_events_is_not_there() -> None:
     gone = [event("DELETED", pod("a", "2")), event("DELETED", pod("never-seen", "2"))]
     world = World([[event("ADDED", pod("a", "1")), *gone, bookmark("3", end=True), FOREVER]])
     async with world.running():
-        assert (world.known, world.reflector.complaint) == ({}, "")
+        assert (world.known, world.reflector.synced.is_set()) == ({}, True)
     [query] = world.queries
     assert "labelSelector" not in query
 
