@@ -188,3 +188,37 @@ def test_a_job_stands_where_its_newest_true_condition_says() -> None:
     w.patch(runPolicy={"suspend": True})
     w.settle()
     assert phase(w.status) == JobPhase("suspended")
+
+
+def test_the_phase_says_what_the_job_waits_for() -> None:
+    w = job()
+    w.settle()
+    w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], condition_reason="Unschedulable")
+    w.settle()
+    assert phase(w.status) == JobPhase("created", "Unschedulable")
+
+
+def test_the_duration_counts_from_the_last_resumption() -> None:
+    w = running(job())
+    w.advance(100)
+    w.patch(runPolicy={"suspend": True})
+    w.settle()
+    w.patch(runPolicy={"suspend": False})
+    running(w)
+    w.advance(5)
+    w.set_pods("Succeeded", exit_code=0)
+    assert look(w).duration == 5
+
+
+def test_without_the_time_of_its_creation_a_job_has_no_start_and_may_have_no_duration() -> None:
+    w = job()
+    del w.stored["metadata"]["creationTimestamp"]
+    w.settle()
+    w.set_pods("Running")
+    assert look(w).start is None
+    w.set_pods("Succeeded", exit_code=0)
+    snapshot, plan = w.snapshot(), w.decide()
+    assert plan.status is not None
+    assert measure(snapshot, plan.status).duration == 0
+    assert measure(snapshot, plan.status.model_copy(update={"start_time": None})).duration is None
+    assert measure(snapshot, plan.status.model_copy(update={"completion_time": None})).duration is None
