@@ -27,7 +27,7 @@ def apply_conditions(state: JobState, builder: StatusBuilder) -> bool:
     conditions = {update.condition for update in updates}
     if conditions.isdisjoint(TERMINAL):
         updates = (*updates, *_disrupted(state, updates))
-        conditions |= {update.condition for update in updates}
+        conditions = {update.condition for update in updates}
     for update in updates:
         match update.condition:
             # Running would be replaced by Restarting at once; setting both would move their times on every pass.

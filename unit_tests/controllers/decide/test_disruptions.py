@@ -62,6 +62,7 @@ def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
         disrupt(w, exit_code=code)
         plan = w.step()
         assert deleted(plan) == ["sim-worker-1"]
+        assert "Restarting=True" not in conditions(w.status)
         w.advance(1)
         w.settle()
         assert w.pods["sim-worker-1"].uid != before

@@ -347,3 +347,15 @@ def test_a_pod_that_fails_while_its_index_is_not_wanted_any_more_is_no_restart_a
     (deletion,) = w.step().delete_pods
     assert (deletion.pod.name, deletion.history) == ("sim-worker-2", RestartHistory(0, 0))
     assert w.status.replica_statuses["Worker"].restarts == 0
+
+
+def test_a_replica_that_failed_for_good_ends_the_job_and_nothing_is_replaced_any_more() -> None:
+    w = world("JAXJob", {"Worker": 2}, restart="ExitCode")
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.set_pods("Failed", "sim-worker-0", exit_code=137)
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    plan = w.step()
+    assert conditions(w.status)[-1] == "Failed=True"
+    assert (plan.delete_pods, plan.create_pods, plan.requeue_after) == ((), (), 0)
