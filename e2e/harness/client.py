@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +39,13 @@ class Api:
         self._session: aiohttp.ClientSession = connection.rest_client.pool_manager
         self._connection = connection
         self._server = str(connection.configuration.host)
+        self._user: dict[str, str] = {}
+
+    def acting_as(self, user: str) -> Api:
+        """The same server, as it answers another user, whom this one may impersonate."""
+        other = copy(self)
+        other._user = {"Impersonate-User": user}
+        return other
 
     async def call(self, method: str, path: str, body: Object | None = None, content_type: str = JSON) -> Object:
         """Send a request to `path` (query included) and return the answered object; raises `ApiError`."""
@@ -91,7 +99,7 @@ class Api:
             async with self._session.request(
                 method,
                 self._server + path,
-                headers={**await self._credentials(), "Content-Type": content_type},
+                headers={**await self._credentials(), **self._user, "Content-Type": content_type},
                 data=data,
                 timeout=aiohttp.ClientTimeout(total=limit),
                 proxy=self._connection.configuration.proxy,
