@@ -114,6 +114,12 @@ KUBE_SCORE = Module(
     "kube-score", "github.com/zegl/kube-score", {"kube-score": "github.com/zegl/kube-score/cmd/kube-score"}
 )
 """What judges the manifests of deploy/ by good practice."""
+OSV_SCANNER = Module(
+    "osv-scanner",
+    "github.com/google/osv-scanner",
+    {"osv-scanner": "github.com/google/osv-scanner/cmd/osv-scanner"},
+)
+"""What compares pins with known vulnerabilities, without a network."""
 
 KUEUE = Module(
     "kueue",

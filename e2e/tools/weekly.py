@@ -21,6 +21,7 @@ PROGRAMS = {
     "endurance.durability": ["--kills", "30"],
     "endurance.survivors": ["--kills", "10", "--interrupts", "3", "--deletions", "5"],
     "endurance.fuzz": ["--requests", "4000"],
+    "adversary": ["--steps", "4000"],
     "endurance.any_job": ["--objects", "20000"],
     "endurance.faults": ["--seed", "1"],
     "endurance.failover": ["--rounds", "3"],

@@ -1,0 +1,89 @@
+"""Compare what is pinned with known vulnerabilities: `python -m e2e.tools.vulnerabilities --database FOLDER`.
+
+FOLDER has the advisories of https://osv.dev for PyPI as `osv-scanner/PyPI/all.zip`; nothing is asked for over a
+network, unless `--download` fetches them first. Before, a made-up advisory shows that the scanner finds what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from e2e.harness.binaries import OSV_SCANNER, programs
+from e2e.harness.errors import HarnessError
+from e2e.support.paths import ROOT
+
+DATABASE = Path("osv-scanner", "PyPI", "all.zip")
+"""Where the scanner looks within its folder."""
+PINS = sorted([*ROOT.glob("constraints*.txt"), *ROOT.glob("examples/*/requirements.txt")])
+MADE_UP = "MADE-UP-1"
+CLEAN, FOUND = 0, 1
+"""Statuses of the scanner: nothing is known, something is; others are failures."""
+
+
+def scan(folder: Path, pins: Sequence[Path], *options: str) -> subprocess.CompletedProcess[str]:
+    """Compare files of pins with the advisories in a folder."""
+    scanner = programs([OSV_SCANNER])["osv-scanner"]
+    files = [f"--lockfile=requirements.txt:{path}" for path in pins]
+    return subprocess.run(
+        [scanner, "scan", "--experimental-offline-vulnerabilities", "--experimental-no-resolve", *options, *files],
+        env={**os.environ, "OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def advise(folder: Path, package: str) -> None:
+    """Write a database with one advisory: every version of a package is vulnerable."""
+    versions = {"type": "ECOSYSTEM", "events": [{"introduced": "0"}]}
+    affected = {"package": {"ecosystem": "PyPI", "name": package}, "ranges": [versions]}
+    advisory = {"id": MADE_UP, "modified": "2026-01-01T00:00:00Z", "affected": [affected]}
+    (folder / DATABASE).parent.mkdir(parents=True)
+    with zipfile.ZipFile(folder / DATABASE, "w") as archive:
+        archive.writestr(f"{MADE_UP}.json", json.dumps(advisory))
+
+
+def check_scanner() -> None:
+    """Raise HarnessError unless a made-up advisory is found for the first pin of each file, and for nothing else."""
+    for path in PINS:
+        first = re.search(r"^([\w.-]+)==", path.read_text(), re.MULTILINE)
+        for package, status in ((first[1] if first else "", FOUND), ("no-such-package", CLEAN)):
+            with tempfile.TemporaryDirectory() as folder:
+                advise(Path(folder), package)
+                done = scan(Path(folder), [path])
+            if done.returncode != status or (MADE_UP in done.stdout) != (status == FOUND):
+                raise HarnessError(f"{path.name}: advisory for {package!r}: status {done.returncode}: {done.stderr}")
+
+
+def main() -> int:
+    """Return 0 if nothing is known of any pin, 1 if something is, 2 if nobody could look."""
+    parser = argparse.ArgumentParser(prog="python -m e2e.tools.vulnerabilities", description=__doc__)
+    parser.add_argument("--database", type=Path, help="folder with osv-scanner/PyPI/all.zip")
+    parser.add_argument("--download", action="store_true", help="fetch the advisories into that folder first")
+    arguments = parser.parse_args()
+    try:
+        check_scanner()
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"a made-up advisory is found in each of {len(PINS)} files of pins", flush=True)
+    folder: Path | None = arguments.database
+    if folder is None or not (arguments.download or (folder / DATABASE).is_file()):
+        print(f"not compared with real advisories: there is no FOLDER/{DATABASE} (--database FOLDER)", file=sys.stderr)
+        return 2
+    done = scan(folder, PINS, *["--experimental-download-offline-databases"] * arguments.download)
+    print(done.stdout, done.stderr, sep="\n")
+    return done.returncode if done.returncode in (CLEAN, FOUND) else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
