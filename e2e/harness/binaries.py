@@ -85,9 +85,9 @@ SCHEDULER = Module(
     "kubernetes", "k8s.io/kubernetes", {"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"}, _STAMPS
 )
 """A folder of its own in the cache, so that the large programs need not be built again for it."""
-OLDEST_KUBECTL = Module("kubectl-1.28", "k8s.io/kubernetes", {"kubectl-1.28": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
+OLDEST_KUBECTL = Module("kubectl-1.30", "k8s.io/kubernetes", {"kubectl-1.30": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
 KUBECTLS = {
-    module.version.split(".")[1]: name for module, name in ((OLDEST_KUBECTL, "kubectl-1.28"), (KUBERNETES, "kubectl"))
+    module.version.split(".")[1]: name for module, name in ((OLDEST_KUBECTL, "kubectl-1.30"), (KUBERNETES, "kubectl"))
 }
 """Each kubectl that is built with the control plane, by its minor version, the oldest first."""
 

@@ -112,7 +112,7 @@ def until(terminal: int, text: bytes, times: int = 1) -> None:
 
 
 def test_an_old_kubectl_is_told_what_would_work(cluster_up: LocalUp) -> None:
-    done = run("kubectl-1.28", cluster_up, "exec", "box", "--", "true")
+    done = run("kubectl-1.30", cluster_up, "exec", "box", "--", "true")
     assert done.returncode == 1
     assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.31 or newer" in done.stderr
 
