@@ -16,11 +16,15 @@ DEMO_INSTALLED := $(ENVIRONMENT)/.installed-demo
 DOCS_INSTALLED := .venv-docs/.installed
 # Frameworks that are too large for .venv have environments of their own.
 DEMO_ENVIRONMENTS ?= .cache/demo
-DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(DEMO_ENVIRONMENTS)/$(FRAMEWORK))
+# PyTorch is large: a Python that has it already serves as well.
+TORCH_IS_HERE = $(shell for python in "$$VIRTUAL_ENV/bin/python" "$$CONDA_PREFIX/bin/python" python3 /usr/bin/python3; do \
+  $$python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null && echo yes && break; done)
+PYTORCH_INDEX ?=
+DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(if $(and $(filter pytorch,$(FRAMEWORK)),$(TORCH_IS_HERE)),,$(DEMO_ENVIRONMENTS)/$(FRAMEWORK)))
 FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
-# Their training tests fail instead of being skipped. PyTorch is left out: this file has no way to get it.
+# Their training tests fail instead of being skipped. PyTorch is left out: nobody should download it unasked.
 REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
-ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(wildcard examples/*/requirements.txt))
+ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := api controllers operator local migration unit_tests e2e deploy examples
 
@@ -153,6 +157,13 @@ $(DOCS_INSTALLED): constraints-docs.txt
 	@$(FIND_PYTHON); test -x $(@D)/bin/python || $$python -m venv $(@D)
 	@echo "Installing into $(@D) ..." >&2
 	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@touch $@
+
+$(DEMO_ENVIRONMENTS)/pytorch/.installed: examples/pytorch/requirements.txt
+	@echo "Installing pytorch into $(@D): $(if $(PYTORCH_INDEX),0.2 GB from $(PYTORCH_INDEX),on Linux 3 GB to download and 5.4 GB on disk; PYTORCH_INDEX=URL of PyTorch's CPU index: 0.2 GB)" >&2
+	@test -x $(@D)/bin/python || $(BIN)/python -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install \
+	  $(if $(PYTORCH_INDEX),--index-url $(PYTORCH_INDEX) -r $(<:.txt=.in),--require-hashes -r $<)
 	@touch $@
 
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt

@@ -42,6 +42,7 @@ def install(folder: Path, python: Path) -> str:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _script(folder / "nslookup", (sys.executable, "-I", "-S", nslookup.__file__))
     python = Path(os.path.abspath(python))  # noqa: PTH100 - resolving the link would leave the virtual environment
+    _script(folder / "torchrun", (str(python), str(Path(__file__).with_name("torchrun.py"))))
     if not (python.parent.parent / "pyvenv.cfg").exists():
         for name in ("python", "python3"):
             (folder / name).unlink(missing_ok=True)
