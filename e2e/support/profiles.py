@@ -6,6 +6,6 @@ from __future__ import annotations
 # sometimes cannot parse it any more ("AST constructor recursion depth mismatch").
 from hypothesis import settings
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("fresh", derandomize=False, deadline=None, database=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("fresh", derandomize=False, deadline=None, database=None, max_examples=200)
 settings.load_profile("repeatable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from training_api.constants import ATTEMPT_ANNOTATION, REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
@@ -38,6 +39,11 @@ class Audit:
         """Uids of jobs that count disruptions as restarts."""
         self._ends: dict[str, str] = {}
         self._restarts: dict[tuple[str, str], int] = defaultdict(int)
+
+    @property
+    def ended(self) -> Collection[str]:
+        """Uids of the jobs that have succeeded or failed."""
+        return self._ends.keys()
 
     def saw(self, plural: str, event: str, obj: Json) -> None:
         """Take note of one change, as watchers are told of it."""

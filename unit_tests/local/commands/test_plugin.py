@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from e2e.support.every_kind import PLUGIN, install_plugin
+from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
 
@@ -38,7 +39,7 @@ def test_its_job_succeeds(installed: Path, tmp_path: Path) -> None:
     )
 
 
-def test_where_the_package_is_missing_its_kind_is_unknown(tmp_path: Path) -> None:
-    done = command(tmp_path, tmp_path, "local", "run", JOB)
-    assert done.returncode != 0
-    assert "expected one training job (PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob)" in done.stderr
+def test_where_the_package_is_missing_its_kind_is_unknown(local: Local) -> None:
+    status, _, err = local("run", JOB)
+    assert status != 0
+    assert "expected one training job (PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob)" in err

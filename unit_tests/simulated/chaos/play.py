@@ -29,6 +29,8 @@ DISTURBED = 45.0
 """Virtual seconds for which there are disturbances."""
 PATIENCE = 900.0
 """Virtual seconds for everything to come right afterwards; back-offs last up to five minutes."""
+LOOK = 15.0
+"""Virtual seconds between two looks at what is left: each of them asks for everything."""
 LAG = 8.0
 """Most seconds by which each line of a watch is late, of a process whose caches show all but its own writes late."""
 CAP = IN_FLIGHT + RESERVED
@@ -110,7 +112,7 @@ async def disturbed(
         while complaints := _differences(truth, seen := await _summaries(world, scenario)) + _leftovers(world, seen):
             if clock() > end:
                 break
-            await asyncio.sleep(5)
+            await asyncio.sleep(LOOK)
         complaints += world.audit.complaints
         for task in tasks:
             task.cancel()
