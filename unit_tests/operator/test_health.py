@@ -32,15 +32,15 @@ async def test_every_interface_is_meant_without_a_host(unused_tcp_port: int) -> 
 
 
 async def test_zero_serves_nowhere() -> None:
-    async with serving("0", [], "--flag") as port:
+    async with serving("0", {}, "--flag") as port:
         assert port == 0
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.1"])
 async def test_an_address_that_cannot_be_had_is_one_sentence(host: str) -> None:
-    async with serving("127.0.0.1:0", [], "--first") as port:
+    async with serving("127.0.0.1:0", {}, "--first") as port:
         with pytest.raises(CannotListen) as caught:
-            async with serving(f"{host}:{port}", [], "--metrics-bind-address"):
+            async with serving(f"{host}:{port}", {}, "--metrics-bind-address"):
                 pass
     message = str(caught.value)
     assert message.startswith(f"--metrics-bind-address: cannot listen on {host}:{port}: ")

@@ -26,7 +26,7 @@ def waiting(reason: str, message: str = "", **state: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("reason", ["Unschedulable", "SchedulingGated", "SchedulerError"])
 def test_a_pod_that_has_no_place(reason: str) -> None:
-    fields = {"condition_reason": reason, "condition_message": "no room"}
+    fields: dict[str, Any] = {"condition_reason": reason, "condition_message": "no room"}
     assert causes(pod("Worker", 0, "Pending", **fields)) == {
         "Unschedulable": "pod sim-worker-0 cannot be placed: no room"
     }

@@ -90,7 +90,7 @@ async def test_no_pod_starts_with_what_is_not_the_job_s_own(launch: str, kind: s
         assert await found(world, launch) == OBJECTS[launch].keys() - {kind} - bound
         await world.api.delete(kind, name)
         await asyncio.sleep(RETRIED)
-        assert (await world.pods(), await found(world, launch)) == (PODS, OBJECTS[launch].keys())
+        assert (await world.pods(), await found(world, launch)) == (PODS, set(OBJECTS[launch]))
         assert await waiting(world) == {}
 
 
