@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,13 @@ def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def host_mode_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
+    """One cluster without namespaces, for all tests of this process."""
+    with local_up(tmp_path_factory.mktemp("host"), "--sandbox", "host") as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def python(request: pytest.FixtureRequest) -> Path:
     """The Python of the test's framework; without one the test is skipped, or fails if the framework is required."""
@@ -54,11 +61,25 @@ def python(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 async def start(cluster_up: LocalUp, python: Path) -> AsyncIterator[Start]:
     """Start an example; it is removed after the test."""
-    async with connect(cluster_up.kubeconfig) as api, AsyncExitStack() as runs:
+    async with starting(cluster_up, python) as started:
+        yield started
+
+
+@pytest.fixture
+async def start_in_host_mode(host_mode_up: LocalUp, python: Path) -> AsyncIterator[Start]:
+    """Start an example without namespaces; it is removed after the test."""
+    async with starting(host_mode_up, python) as started:
+        yield started
+
+
+@asynccontextmanager
+async def starting(cluster: LocalUp, python: Path) -> AsyncIterator[Start]:
+    """Start examples on a cluster; they are removed afterwards."""
+    async with connect(cluster.kubeconfig) as api, AsyncExitStack() as runs:
 
         async def started(example: Example) -> Run:
             example.use_python(python)
-            run = Run(cluster_up, api, example)
+            run = Run(cluster, api, example)
             await run.start()
             runs.push_async_callback(run.remove)
             return run

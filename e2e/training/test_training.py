@@ -18,3 +18,9 @@ EACH = [pytest.param(name, marks=pytest.mark.framework(name=name), id=name) for 
 async def test_all_ranks_learn_one_model(framework: str, start: Start) -> None:
     outcome = await (await start(Example(DEMOS[framework].file))).end()
     outcome.check_trained(RANKS[framework], FALLS.get(framework, 10.0))
+
+
+@pytest.mark.parametrize("framework", EACH)
+async def test_all_ranks_learn_one_model_without_namespaces(framework: str, start_in_host_mode: Start) -> None:
+    outcome = await (await start_in_host_mode(Example(DEMOS[framework].file))).end()
+    outcome.check_trained(RANKS[framework], FALLS.get(framework, 10.0), own_host_names=False)

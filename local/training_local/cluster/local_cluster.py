@@ -75,6 +75,8 @@ class ClusterOptions:
     """Folder for objects and logs that outlive the cluster."""
     gpus: int | None = None
     """How many GPUs to offer, be they there or not; None for those of the machine."""
+    allow_missing_mounts: bool = False
+    """Whether containers run in host mode without volumes to which nothing leads."""
     log_limits: LogLimits = field(default_factory=LogLimits)
 
 
@@ -156,6 +158,7 @@ class LocalCluster:
             cluster=claim.id,
             gpus=self._options.gpus,
             log_limits=self._options.log_limits,
+            allow_missing_mounts=self._options.allow_missing_mounts,
             claims=self._options.data.absolute() / "claims" if self._options.data else None,
         )
 

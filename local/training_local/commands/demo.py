@@ -19,12 +19,21 @@ from training_local.run.examples import DEMOS, example, python_for
 @click.option("--framework", default="jax", show_default=True, type=click.Choice(tuple(DEMOS)))
 @cluster_flags
 @follow_flags
-def demo(framework: str, python: Path | None, sandbox: str, limit: float | None, as_json: bool) -> None:
+def demo(
+    *,
+    framework: str,
+    python: Path | None,
+    sandbox: str,
+    allow_missing_mounts: bool,
+    limit: float | None,
+    as_json: bool,
+) -> None:
     """Run an example that really trains, distributed over several processes."""
-    finish(_demo(framework, python, SandboxMode(sandbox), RunOptions(limit, as_json)))
+    options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts)
+    finish(_demo(framework, options, RunOptions(limit, as_json)))
 
 
-async def _demo(framework: str, python: Path | None, sandbox: SandboxMode, options: RunOptions) -> int:
+async def _demo(framework: str, cluster_options: ClusterOptions, options: RunOptions) -> int:
     chosen = DEMOS[framework]
-    python_for(chosen, python)  # or it says how to get one
-    return await run_objects(load_objects([example(chosen)]), ClusterOptions(python, sandbox), options)
+    python_for(chosen, cluster_options.python)  # or it says how to get one
+    return await run_objects(load_objects([example(chosen)]), cluster_options, options)

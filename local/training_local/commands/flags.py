@@ -26,7 +26,12 @@ def cluster_flags(command: Command) -> Command:
         show_default=True,
         help="How pods are kept apart; auto takes the best there is.",
     )
-    return python(sandbox(command))
+    missing = click.option(
+        "--allow-missing-mounts",
+        is_flag=True,
+        help="In host mode, also run containers with volumes that they cannot find.",
+    )
+    return python(sandbox(missing(command)))
 
 
 def gpus_flag(command: Command) -> Command:

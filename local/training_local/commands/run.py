@@ -83,6 +83,7 @@ def run(
     files: tuple[Path, ...],
     python: Path | None,
     sandbox: str,
+    allow_missing_mounts: bool,
     gpus: int | None,
     limit: float | None,
     as_json: bool,
@@ -98,7 +99,7 @@ def run(
     becomes a job of --workers processes; what follows -- are its arguments. The exit status is 0 if the job Succeeded,
     1 if it Failed.
     """
-    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus)
+    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, allow_missing_mounts=allow_missing_mounts)
     how = RunOptions(limit, as_json, keep)
     arguments: list[str] = click.get_current_context().meta[SCRIPT_ARGUMENTS]
     if len(files) == 1 and files[0].suffix == ".py":

@@ -52,6 +52,7 @@ def up(
     as_json: bool,
     python: Path | None,
     sandbox: str,
+    allow_missing_mounts: bool,
     gpus: int | None,
 ) -> None:
     """Start a cluster and keep it until Ctrl-C, or in the background.
@@ -60,7 +61,7 @@ def up(
     eval "$(training-operator local up --detach)".
     """
     detached = Detached.enter() if detach else None
-    options = ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus)
+    options = ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, allow_missing_mounts)
     finish(_up(options, as_json, detached))
 
 

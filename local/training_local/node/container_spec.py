@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from training_local.node import environment, gpus, host_ports, hosts, tools, unsupported, volumes
+from training_local.node import environment, gpus, host_mode, host_ports, hosts, tools, unsupported, volumes
 from training_local.node.container import Arguments, as_given
 from training_local.node.context import HOST_IP, NodeContext
 from training_local.node.environment import ConfigError, Facts, Key
@@ -17,7 +17,7 @@ from training_local.node.podspec import Container, Pod
 from training_local.node.rewrite import Rewriter
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import ContainerSpec, Mount
-from training_local.node.service_account_token import ServiceAccountToken, api_variables
+from training_local.node.service_account_token import FOLDER, ServiceAccountToken, api_variables
 from training_local.node.volumes import Volumes
 
 PYTHON_ANNOTATION: Final = "training-operator.local/python"
@@ -37,6 +37,7 @@ class ContainerSpecBuilder:
         self._python: str | None = None
         self._devices: Mapping[str, Sequence[str]] = {}
         self._token = ServiceAccountToken(pod, context.api, context.endpoint)
+        self._contents = ""
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
@@ -50,6 +51,8 @@ class ContainerSpecBuilder:
         for key in volumes.referenced(self._pod):
             await self._fetch(key)
         self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._context.claims.path)
+        if self._context.mode == "host":
+            self._contents = host_mode.relocate(self._pod, self.volumes)
         if problem := await self._token.prepare(self._folder / "account"):
             self._announce("Warning", "FailedMount", problem)
 
@@ -77,7 +80,7 @@ class ContainerSpecBuilder:
             await self._fetch(key)
         search_path = await self._search_path()
         own = tools.base_environment(search_path, self._temporary, self._pod.hostname, context.own_environment)
-        base = {**own, **api_variables(context.network.scope(self._pod).api)}
+        base = {**own, **self._api_access(container)}
         env = environment.build(container, self._facts(), base)
         shown = volumes.mounts(container, self.volumes, env)
         spec = ContainerSpec(
@@ -95,8 +98,29 @@ class ContainerSpecBuilder:
         )
         arguments: Arguments = as_given
         if context.mode == "host":
+            self._check_mounts(container, attempt, spec, shown)
             spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
         return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
+
+    def _api_access(self, container: Container) -> Mapping[str, str]:
+        """The variables that lead to the API server.
+
+        In host mode the folder of the token is found only by those who name it; clients that look for it at its place
+        would take the pod for one of a cluster, and fail.
+        """
+        at = self._context.network.scope(self._pod).api
+        if self._context.mode != "host":
+            return api_variables(at)
+        named = any(FOLDER in part for part in (*container.command, *container.args))
+        return {**self._token.kubeconfig(at), **(api_variables(at) if named else {})}
+
+    def _check_mounts(self, container: Container, attempt: int, spec: ContainerSpec, shown: Sequence[Mount]) -> None:
+        """In host mode, say which volumes the container cannot find; raises `ConfigError` unless that is allowed."""
+        lost = host_mode.unnamed(container, shown, (*spec.argv, *spec.env.values(), spec.cwd, self._contents))
+        if lost and not self._context.allow_missing_mounts:
+            raise ConfigError(f"{host_mode.sentence(container, lost)} (--allow-missing-mounts runs it without)")
+        if lost and attempt == 0:
+            self._announce("Warning", "HostMode", host_mode.sentence(container, lost))
 
     def _own_folder(self, mounts: Sequence[Mount]) -> str:
         """Where a container without `workingDir` runs: the cluster's folder, or `/` if a volume covers that."""

@@ -38,6 +38,8 @@ class NodeContext:
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_files: LogFiles
+    allow_missing_mounts: bool = False
+    """Whether containers run in host mode without volumes to which nothing leads."""
     endpoint: ApiEndpoint | None = None
     """How pods reach the API server; None if they do not."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
 import ssl
 import sys
@@ -65,13 +67,34 @@ def _split(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 async def run(call: Call) -> int:
     """Execute what is asked for and return its exit status; raises `ExecError`, `OSError`, `KeyError`."""
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-    namespace = call.namespace or (ACCOUNT / "namespace").read_text()
-    headers = {"Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}"}
-    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ACCOUNT / "ca.crt"))
+    server = _server_of_kubeconfig() if "KUBERNETES_SERVICE_HOST" not in os.environ else _server_of_cluster()
+    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=server.authority))
+    headers = {"Authorization": f"Bearer {server.token}"}
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        namespace = call.namespace or server.namespace
         execution = Execution(namespace, call.pod, call.container, call.command, call.stdin)
-        return await execute(session, f"https://{host}:{port}", execution)
+        return await execute(session, server.url, execution)
+
+
+class _Server(NamedTuple):
+    url: str
+    token: str
+    authority: str
+    namespace: str
+
+
+def _server_of_cluster() -> _Server:
+    token, authority, namespace = ((ACCOUNT / name).read_text() for name in ("token", "ca.crt", "namespace"))
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+    return _Server(f"https://{host}:{port}", token, authority, namespace)
+
+
+def _server_of_kubeconfig() -> _Server:
+    """As the node writes it in host mode, where the folder is not at its place."""
+    config = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
+    cluster, token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    return _Server(cluster["server"], token, authority, config["contexts"][0]["context"]["namespace"])
 
 
 def main(arguments: Sequence[str]) -> int:

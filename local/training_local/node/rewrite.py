@@ -13,6 +13,9 @@ LOOPBACK = "127.0.0.1"
 FreePort = Callable[[str, int], int]
 """Name of a service, or of a pod behind a headless one, and declared port -> the port that stands for it here."""
 
+_ITSELF = r"localhost|127\.0\.0\.1|0\.0\.0\.0"
+"""What means the pod itself, whose ports other pods have here as well."""
+
 _PARTNERS = ("ADDR", "ADDRESS", "HOST", "HOSTNAME", "IP", "URI")
 
 
@@ -23,6 +26,21 @@ class Rewritten:
     argv: list[str]
     env: dict[str, str]
     changes: tuple[str, ...]
+
+
+def relocated(text: str, paths: Mapping[str, str]) -> str:
+    """The text with other folders in the place of paths; `paths` says which stands for which."""
+    return _paths(paths).sub(lambda found: paths[found[1]], text) if paths else text
+
+
+def names(text: str, path: str) -> bool:
+    """Whether the text names a path, or one below it."""
+    return _paths([path]).search(text) is not None
+
+
+def _paths(paths: Collection[str]) -> re.Pattern[str]:
+    longest_first = "|".join(re.escape(path) for path in sorted(paths, key=len, reverse=True))
+    return re.compile(rf"(?<![\w./-])({longest_first})(?![\w.-])")
 
 
 class Rewriter:
@@ -41,7 +59,7 @@ class Rewriter:
         pod = rf"[\w-]+\.(?=(?:{headless or '(?!)'})(?![\w-]))"
         name = rf"(?:{pod})?(?:{'|'.join(names) or '(?!)'})"
         self._pattern = re.compile(
-            rf"(?<![\w.-])(?P<name>{name})(?:\.{namespace}(?:\.svc(?:\.{domain})?)?)?"
+            rf"(?<![\w.-])(?P<name>{name}|{_ITSELF})(?:\.{namespace}(?:\.svc(?:\.{domain})?)?)?"
             r"(?::(?P<port>\d+))?(?![\w-]|\.\w)"
         )
 
@@ -65,15 +83,14 @@ class Rewriter:
         return [self._text(part, paths) for part in argv]
 
     def _text(self, text: str, paths: Mapping[str, str]) -> str:
-        text = self._pattern.sub(self._address, text)
-        for path, folder in paths.items():
-            text = re.sub(rf"(?<![\w./-]){re.escape(path)}(?![\w.-])", folder.replace("\\", r"\\"), text)
-        return text
+        return relocated(self._pattern.sub(self._address, text), paths)
 
     def _address(self, found: re.Match[str]) -> str:
+        itself = re.fullmatch(_ITSELF, found["name"])
+        host = found["name"] if itself else LOOPBACK
         if not found["port"]:
-            return LOOPBACK
-        return f"{LOOPBACK}:{self._replaced(found['name'], int(found['port']))}"
+            return host
+        return f"{host}:{self._replaced(self._own if itself else found['name'], int(found['port']))}"
 
     def _replaced(self, service: str, port: int) -> int:
         return self._free_port(service, port) if port in self._ports else port
@@ -85,4 +102,5 @@ class Rewriter:
             return ""
         partners = [env[f"{stem}_{partner}"] for partner in _PARTNERS if f"{stem}_{partner}" in env]
         found = self._pattern.fullmatch(partners[0]) if partners else None
-        return str(self._free_port(found["name"] if found else self._own, int(value)))
+        named = found and not re.fullmatch(_ITSELF, found["name"])
+        return str(self._free_port(found["name"] if found and named else self._own, int(value)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -42,6 +44,27 @@ class ServiceAccountToken:
         self._folder = str(folder)
         _fill(folder, token=self._token.encode(), authority=self._endpoint.authority, namespace=namespace.encode())
         return ""
+
+    def kubeconfig(self, at: tuple[str, int] | None) -> Mapping[str, str]:
+        """Write a kubeconfig with the token, for pods that do not see the folder at its place; the variable for it."""
+        if not self._token or self._endpoint is None or at is None:
+            return {}
+        host, port = at
+        authority = base64.b64encode(self._endpoint.authority).decode()
+        cluster = {"server": f"https://{host}:{port}", "certificate-authority-data": authority}
+        context = {"cluster": "local", "user": "pod", "namespace": self._pod.metadata.namespace}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "local", "cluster": cluster}],
+            "users": [{"name": "pod", "user": {"token": self._token}}],
+            "contexts": [{"name": "pod", "context": context}],
+            "current-context": "pod",
+        }
+        file = Path(self._folder, "kubeconfig")
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(config))
+        return {"KUBECONFIG": str(file)}
 
     def revoke(self) -> None:
         """Let the token open nothing any more."""

@@ -37,6 +37,8 @@ class Volumes:
     memory: Sequence[tuple[str, int]] = ()
     """Folders to be backed by memory: (path, bytes; 0 for no limit)."""
     readonly: frozenset[str] = field(default_factory=frozenset)
+    of_objects: Sequence[Path] = ()
+    """Folders whose files are made from API objects."""
 
 
 _CHECKS: Mapping[str, tuple[str, Callable[[int], bool]]] = {
@@ -112,7 +114,8 @@ def prepare(facts: Facts, folder: Path, claimed: Callable[[str, str], Path] = _n
                 raise VolumeError(f"type {kinds[0]} is not available on the local node")
         except (VolumeError, ValueError, OSError, environment.ConfigError) as error:
             raise VolumeError(f"volume {name!r}: {error}") from error
-    return Volumes(paths, memory, frozenset(readonly))
+    made = [paths[v["name"]] for v in facts.pod.spec.volumes if not v.keys().isdisjoint(_MADE_OF_OBJECTS)]
+    return Volumes(paths, memory, frozenset(readonly), made)
 
 
 def safe_name(name: str) -> str:

@@ -12,6 +12,7 @@ from training_local.node.cgroups import open_hierarchies
 from training_local.node.limits import Limits
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
+from training_local.node.sandbox.refusals import cause
 
 _CONSEQUENCES = {
     "root": "a volume can only be mounted below an existing top-level directory",
@@ -33,6 +34,8 @@ class Diagnosis:
 
     refusal: str = ""
     """Why mode `netns` is impossible; empty if it is possible."""
+    cause: str = ""
+    """The setting of this machine behind the refusal, and the remedy, in one sentence; empty if it is not known."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """What mode `netns` must do without here: capability -> reason."""
 
@@ -44,10 +47,8 @@ class Diagnosis:
     def sentences(self) -> list[str]:
         """The diagnosis for people."""
         if self.refusal:
-            return [
-                f"Pods cannot be isolated on this machine: {self.refusal}.",
-                HOST_MODE,
-            ]
+            said = [f"Pods cannot be isolated on this machine: {self.refusal}.", self.cause, HOST_MODE]
+            return [sentence for sentence in said if sentence]
         first = "Each pod gets its own network, host name, process list and mounts, in one user namespace per job."
         return [first, *(f"Without {what} ({why}): {_CONSEQUENCES[what]}." for what, why in self.missing.items())]
 
@@ -74,5 +75,5 @@ async def examine() -> Diagnosis:
         finally:
             await supervisor.close()
     except SandboxError as error:
-        return Diagnosis(str(error))
+        return Diagnosis(str(error), cause())
     return Diagnosis(missing=supervisor.missing)

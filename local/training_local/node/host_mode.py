@@ -1,0 +1,71 @@
+"""Host mode: nothing can be mounted, so other folders stand for the mount paths, wherever these are named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from training_controllers.frameworks.mpi.exec_pods import KUBECTL_VOLUME
+from training_controllers.frameworks.mpi.objects import CONFIG_VOLUME
+from training_local.node.podspec import Container, Pod
+from training_local.node.rewrite import names, relocated
+from training_local.node.sandbox.messages import Mount
+from training_local.node.volumes import Volumes
+
+_ANYWAY = re.compile(r"/dev/shm(/|$)")
+"""Where programs find something of the kind without any mount."""
+_OF_OPERATOR = frozenset({CONFIG_VOLUME["mountPath"], KUBECTL_VOLUME["mountPath"]})
+"""Given to all pods of an MPIJob; those that need them name them."""
+
+
+def relocate(pod: Pod, volumes: Volumes) -> str:
+    """Let the files that the pod has from config maps and the like name the folders in the place of mount paths.
+
+    A path that means several volumes is left as it is. Returns what the files say then, old paths included.
+    """
+    found: dict[str, set[str]] = {}
+    for container in pod.containers:
+        for mount in container.volume_mounts:
+            if mount.name in volumes.paths and not mount.sub_path_expr:
+                source = volumes.paths[mount.name] / mount.sub_path
+                found.setdefault(mount.mount_path.rstrip("/"), set()).add(str(source))
+    paths = {path: sources.pop() for path, sources in found.items() if len(sources) == 1}
+    return "\n".join(_relocate(file, paths) for folder in volumes.of_objects for file in sorted(folder.rglob("*")))
+
+
+def _relocate(file: Path, paths: Mapping[str, str]) -> str:
+    try:
+        text = file.read_text() if file.is_file() else ""
+    except UnicodeDecodeError:
+        return ""
+    changed = relocated(text, paths)
+    if changed != text:
+        mode = file.stat().st_mode & 0o777
+        file.chmod(0o600)
+        file.write_text(changed)
+        file.chmod(mode)
+    return text
+
+
+def unnamed(container: Container, mounts: Sequence[Mount], texts: Iterable[str]) -> list[Mount]:
+    """The mounts whose path stands neither in the texts nor in the container's probes: nothing leads to them."""
+    own = (container.liveness_probe, container.readiness_probe, container.startup_probe, container.lifecycle)
+    everything = "\n".join((*texts, *(str(part) for part in own)))
+    return [
+        mount
+        for mount in mounts
+        if mount.source != mount.target
+        and mount.target not in _OF_OPERATOR
+        and not _ANYWAY.match(mount.target)
+        and not names(everything, mount.target)
+    ]
+
+
+def sentence(container: Container, lost: Sequence[Mount]) -> str:
+    """Say that mounts have no effect."""
+    places = ", ".join(mount.target for mount in lost)
+    return (
+        f"host mode cannot show container {container.name!r} its volumes at {places}: no other folder can stand for a "
+        "path that its command, variables, probes and config maps do not name"
+    )

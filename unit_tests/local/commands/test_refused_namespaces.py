@@ -1,0 +1,36 @@
+"""`local run` where the machine lets nobody make namespaces: no capabilities, and no user namespaces."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from e2e.support.local_node import needs_namespaces
+from unit_tests.local.commands.test_run import PRINT_RANK, jax_job, write
+
+from training_local.cluster.registry import STATE_VARIABLE
+
+# What is allowed inside a user namespace is for its owner to say, whose further rights then go.
+REFUSING = (
+    "echo 0 > /proc/sys/user/max_user_namespaces && "
+    'exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"'
+)
+
+
+@needs_namespaces
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="util-linux is not there")
+def test_a_job_succeeds_and_the_start_names_cause_and_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    local = [sys.executable, "-c", "from training_operator.cli import main; main()", "local"]
+    run = [*local, "run", "--timeout", "60", write(tmp_path, jax_job(PRINT_RANK))]
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", REFUSING, "sh", *run]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "worker-1 | rank 1 of 2" in ended.stdout
+    start = ended.stdout.splitlines()
+    assert "Pods cannot be isolated on this machine: mount namespaces are refused (Operation not permitted)." in start
+    cause = "user.max_user_namespaces is 0; `sudo sysctl -w user.max_user_namespaces=15000` lets pods be isolated."
+    assert cause in start
