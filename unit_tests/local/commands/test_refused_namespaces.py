@@ -31,6 +31,9 @@ def test_a_job_succeeds_and_the_start_names_cause_and_remedy(tmp_path: Path, mon
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "worker-1 | rank 1 of 2" in ended.stdout
     start = ended.stdout.splitlines()
-    assert "Pods cannot be isolated on this machine: mount namespaces are refused (Operation not permitted)." in start
+    assert (
+        "Pods cannot be isolated on this machine: mount namespaces are refused (unshare: Operation not permitted)."
+        in start
+    )
     cause = "user.max_user_namespaces is 0; `sudo sysctl -w user.max_user_namespaces=15000` lets pods be isolated."
     assert cause in start
