@@ -30,7 +30,7 @@ from training_local.commands.finish import (
 from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
 from training_local.commands.up import say_up
 from training_local.node.container_spec import PYTHON_ANNOTATION
-from training_local.run.apply import Created, create_objects, job_of, load_objects
+from training_local.run.apply import Created, create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
 from training_local.run.examples import DEMOS, python_of_job
 from training_local.run.follow import JobFollower
@@ -110,7 +110,7 @@ def run(
     else:
         with one_sentence():
             objects = load_objects(files, namespace)
-            job_of(objects)
+            refuse(objects)
     finish(run_objects(objects, options, how))
 
 

@@ -15,6 +15,8 @@ from training_api.documents import place, read
 from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
 from training_local.errors import BadInput
+from training_local.run.checks import Severity, check_object
+from training_local.run.known_kinds import meant
 from training_local.run.progress import JobRef
 from training_operator.kube.transport import Request, Response, Transport
 
@@ -68,12 +70,22 @@ def _named(metadata: dict[str, Any], field: str) -> bool:
 
 
 def job_of(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the one training job among `objects`; raises `BadInput` if there is none or more than one."""
+    """Return the one training job among `objects`; raises `BadInput` that says what was found instead."""
     jobs = [o for o in objects if _is_job(o)]
     if len(jobs) != 1:
-        found = ", ".join(_title(job) for job in jobs) or "none"
+        others = [f"{_title(o)}: {why}" for o in objects if (why := meant(o["apiVersion"], o["kind"]))]
+        found = ", ".join(_title(job) for job in jobs) or ", but ".join(["none", *others[:1]])
         raise BadInput(f"expected one training job ({', '.join(kinds())}) in the files, found {found}")
     return jobs[0]
+
+
+def refuse(objects: Sequence[dict[str, Any]]) -> None:
+    """Raise `BadInput` unless there is one job among `objects`, and all of them can be created and run."""
+    job_of(objects)
+    for item in objects:
+        errors = [text for severity, text in check_object(item) if severity is Severity.ERROR]
+        if errors:
+            raise BadInput(f"{_title(item)} was refused: {'; '.join(errors)}")
 
 
 def _is_job(item: dict[str, Any]) -> bool:
@@ -98,7 +110,7 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
     for item in sorted(objects, key=_turn):
         path = await _collection(transport, item)
         response = await transport.request(
-            Request("POST", path, {"fieldValidation": "Warn"}, json.dumps(item).encode())
+            Request("POST", path, {"fieldValidation": "Strict"}, json.dumps(item).encode())
         )
         if response.status >= 400:
             reason = json.loads(response.body).get("message", response.body.decode(errors="replace"))
@@ -140,4 +152,5 @@ async def _collection(transport: Transport, item: dict[str, Any]) -> str:
                 return f"{root}/namespaces/{item['metadata']['namespace']}/{resource['name']}"
             item["metadata"].pop("namespace")
             return f"{root}/{resource['name']}"
-    raise BadInput(f"{_title(item)}: the local cluster does not know {version} {item['kind']}")
+    why = meant(version, item["kind"])
+    raise BadInput(f"{_title(item)}: the local cluster does not know {version} {item['kind']}{why and f'; {why}'}")
