@@ -36,7 +36,7 @@ for module, packages in json.loads(sys.argv[1]).items():
             found[module] = metadata.version(package)
         except metadata.PackageNotFoundError:
             pass
-print(json.dumps([platform.python_version(), found]))
+print(json.dumps([sys.executable, platform.python_version(), found]))
 """
 _PROBE_SECONDS: Final = 20.0
 
@@ -114,7 +114,7 @@ def _probed(path: Path, source: str, modules: Sequence[str]) -> Python:
         done = subprocess.run(
             [path, "-c", _PROBE, asked], check=True, capture_output=True, timeout=_PROBE_SECONDS, cwd="/"
         )
-        version, found = json.loads(done.stdout)
+        executable, version, found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return Python(path, source)
-    return Python(path, source, version, found)
+    return Python(Path(executable), source, version, found)  # behind the shim of a version manager

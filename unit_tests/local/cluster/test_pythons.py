@@ -15,7 +15,7 @@ def fake(folder: Path, **modules: str) -> Path:
     """A virtual environment whose Python answers that it has these modules."""
     program = folder / "bin" / "python3"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{json.dumps(['3.12.1', modules])}'\n")
+    program.write_text(f"#!/bin/sh\necho '{json.dumps([str(program), '3.12.1', modules])}'\n")
     program.chmod(0o755)
     (folder / "pyvenv.cfg").touch()
     return program
@@ -63,3 +63,12 @@ def test_what_is_named_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_a_variable_that_has_outlived_its_folder_is_passed_over(tmp_path: Path) -> None:
     path = fake(tmp_path / "path", jax="0.10.2")
     assert choose(None, ["jax"], {"VIRTUAL_ENV": str(tmp_path / "gone"), "PATH": str(path.parent)}).path == path
+
+
+def test_behind_the_shim_of_a_version_manager_is_the_interpreter(tmp_path: Path) -> None:
+    real = fake(tmp_path / "versions", jax="0.10.2")
+    shim = tmp_path / "shims" / "python3"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    shim.chmod(0o755)
+    assert choose(None, ["jax"], {"PATH": str(shim.parent)}).path == real
