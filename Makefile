@@ -165,8 +165,7 @@ $(DOCS_INSTALLED): constraints-docs.txt
 $(DEMO_ENVIRONMENTS)/pytorch/.installed: examples/pytorch/requirements.txt
 	@echo "Installing pytorch into $(@D): $(if $(PYTORCH_INDEX),0.2 GB from $(PYTORCH_INDEX),on Linux 3 GB to download and 5.4 GB on disk; PYTORCH_INDEX=URL of PyTorch's CPU index: 0.2 GB)" >&2
 	@test -x $(@D)/bin/python || $(BIN)/python -m venv $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install \
-	  $(if $(PYTORCH_INDEX),--index-url $(PYTORCH_INDEX) -r $(<:.txt=.in),--require-hashes -r $<)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install $(if $(PYTORCH_INDEX),--index-url $(PYTORCH_INDEX) -r $(<:.txt=.in),--require-hashes -r $<)
 	@touch $@
 
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
