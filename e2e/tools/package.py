@@ -19,6 +19,7 @@ from e2e.harness.environment import environment
 from e2e.harness.errors import HarnessError
 from e2e.support.paths import ROOT
 
+from training_local.run.examples import DEMOS
 from training_operator import __version__
 
 TOOLS: Final = ROOT / "constraints-package.txt"
@@ -48,9 +49,10 @@ def _look_at_package(tools: Path, folder: Path) -> None:
     said = _run(tools / "twine", "check", "--strict", str(wheel), str(sdist))
     if said.count("PASSED") != 2:
         raise HarnessError(said)
-    packages = sorted(
-        {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info" not in name}
-    )
+    names = zipfile.ZipFile(wheel).namelist()
+    if lacking := [demo.file for demo in DEMOS.values() if f"training_local/examples/{demo.file}" not in names]:
+        raise HarnessError(f"the wheel lacks examples that `training-operator local demo` runs: {', '.join(lacking)}")
+    packages = sorted({name.partition("/")[0] for name in names if ".dist-info" not in name})
     _run(tools / "check-wheel-contents", "--toplevel", ",".join(packages), str(wheel))
     _seen("checked", f"twine check --strict, check-wheel-contents; packages {', '.join(packages)}")
 
