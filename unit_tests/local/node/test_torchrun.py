@@ -22,13 +22,13 @@ def test_options_by_version(version: str, arguments: str, tmp_path: Path) -> Non
     (package / "__init__.py").touch()
     (package / "run.py").write_text("import sys; print(sys.argv[1:], __name__)")
     tools.install(tmp_path / "bin", Path(sys.executable))
-    command = [tmp_path / "bin" / "torchrun", "train.py", "--x"]
+    command: list[str | Path] = [tmp_path / "bin" / "torchrun", "train.py", "--x"]
     done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == (f"{arguments} __main__\n", "")
 
 
 def test_without_torch_it_is_the_missing_module(tmp_path: Path) -> None:
     tools.install(tmp_path / "bin", Path(sys.executable))
-    command = [tmp_path / "bin" / "torchrun", "train.py"]
+    command: list[str | Path] = [tmp_path / "bin" / "torchrun", "train.py"]
     done = subprocess.run(command, env={"PYTHONPATH": ""}, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'torch'"
