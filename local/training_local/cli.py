@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import cloup
+import sys
+from typing import Final
 
-from training_local.commands.demo import demo
-from training_local.commands.down import down
-from training_local.commands.logs import logs
-from training_local.commands.run import run
-from training_local.commands.shell import shell
-from training_local.commands.status import status
-from training_local.commands.up import up
+import click
+
+from training_operator.lazy_commands import Lazy, LazyGroup
+
+VERBS: Final = {
+    name: Lazy(f"training_local.commands.{name}:{name}", said)
+    for name, said in {
+        "up": "Start a cluster and keep it until Ctrl-C, or in the background.",
+        "status": "Show the running clusters, or the one called NAME.",
+        "down": "End the cluster NAME, with everything that runs in it, and wait until it has gone.",
+        "run": "Start a cluster, run the job of FILES in it, show what happens, and stop.",
+        "demo": "Run an example that really trains, distributed over several processes.",
+        "logs": "Print the logs of a job's replicas, or of one pod, line by line in the order of time.",
+        "shell": "Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.",
+    }.items()
+}
+ON_WINDOWS: Final = (
+    "`local` starts processes as Linux and macOS do: on Windows it runs within WSL2 (`wsl --install`); `validate` and "
+    "`migrate` run here as they are."
+)
 
 
-@cloup.group()
+@click.group(cls=LazyGroup, lazy=VERBS)
 def local() -> None:
     """Run training jobs in a Kubernetes of this process: no cluster, no container engine, no privileges."""
-
-
-for _command in (up, status, down, run, demo, logs, shell):
-    local.add_command(_command)
+    if sys.platform == "win32":
+        raise click.ClickException(ON_WINDOWS)

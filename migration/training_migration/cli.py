@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
-import cloup
 
-from training_migration.commands.compare import compare
-from training_migration.commands.convert import convert
-from training_migration.commands.diff import diff
-from training_migration.commands.lint import lint_command
-from training_migration.commands.probe import probe
-from training_migration.commands.render import render
-from training_migration.commands.report import report
-from training_migration.commands.run import run
-from training_migration.commands.survey import survey
-from training_migration.commands.verify import verify
 from training_migration.exits import Exit, Failure
+from training_operator.lazy_commands import Lazy, LazyGroup
+
+COMMANDS: Final = "training_migration.commands"
+VERBS: Final = {
+    "compare": Lazy(f"{COMMANDS}.compare:compare", "Compare two recorded runs, one of v1 and one of v2."),
+    "convert": Lazy(f"{COMMANDS}.convert:convert", "Write the TrainJobs, with runtimes, that do what v1 jobs do."),
+    "diff": Lazy(f"{COMMANDS}.diff:diff", "Compare the pods that v1 makes of jobs with those that v2 makes."),
+    "lint": Lazy(f"{COMMANDS}.lint:lint_command", "Look for what stands between jobs or scripts and Trainer v2."),
+    "probe": Lazy(
+        f"{COMMANDS}.probe:probe", "Start the pods of a job with a test of the wiring in place of the training."
+    ),
+    "render": Lazy(f"{COMMANDS}.render:render", "Predict what becomes of jobs: objects, and every single pod."),
+    "report": Lazy(f"{COMMANDS}.report:report", "Merge what other verbs wrote as JSON into one document."),
+    "run": Lazy(f"{COMMANDS}.run:run", "Run a job on v1 and then on v2, and compare the two runs."),
+    "survey": Lazy(f"{COMMANDS}.survey:survey", "Examine all v1 jobs of files or of a cluster, and rank them."),
+    "verify": Lazy(f"{COMMANDS}.verify:verify", "Compare what Trainer v2 builds of jobs with what is predicted."),
+}
 
 
-class Verbs(cloup.Group):
+class Verbs(LazyGroup):
     """Ends with the code and the sentence of a failure, and after Ctrl-C with 130."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -35,18 +41,6 @@ class Verbs(cloup.Group):
             ctx.exit(Exit.INTERRUPTED)
 
 
-@click.group(cls=Verbs)
+@click.group(cls=Verbs, lazy=VERBS)
 def migrate() -> None:
     """Move training jobs from v1 to Trainer v2, and know that the same training happens."""
-
-
-migrate.add_command(compare)
-migrate.add_command(convert)
-migrate.add_command(diff)
-migrate.add_command(lint_command)
-migrate.add_command(probe)
-migrate.add_command(render)
-migrate.add_command(report)
-migrate.add_command(run)
-migrate.add_command(survey)
-migrate.add_command(verify)

@@ -9,7 +9,7 @@ import click
 import cloup
 from e2e.support.documentation.table import code, table
 
-from training_operator.cli import DEFAULTS, run
+from training_operator.run_command import DEFAULTS, run
 
 
 def flags() -> str:

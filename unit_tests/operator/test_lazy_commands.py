@@ -1,0 +1,112 @@
+"""Commands are imported when they are used: what help loads, and what is said where a command cannot be loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from training_local.cli import local
+from training_migration.cli import migrate
+from training_operator.cli import command
+from training_operator.lazy_commands import Lazy, LazyGroup, unavailable
+
+LOADED = """
+import sys
+from training_operator.cli import command
+try:
+    command.main(sys.argv[1:], "training-operator")
+except SystemExit:
+    print(*sys.modules, file=sys.stderr)
+"""
+OURS = ("training_api", "training_controllers", "training_local", "training_migration", "training_operator")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ours"),
+    [
+        (["--help"], {"cli", "lazy_commands", "commands", "validate", "constants", "exits", "findings"}),
+        (["local", "--help"], {"cli", "lazy_commands"}),
+        (["migrate", "--help"], {"cli", "lazy_commands", "exits", "findings"}),
+        (["validate", "--help"], {"cli", "lazy_commands", "commands", "validate", "constants"}),
+        (["locl"], {"cli", "lazy_commands"}),
+    ],
+)
+def test_help_and_mistakes_load_next_to_nothing(arguments: list[str], ours: set[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED, *arguments], capture_output=True, text=True, check=True)
+    loaded = done.stderr.splitlines()[-1].split()
+    packages = {name.partition(".")[0].lstrip("_") for name in loaded} - set(sys.stdlib_module_names)
+    assert packages & {"aiohttp", "cel_expr_python", "cryptography", "msgspec", "pydantic", "rich", "yaml"} == set()
+    assert {name.rpartition(".")[2] for name in loaded if name.startswith(tuple(f"{each}." for each in OURS))} <= ours
+
+
+@pytest.mark.parametrize("group", [command, local, migrate])
+def test_every_command_of_a_list_can_be_loaded(group: LazyGroup) -> None:
+    context = click.Context(group)
+    for name in group.lazy:
+        found = group.get_command(context, name)
+        assert found is not None
+        assert found.callback is not None and found.callback.__name__ != "complain"
+
+
+@pytest.mark.parametrize("group", [command, local, migrate])
+def test_what_a_list_says_fits_what_the_command_does(group: LazyGroup) -> None:
+    context = click.Context(group)
+    for name, lazy in group.lazy.items():
+        found = group.get_command(context, name)
+        assert found is not None and found.help is not None
+        assert lazy.help.split()[0] == found.help.split()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["locl"], "Did you mean 'local'?"),
+        (["validat", "x"], "Did you mean 'validate'?"),
+        (["local", "rnu"], "Did you mean 'run'?"),
+        (["migrate", "konvert"], "Did you mean 'convert'?"),
+    ],
+)
+def test_a_command_that_there_is_not_gets_the_one_that_was_meant(words: list[str], meant: str) -> None:
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 2
+    assert meant in result.stderr.splitlines()[-1]
+
+
+def test_what_is_like_no_command_gets_none() -> None:
+    assert CliRunner().invoke(command, ["zzz"]).stderr.endswith("Error: No such command 'zzz'.\n")
+
+
+def complaint(error: ImportError) -> str:
+    result: Result = CliRunner().invoke(unavailable("it", error), ["--any", "thing"])
+    assert result.exit_code == 1
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ModuleNotFoundError("No module named 're2'", name="re2"), "pip install 'training-operator[local]' brings it."),
+        (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), "pip install 'training-operator[local]' b"),
+        (ModuleNotFoundError("No module named 'yaml'", name="yaml"), "pip install pyyaml brings it."),
+        (ModuleNotFoundError("No module named 'fcntl'", name="fcntl"), "it needs Linux, on Windows by WSL2."),
+        (
+            ModuleNotFoundError("No module named 'mine'", name="mine"),
+            "`it` cannot be loaded: No module named 'mine'.\n",
+        ),
+        (ImportError("libssl.so.3: cannot open"), "Error: `it` cannot be loaded: libssl.so.3: cannot open.\n"),
+    ],
+)
+def test_what_cannot_be_imported_is_named_and_no_extra_is_made_up(error: ImportError, said: str) -> None:
+    assert said in complaint(error)
+
+
+def test_a_command_that_cannot_be_imported_is_in_the_list_all_the_same() -> None:
+    group = LazyGroup("all", lazy={"broken": Lazy("no_such_package.cli:it", "Do it.")})
+    assert "broken  Do it." in CliRunner().invoke(group, ["--help"]).stdout
+    assert (
+        "`broken` cannot be loaded: No module named 'no_such_package'" in CliRunner().invoke(group, ["broken"]).stderr
+    )
