@@ -59,9 +59,9 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             close = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            if close and "Did you mean" not in error.message:
-                error.message += f" Did you mean '{close[0]}'?"
-            raise
+            if not close or "Did you mean" in error.message:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing those that are not needed for it."""
