@@ -27,6 +27,7 @@ torchrun "$program_path/ephemeral_script.py"
 async def test_a_function_is_trained(start: Start) -> None:
     example = Example("pytorch/pytorchjob.yaml")
     example.give_up(120)
+    example.job["spec"]["nprocPerNode"] = "1"
     for container in example.containers():
         container["command"], container["args"] = ["bash", "-c"], [SENT]
     outcome = await (await start(example)).end()

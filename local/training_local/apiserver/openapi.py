@@ -17,6 +17,8 @@ from training_local.apiserver.resource_types import ResourceType
 JSON = "application/json"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 PREFIX = "#/components/schemas/"
+PROTOBUF_2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""Version 2 is an empty document: kubectl asks for it where it cannot read an object, and then checks nothing."""
 _TEXT = ("fieldManager", "fieldValidation", "dryRun", "pretty")
 _PARAMETERS = {
     "get": ("pretty",),
@@ -32,6 +34,8 @@ _SCALARS = {"force": "boolean", "orphanDependents": "boolean", "gracePeriodSecon
 def document(path: str, types: Sequence[ResourceType]) -> tuple[bytes, str] | None:
     """Return the answer to a request below /openapi, with its content type; `None` if there is no such document."""
     match path.strip("/").split("/"):
+        case ["openapi", "v2"]:
+            return b"", PROTOBUF_2
         case ["openapi", "v3"]:
             return msgspec.json.encode(_index(types)), JSON
         case ["openapi", "v3", "api", version]:

@@ -51,8 +51,10 @@ def install(folder: Path, python: Path) -> str:
 
 
 def _script(path: Path, command: tuple[str, ...]) -> None:
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-    path.chmod(0o755)
+    text = f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'
+    if not path.exists() or path.read_text() != text:  # one that a pod executes must not be written
+        path.write_text(text)
+        path.chmod(0o755)
 
 
 def base_environment(search_path: str, temporary: Path, hostname: str, own: Mapping[str, str]) -> dict[str, str]:
