@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import statistics
 import sys
 import tempfile
@@ -236,6 +237,23 @@ def _hosts() -> str:
     return Path("/etc/hosts").read_text()
 
 
+async def machine_protected(cluster: Cluster) -> str:
+    """Settings of the kernel and control groups can only be read; nothing that listens on this machine is reached."""
+    agent = cluster.state.parent / "agent"
+    kernel = "/proc/sys/kernel/core_pattern /proc/sysrq-trigger $(find /sys/fs/cgroup -maxdepth 2 -name cgroup.procs)"
+    script = f"""
+for file in {kernel}; do [ ! -e $file ] || (: >> $file) 2> /dev/null && [ -e $file ] && echo $file; done
+find /run /var/run/ {agent} -type s 2> /dev/null
+echo tried
+"""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(agent))
+        listener.listen()
+        await cluster.run("meddler", "sh", "-c", script)
+    assert await cluster.log("meddler") == "tried\n", await cluster.log("meddler")
+    return "core_pattern, sysrq-trigger and cgroup.procs are read-only; no socket of the machine was found"
+
+
 async def api_unreachable(cluster: Cluster) -> str:
     """A pod cannot reach ports of the machine, the API server's among them, nor the outside."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
@@ -322,6 +340,7 @@ PROOFS: tuple[Callable[[Cluster], Awaitable[str]], ...] = (
     killed_worker,
     processes_apart,
     files_apart,
+    machine_protected,
     api_unreachable,
     no_traversal,
     nothing_left,

@@ -22,7 +22,7 @@ from training_local.apiserver.certificates import ServerIdentity, server_identit
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
 from training_local.apiserver.in_cluster import in_cluster_endpoint
-from training_local.apiserver.journal import Journal, JournalError
+from training_local.apiserver.journal import FILE, Journal, JournalError
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
@@ -48,6 +48,9 @@ from training_operator.settings import Settings
 NODE: Final = "local"
 LOOPBACK: Final = "127.0.0.1"
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+_KEPT: Final = (*(f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")), "logs", "claims")
+"""What a cluster keeps in the folder of `--data`; further files there are the user's."""
 
 
 class SandboxMode(StrEnum):
@@ -155,6 +158,7 @@ class LocalCluster:
             entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND},
             logs=self._logs,
             hidden=state_folder(),
+            private=[self._options.data.absolute() / name for name in _KEPT] if self._options.data else (),
             cluster=claim.id,
             gpus=self._options.gpus,
             log_limits=self._options.log_limits,

@@ -15,9 +15,14 @@ from typing import Final
 
 PREFIX: Final = "training-operator-"
 _MOUNT = re.compile(r"\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S+ (\S+)")
-_FIRST_VERSION = ("memory", "cpu", "cpuacct")
+_FIRST_VERSION = ("memory", "cpu", "cpuacct", "pids")
 _PERIOD_MICROSECONDS = 100_000
 _PATIENCE_SECONDS = 2.0
+
+
+def most_processes() -> int:
+    """How many processes and threads a container may have: libraries start some per processor, bombs any number."""
+    return 1024 + 256 * (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Group:
     def limit(self, memory: int | None, cpu: int | None) -> None:
         """Set the limits that are given: bytes, and thousandths of processors."""
         folder, cpu_folder = self.folders["memory"], self.folders.get("cpu")
+        if processes := self.folders.get("pids"):
+            _write(processes / "pids.max", str(most_processes()))
         if memory is not None:
             _write(folder / "memory.max", str(memory)) or _write(folder / "memory.limit_in_bytes", str(memory))
             # Swap would let a container grow beyond its limit; the kernel ends all processes of one, as of a pod's.
@@ -106,9 +113,8 @@ def open_hierarchies(cluster: str, proc: Path = Path("/proc/self")) -> Hierarchi
                 folder.mkdir(exist_ok=True)
                 made[controller] = folder
         for folder in {*made.values()}:
-            _write(folder / "cgroup.subtree_control", "+memory +cpu") or _write(
-                folder / "cgroup.subtree_control", "+memory"
-            )
+            for controller in ("memory", "cpu", "pids"):
+                _write(folder / "cgroup.subtree_control", f"+{controller}")
         hierarchies = Hierarchies(made)
         if "memory" in made and _works(hierarchies):
             return hierarchies
@@ -179,7 +185,8 @@ def _second_version(proc: Path) -> Mapping[str, Path]:
             controllers = _text(parent / "cgroup.subtree_control").split()
             writable = os.access(parent, os.W_OK) and os.access(parent / "cgroup.procs", os.W_OK)
             if "memory" in controllers and writable:
-                return {"memory": parent, "cpuacct": parent} | ({"cpu": parent} if "cpu" in controllers else {})
+                further = {name: parent for name in ("cpu", "pids") if name in controllers}
+                return {"memory": parent, "cpuacct": parent} | further
     return {}
 
 

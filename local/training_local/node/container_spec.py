@@ -8,7 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from training_local.node import environment, gpus, host_mode, host_ports, hosts, tools, unsupported, volumes
+from training_local.node import (
+    environment,
+    gpus,
+    host_mode,
+    host_ports,
+    hosts,
+    machine_sockets,
+    tools,
+    unsupported,
+    volumes,
+)
 from training_local.node.container import Arguments, as_given
 from training_local.node.context import HOST_IP, NodeContext
 from training_local.node.environment import ConfigError, Facts, Key
@@ -50,6 +60,7 @@ class ContainerSpecBuilder:
         self.address = self.address or self._context.network.new_address()
         for key in volumes.referenced(self._pod):
             await self._fetch(key)
+        volumes.check_private(self._pod, self._context.private)
         self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._context.claims.path)
         if self._context.mode == "host":
             self._contents = host_mode.relocate(self._pod, self.volumes)
@@ -95,6 +106,7 @@ class ContainerSpecBuilder:
                 *self._token.mounts(container),
             ],
             visible=[str(context.tools), str(self._temporary)],
+            hidden=[*machine_sockets.places(context.own_environment), *map(str, context.private)],
         )
         arguments: Arguments = as_given
         if context.mode == "host":

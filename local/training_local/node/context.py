@@ -38,6 +38,8 @@ class NodeContext:
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_files: LogFiles
+    private: Sequence[Path] = ()
+    """Files and folders of the cluster, of which pods see their own parts at most."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
     endpoint: ApiEndpoint | None = None

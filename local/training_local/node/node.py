@@ -77,6 +77,8 @@ class NodeConfig:
     """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
     hidden: Path | None = None
     """Folder around `state` of which pods see nothing; None for `state` itself."""
+    private: Sequence[Path] = ()
+    """Files and folders elsewhere of which pods see nothing."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
     cluster: str = ""
@@ -124,6 +126,7 @@ class Node:
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_files=LogFiles(config.logs or state / "pods", config.log_limits),
+            private=[Path(hidden), *config.private],
             allow_missing_mounts=config.allow_missing_mounts,
             endpoint=self._endpoint,
         )

@@ -78,6 +78,14 @@ def _sources(volume: Wire) -> Iterator[tuple[str, Wire]]:
             yield kind, source
 
 
+def check_private(pod: Pod, private: Sequence[Path]) -> None:
+    """Raise `VolumeError` if the pod asks for a part of the cluster's own state by its path."""
+    for volume in pod.spec.volumes:
+        path = Path(str((volume.get("hostPath") or {}).get("path") or "/")).resolve()
+        if any(path.is_relative_to(each.resolve()) for each in private):
+            raise VolumeError(f"volume {volume['name']!r}: hostPath {path} is the cluster's own, which pods do not see")
+
+
 def _no_claims(namespace: str, name: str) -> Path:
     raise VolumeError(f'persistentvolumeclaim "{name}" not found')
 

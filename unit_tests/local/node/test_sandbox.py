@@ -6,12 +6,26 @@ import asyncio
 import os
 import signal
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.support.local_node import CLIENT, REFUSAL, SERVER, Cluster, answer, parent, pod, processes_with, service
+from e2e.support.local_node import (
+    CLIENT,
+    REFUSAL,
+    SERVER,
+    Cluster,
+    answer,
+    cluster_in,
+    needs_namespaces,
+    parent,
+    pod,
+    processes_with,
+    service,
+)
 
+from training_local.node import cgroups
 from training_local.node.sandbox.client import Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
 
@@ -224,3 +238,78 @@ except PermissionError:
     os.chown(theirs, 7, 7)
     await sandboxed.run("daemon", "python", "-c", script, str(theirs))
     assert await sandboxed.log("daemon") == "(7, 7, 7) (6, 6, 6) [5]\n"
+
+
+KERNEL = "/proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/sysrq-trigger /sys/kernel/uevent_helper"
+
+
+async def test_settings_of_the_kernel_and_control_groups_can_only_be_read(sandboxed: Cluster) -> None:
+    script = f"""
+for file in {KERNEL} $(find /sys/fs/cgroup -maxdepth 3 -name cgroup.procs -o -maxdepth 3 -name release_agent); do
+  [ ! -e $file ] || (: >> $file) 2> /dev/null && [ -e $file ] && echo $file can be opened
+done
+mkdir /sys/fs/cgroup/*/mine 2> /dev/null && echo a group can be made
+cat /proc/sys/kernel/core_pattern > /dev/null && echo read
+"""
+    await sandboxed.run("meddler", "sh", "-c", script)
+    assert await sandboxed.log("meddler") == "read\n"
+
+
+async def test_sockets_of_the_machine_are_hidden_also_below_host_paths(sandboxed: Cluster, tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(agent))
+        listener.listen()
+        script = f"test -e {tmp_path} && for s in {agent} /there/agent; do test -S $s && echo $s; done; ls -A /run"
+        mount = {"volumeMounts": [{"name": "v", "mountPath": "/there"}]}
+        volumes = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
+        await sandboxed.run("curious", "sh", "-c", script, container=mount, volumes=volumes)
+        assert await sandboxed.log("curious") == ""
+        asked = {"volumeMounts": [{"name": "v", "mountPath": "/agent"}]}
+        volumes = [{"name": "v", "hostPath": {"path": str(agent), "type": "Socket"}}]
+        status = await sandboxed.run("asking", "test", "-S", "/agent", container=asked, volumes=volumes)
+        assert status["phase"] == "Succeeded"  # the owner of the machine has named it
+
+
+@needs_namespaces
+async def test_what_a_cluster_keeps_is_hidden_also_below_host_paths(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "logs").mkdir(parents=True)
+    (data / "state.sqlite").write_text("secret")
+    (data / "logs" / "log").write_text("secret")
+    (data / "train.py").write_text("mine")
+    private = [data / "state.sqlite", data / "logs"]
+    async with cluster_in(tmp_path / "state", "netns", private=private) as cluster:
+        mount = {"volumeMounts": [{"name": "v", "mountPath": "/there"}]}
+        volumes = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
+        script = (
+            f"for folder in {data} /there/data; do cat $folder/train.py $folder/state.sqlite; ls $folder/logs; done;"
+            "ls /there/state"
+        )
+        await cluster.run("curious", "sh", "-c", script, container=mount, volumes=volumes)
+        assert await cluster.log("curious") == "minemine"
+        for number, path in enumerate((data / "logs", tmp_path / "state" / "work")):
+            body = pod(f"asking-{number}", "true", volumes=[{"name": "v", "hostPath": {"path": str(path)}}])
+            await cluster.api.create("pods", body)
+            told = f"MountVolume.SetUp failed: volume 'v': hostPath {path} is the cluster's own, which pods do not see"
+            await cluster.api.until(lambda told=told: told in [message for *_, message in cluster.api.events])
+
+
+async def test_a_fork_bomb_ends_at_a_limit(tmp_path: Path) -> None:
+    with closing(cgroups.open_hierarchies("trial-of-tests")) as hierarchies:
+        if REFUSAL or "pids" not in hierarchies.folders:
+            pytest.skip("no control groups for processes here")
+    script = """
+import os, signal
+count = 0
+try:
+    while count < 100_000:
+        if not os.fork():
+            signal.pause()
+        count += 1
+except BlockingIOError:
+    print(count, flush=True)
+"""
+    async with cluster_in(tmp_path / "state", "netns", cluster="pids-of-tests") as cluster:
+        await cluster.run("bomb", "python", "-S", "-c", script)
+        assert 100 < int(await cluster.log("bomb")) < cgroups.most_processes()

@@ -18,6 +18,7 @@ _CONSEQUENCES = {
     "root": "a volume can only be mounted below an existing top-level directory",
     "proc": "a pod sees the process list of the whole machine, but can signal its own processes only",
     "devices": "a pod sees every device of the machine",
+    "settings": "root can change control groups and settings of the kernel below /sys from inside a pod",
     "terminals": "programs that are started in a pod get no terminal",
     "hostname": "pods keep the machine's host name; it leads to the pod's own address inside the pod",
     "ipc": "pods share the machine's System V shared memory",

@@ -13,7 +13,16 @@ from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
 from training_local.node.sandbox.messages import BACKLOG, ContainerSpec, ExecSpec, Mount, PodSpec, Setup
 from training_local.node.sandbox.netlink import Netlink
-from training_local.node.sandbox.view import View, build_root, mount_processes, mount_terminals, private_devices, tmpfs
+from training_local.node.sandbox.view import (
+    View,
+    build_root,
+    make_readonly,
+    mount_processes,
+    mount_terminals,
+    private_devices,
+    protect_kernel,
+    tmpfs,
+)
 
 _BRIDGE = "pods"
 _CARD = "eth0"
@@ -133,6 +142,7 @@ class IsolatedPods:
         self._devices = "/dev" if "devices" in self.missing else setup.root
         for source, target in setup.resolver:
             syscalls.bind(source, target)
+        self._resolver = [os.path.realpath(target) for _, target in setup.resolver]
         # Returning to a namespace needs power over it, so this process leaves the machine's first.
         self._attempt("hostname", lambda: syscalls.unshare(syscalls.CLONE_NEWUTS))
         self._attempt("ipc", lambda: syscalls.unshare(syscalls.CLONE_NEWIPC))
@@ -164,6 +174,7 @@ class IsolatedPods:
             self._attempt("hostname", lambda: socket.sethostname(spec.hostname))
             self._connect(spec)
             syscalls.bind(spec.hosts, "/etc/hosts")
+            self._attempt("settings", lambda: make_readonly("/sys"))
             if "devices" not in self.missing:
                 self._attempt("terminals", mount_terminals)
             tmpfs("/dev/shm", f"mode=1777,size={spec.shm_bytes}")
@@ -262,7 +273,8 @@ class IsolatedPods:
             mount_processes("/proc")
         view = View(private_root="root" not in self.missing, devices=self._devices)
         view.show([Mount(*mount) for mount in spec.mounts])
-        view.hide(self._hidden, spec.visible)
+        view.hide([*spec.hidden, self._hidden], [*spec.visible, *self._resolver])
+        protect_kernel()
         syscalls.give_up_privileges()
 
     def end(self, pid: int) -> None:

@@ -68,7 +68,9 @@ class ContainerSpec(NamedTuple):
     cwd: str
     mounts: Sequence[Mount] = ()
     visible: Sequence[str] = ()
-    """Parts of the hidden directory that the container sees."""
+    """Parts of what is hidden that the container sees."""
+    hidden: Sequence[str] = ()
+    """Further directories, files and sockets that the container must not see."""
     cgroups: Sequence[str] = ()
     """Files of control groups that the process enters before anything else, by writing 0 to them."""
 

@@ -79,9 +79,14 @@ def bind(source: str, target: str, *, readonly: bool = False) -> None:
     """Show `source`, with everything mounted below it, at `target`."""
     mount(source, target, None, MS_BIND | MS_REC)
     if readonly:
-        # The flags of the underlying mount are locked inside a user namespace and must be repeated.
-        kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME)
-        mount("none", target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
+        forbid_writing(target)
+
+
+def forbid_writing(target: str) -> None:
+    """Make the mount at `target` read-only, in this mount namespace."""
+    # The flags of the underlying mount are locked inside a user namespace and must be repeated.
+    kept = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME)
+    mount("none", target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
 def detach(target: str) -> None:

@@ -23,6 +23,30 @@ def mount_processes(target: str) -> None:
     syscalls.mount("proc", target, "proc", _TMPFS_FLAGS | syscalls.MS_NOEXEC)
 
 
+_KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+
+
+def protect_kernel() -> None:
+    """Let nobody write the kernel's settings below `/proc`, which are the machine's: root's could, in its own name."""
+    for path in _KERNEL_SETTINGS:
+        if os.path.exists(path):
+            syscalls.bind(path, path, readonly=True)
+
+
+def make_readonly(directory: str) -> None:
+    """Let nobody write to what is mounted at a directory and below it."""
+    with open("/proc/self/mountinfo", "rb") as table:
+        targets = [os.fsdecode(line.split()[4]) for line in table]
+    for target in targets:
+        if _is_below(target, directory):
+            with suppress(FileNotFoundError):  # a mount that another covers
+                syscalls.forbid_writing(target)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+
+
 _ORDINARY_DEVICES = frozenset({"null", "zero", "full", "random", "urandom", "tty"})
 _ACCELERATORS = ("nvidia", "dri", "kfd", "dxg", "infiniband", "accel", "davinci", "vfio")
 _DEVICE_LINKS = {
@@ -100,6 +124,7 @@ class View:
         # Directories whose own entries, and trees whose whole contents, may grow without touching the machine's disk.
         self._fresh = {"/"} if private_root else set()
         self._volumes: set[str] = set()
+        self._shown: list[tuple[str, str]] = []
 
     def show(self, mounts: Sequence[Mount]) -> None:
         """Bind each source at its target, outer targets first."""
@@ -115,22 +140,21 @@ class View:
                 raise OSError(f"{mount.target} is {kinds[not directory]}, but the volume is {kinds[directory]}")
             syscalls.bind(source, target, readonly=mount.readonly)
             self._volumes.add(target)
+            self._shown.append((os.path.realpath(source), target))
 
     def _source(self, path: str) -> str:
         return self._devices + path.removeprefix("/dev") if f"{path}/".startswith("/dev/") else path
 
-    def hide(self, directory: str, visible: Sequence[str]) -> None:
-        """Cover `directory` with an empty one in which only the paths of `visible` exist."""
-        kept = [(path, os.open(path, os.O_PATH)) for path in visible]
-        tmpfs(directory, "mode=755,size=64k")
-        for path, descriptor in kept:
-            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                os.makedirs(path)
-            else:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                _make_point(path, directory=False)
-            syscalls.bind(f"/proc/self/fd/{descriptor}", path)
-            os.close(descriptor)
+    def hide(self, hidden: Sequence[str], visible: Sequence[str]) -> None:
+        """Cover files and directories, also where a volume shows them; of these only the volumes and `visible` stay."""
+        kept = [*visible, *self._volumes]
+        for path in hidden:
+            original = os.path.realpath(path)
+            shown = [
+                t + original[len(s.rstrip("/")) :] for s, t in self._shown if s != original and _is_below(original, s)
+            ]
+            for place in {original, *shown} - self._volumes:
+                _cover(place, [each for each in kept if _is_below(each, place)])
 
     def _make(self, target: str, directory: bool) -> None:
         parent = os.path.dirname(target)
@@ -153,3 +177,23 @@ class View:
         _show_entries(f"/proc/self/fd/{original}", directory)
         os.close(original)
         self._fresh.add(directory)
+
+
+def _cover(place: str, visible: Sequence[str]) -> None:
+    """Show nothing at a place, or an empty directory in which only `visible` exists."""
+    if not os.path.lexists(place):
+        return
+    if not os.path.isdir(place):
+        syscalls.bind("/dev/null", place)
+        return
+    outermost = [path for path in visible if not any(_is_below(path, v) and path != v for v in visible)]
+    kept = [(path, os.open(path, os.O_PATH)) for path in outermost if os.path.lexists(path)]
+    tmpfs(place, "mode=755,size=1m")
+    for path, descriptor in kept:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _make_point(path, directory=False)
+        syscalls.bind(f"/proc/self/fd/{descriptor}", path)
+        os.close(descriptor)
