@@ -41,7 +41,7 @@ async def test_pods_share_the_folder_of_a_claim(cluster: Cluster) -> None:
 async def test_the_data_goes_with_the_claim_when_nobody_uses_it(on_host: Cluster) -> None:
     made = await claim(on_host)
     folder = on_host.state / "claims" / made["metadata"]["uid"]
-    await on_host.api.create("pods", pod("user", "sleep", "60", container=MOUNTED, **USED))
+    await on_host.api.create("pods", pod("user", "sh", "-c", "exec sleep 60 # /data", container=MOUNTED, **USED))
     await on_host.api.running("user")
     assert folder.is_dir()
     await on_host.api.request("DELETE", f"{CLAIM}/data")

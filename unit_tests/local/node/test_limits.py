@@ -84,7 +84,7 @@ def test_the_nearest_delegated_group_is_used(tmp_path: Path) -> None:
     handed = {"": "memory cpu", "user.slice": "memory cpu", app: "cpu memory pids", f"{app}/terminal.scope": ""}
     proc = second_version(tmp_path, f"{app}/terminal.scope", handed)
     places = cgroups._second_version(proc)  # the part that needs no kernel
-    assert places == dict.fromkeys(("memory", "cpuacct", "cpu"), tmp_path / "cgroup" / app)
+    assert places == dict.fromkeys(("memory", "cpuacct", "cpu", "pids"), tmp_path / "cgroup" / app)
 
 
 def test_nothing_delegated(tmp_path: Path) -> None:
