@@ -63,6 +63,15 @@ class LazyGroup(click.Group):
                 raise
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; where the system lacks a module that only some systems have, say so."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name not in UNIX:
+                raise
+            raise click.ClickException(f"`{ctx.invoked_subcommand}`: {error}. {_remedy(error)}") from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing those that are not needed for it."""
         rows = []

@@ -23,6 +23,10 @@ _CONSEQUENCES = {
     "hostname": "pods keep the machine's host name; it leads to the pod's own address inside the pod",
     "ipc": "pods share the machine's System V shared memory",
 }
+ELSEWHERE = (
+    "Here pods are plain processes, without a network, host name, process list, mounts, limits or measured usage of "
+    "their own; in a virtual machine with Linux, such as those of Lima and Colima, they have all of these."
+)
 HOST_MODE = (
     "Pods run in host mode: names of services and their ports are replaced in environment and arguments, because pods "
     "share the machine's network; nothing hides files or processes of the machine from a pod."
@@ -66,7 +70,7 @@ def how_limits_are_enforced() -> str:
 async def examine() -> Diagnosis:
     """Build a sandbox with one pod and take it down again; takes some 50 ms."""
     if sys.platform != "linux":
-        return Diagnosis(f"namespaces exist on Linux only, this is {sys.platform}")
+        return Diagnosis(f"namespaces exist on Linux only, this is {sys.platform}", ELSEWHERE)
     # Mounts of the trial are private to it, so any folder will do, and a trial that is killed leaves no file behind.
     folder = str(Path(__file__).parent)
     try:
