@@ -1,0 +1,103 @@
+"""What `e2e.tools.mutations` does inside pytest: collects and times the tests once, and forks for each mutant.
+
+A process tries one mutant with the tests that call the changed function, the fastest first, until one fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import resource
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from _pytest.runner import runtestprotocol
+from e2e.tools.mutations import REQUEST, VERDICTS
+from mutmut.mutation import trampoline
+
+MEMORY: Final = 4 << 30
+"""Of a process: a changed loop may have no end."""
+
+
+class Trials:
+    """The tests, and which functions each of them calls."""
+
+    def __init__(self, tests: Sequence[pytest.Item]) -> None:
+        gc.unfreeze()  # A frozen object is not found.
+        self._caches = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+        self._tests: dict[str, list[tuple[float, int, pytest.Item]]] = defaultdict(list)
+        self._watch(tests)
+        gc.freeze()
+
+    def _watch(self, tests: Sequence[pytest.Item]) -> None:
+        called: set[str] = set()
+        trampoline.record_trampoline_hit = lambda name, caller=None: called.add(name)
+        os.environ["MUTANT_UNDER_TEST"] = "stats"
+        for number, test in enumerate(tests):
+            self._forget()
+            called.clear()
+            started = time.process_time()
+            if not self._passes(test):
+                print(f"left out, because it fails without any change: {test.nodeid}")
+                continue
+            for function in called:
+                self._tests[function].append((time.process_time() - started, number, test))
+        os.environ["MUTANT_UNDER_TEST"] = ""
+
+    def _forget(self) -> None:
+        for cache in self._caches:
+            cache.cache_clear()
+
+    def _passes(self, test: pytest.Item) -> bool:
+        if isinstance(test, pytest.Function):
+            test._initrequest()
+        return not any(report.failed for report in runtestprotocol(test, log=False, nextitem=None))
+
+    def run(self, mutants: Sequence[str], children: int) -> dict[str, bool]:
+        """Whether some test notices each of the mutants."""
+        noticed: dict[str, bool] = {}
+        running: dict[int, str] = {}
+        for mutant in (*mutants, *[None] * children):
+            if running and (mutant is None or len(running) == children):
+                child, status = os.wait()
+                noticed[running.pop(child)] = status != 0
+            if mutant is None:
+                continue
+            tests = sorted(self._tests[mutant.rpartition("__mutmut_")[0]])
+            if tests:
+                running[self._fork(mutant, tests)] = mutant
+            else:
+                noticed[mutant] = False
+        return noticed
+
+    def _fork(self, mutant: str, tests: Sequence[tuple[float, int, pytest.Item]]) -> int:
+        child = os.fork()
+        if child:
+            return child
+        seconds = 5 + round(5 * sum(duration for duration, _, _ in tests))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        signal.alarm(60 + 30 * seconds)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        os.environ["MUTANT_UNDER_TEST"] = mutant
+        self._forget()
+        unnoticed = False
+        try:
+            unnoticed = all(self._passes(test) for _, _, test in tests)
+        finally:
+            os._exit(not unnoticed)
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    """Try mutants in place of running the tests."""
+    wanted: dict[str, Any] = json.loads(REQUEST.read_text())
+    VERDICTS.write_text(json.dumps(Trials(session.items).run(wanted["mutants"], wanted["children"])))
+    return True
