@@ -1,6 +1,7 @@
 """What `e2e.tools.mutations` does inside pytest: collects and times the tests once, and forks for each mutant.
 
-A process tries one mutant with the tests that call the changed function, the fastest first, until one fails.
+A process tries one mutant with the tests that call the changed function until one fails. Those that call the fewest
+functions come first: they are about this one, and fast.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from mutmut.mutation import trampoline
 
 MEMORY: Final = 4 << 30
 """Of a process: a changed loop may have no end."""
+Timed = tuple[int, int, float, pytest.Item]
+"""How many functions a test calls, its place among the tests, the seconds of CPU time that it takes, and the test."""
 
 
 class Trials:
@@ -30,13 +33,14 @@ class Trials:
 
     def __init__(self, tests: Sequence[pytest.Item]) -> None:
         gc.unfreeze()  # A frozen object is not found.
-        self._caches = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
-        self._tests: dict[str, list[tuple[float, int, pytest.Item]]] = defaultdict(list)
+        wrappers = (each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper))
+        self._caches = [each for each in wrappers if each.__module__.startswith("training_")]
+        self._tests: dict[str, list[Timed]] = defaultdict(list)
         self._watch(tests)
         gc.freeze()
 
     def _watch(self, tests: Sequence[pytest.Item]) -> None:
-        called: set[str] = set()
+        called, begun = set[str](), time.process_time()
         trampoline.record_trampoline_hit = lambda name, caller=None: called.add(name)
         os.environ["MUTANT_UNDER_TEST"] = "stats"
         for number, test in enumerate(tests):
@@ -44,11 +48,12 @@ class Trials:
             called.clear()
             started = time.process_time()
             if not self._passes(test):
-                print(f"left out, because it fails without any change: {test.nodeid}")
+                print(f"left out, because it fails without any change: {test.nodeid}", flush=True)
                 continue
             for function in called:
-                self._tests[function].append((time.process_time() - started, number, test))
+                self._tests[function].append((len(called), number, time.process_time() - started, test))
         os.environ["MUTANT_UNDER_TEST"] = ""
+        print(f"{len(tests)} tests took {time.process_time() - begun:.0f} s of CPU time", flush=True)
 
     def _forget(self) -> None:
         for cache in self._caches:
@@ -66,7 +71,9 @@ class Trials:
         for mutant in (*mutants, *[None] * children):
             if running and (mutant is None or len(running) == children):
                 child, status = os.wait()
-                noticed[running.pop(child)] = status != 0
+                tried = running.pop(child)
+                noticed[tried] = status != 0
+                print(len(noticed), "of", len(mutants), "" if noticed[tried] else f"unnoticed: {tried}", flush=True)
             if mutant is None:
                 continue
             tests = sorted(self._tests[mutant.rpartition("__mutmut_")[0]])
@@ -76,11 +83,11 @@ class Trials:
                 noticed[mutant] = False
         return noticed
 
-    def _fork(self, mutant: str, tests: Sequence[tuple[float, int, pytest.Item]]) -> int:
+    def _fork(self, mutant: str, tests: Sequence[Timed]) -> int:
         child = os.fork()
         if child:
             return child
-        seconds = 5 + round(5 * sum(duration for duration, _, _ in tests))
+        seconds = 5 + round(5 * sum(duration for *_, duration, _ in tests))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         signal.alarm(60 + 30 * seconds)
@@ -91,7 +98,7 @@ class Trials:
         self._forget()
         unnoticed = False
         try:
-            unnoticed = all(self._passes(test) for _, _, test in tests)
+            unnoticed = all(self._passes(test) for *_, test in tests)
         finally:
             os._exit(not unnoticed)
 

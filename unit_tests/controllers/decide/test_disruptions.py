@@ -286,3 +286,13 @@ def test_a_bad_value_says_both_defaults() -> None:
 )  # fmt: skip
 def test_what_a_disruption_is(fields: dict[str, Any], disrupted: bool) -> None:
     assert is_disrupted(pod("Worker", 0, **fields)) is disrupted
+
+
+def test_replicas_of_a_type_that_failed_and_others_that_were_disrupted_are_told_in_one_sentence() -> None:
+    w = running(mode="count")
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    disrupt(w)
+    w.step()
+    assert message(w.status, "Restarting") == "JAXJob sim is restarting because 1 Worker replica(s) failed."
+    assert w.counters == [Counter.RESTARTED]
+    assert not [text for text in texts(w.events) if "were disrupted" in text]
