@@ -35,6 +35,7 @@ class Trials:
         gc.unfreeze()  # A frozen object is not found.
         wrappers = (each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper))
         self._caches = [each for each in wrappers if each.__module__.startswith("training_")]
+        gc.freeze()
         self._tests: dict[str, list[Timed]] = defaultdict(list)
         self._watch(tests)
         gc.freeze()
