@@ -171,6 +171,7 @@ class App:
         async with asyncio.TaskGroup() as tasks:
             self._start_reflectors(tasks)
             sending = tasks.create_task(self._events.run())
+            telling = tasks.create_task(self._tell_missing_crds())
             acting = tasks.create_task(self._lead_and_reconcile(tasks))
             await stop.wait()
             self._stopping = True
@@ -179,11 +180,21 @@ class App:
             await asyncio.wait([acting])
             if self._elector is not None:
                 await self._elector.release()
-            for task in (*self._reflector_tasks, sending):
+            for task in (*self._reflector_tasks, sending, telling):
                 task.cancel()
 
     def _start_reflectors(self, tasks: asyncio.TaskGroup) -> None:
         self._reflector_tasks = [tasks.create_task(each.run()) for each in self._reflectors]
+
+    async def _tell_missing_crds(self) -> None:
+        """Say once, at the start, how the CRDs of all kinds without one are installed."""
+        for kind in self._kinds.values():
+            await kind.reflector.settled.wait()
+        if missing := [kind.info.kind for kind in self._kinds.values() if kind.reflector.absent]:
+            command = "training-operator crds | kubectl apply --server-side -f -"
+            structlog.get_logger().warning(
+                "CRDs are missing: jobs of these kinds do not run", kinds=missing, run=command
+            )
 
     async def _relist(self, tasks: asyncio.TaskGroup) -> None:
         """Fill all caches from what the server has now: what they hold may be older than what the last leader did."""

@@ -20,7 +20,7 @@ TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 """What Go's flag package takes for a boolean."""
 
-SWITCHES: Final = ("leader-elect", "zap-devel")
+SWITCHES: Final = ("force", "leader-elect", "zap-devel")
 OWN: Final = {
     "crds": Lazy("training_operator.manifest_commands:crds", "Write CustomResourceDefinitions, for `kubectl apply`."),
     "rbac": Lazy(

@@ -15,12 +15,13 @@ import structlog
 from training_api.printable import legible
 from training_controllers.frameworks.pytorch.init_container import BadTemplate
 from training_operator import __version__, descriptors, logs
-from training_operator.app import App
+from training_operator.app import OUTSIDE, App
 from training_operator.health import CannotListen
 from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request, Transport
 from training_operator.leader import LeadershipLost
+from training_operator.other_operator import AnotherOperator, look, refusal
 from training_operator.settings import Settings
 
 EXIT_FAILED: Final = 1
@@ -38,7 +39,7 @@ def serve(settings: Settings) -> int:
         log.warning("flags without effect, see --help", flags=list(settings.without_effect))
     try:
         _runner()(_serve(settings))
-    except* (ConfigError, BadTemplate, CannotListen) as group:
+    except* (AnotherOperator, ConfigError, BadTemplate, CannotListen) as group:
         print(f"training-operator: {legible(str(_first(group)))}", file=sys.stderr)
         status = EXIT_USAGE
     except* LeadershipLost as group:
@@ -58,6 +59,8 @@ async def _serve(settings: Settings) -> None:
     try:
         await check_connection(transport, config)
         namespace = settings.operator_namespace or config.namespace
+        if not settings.leader_elect and not settings.force:
+            await refuse_second(transport, settings, namespace or OUTSIDE)
         app = App(settings.model_copy(update={"operator_namespace": namespace}), transport)
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_after_sync(app))
@@ -78,6 +81,19 @@ async def check_connection(transport: Transport, config: ClusterConfig) -> None:
         raise ConfigError(
             f"the API server {config.server} does not accept the credentials of {config.source}: "
             "they are wrong or have expired"
+        )
+
+
+async def refuse_second(transport: Transport, settings: Settings, namespace: str) -> None:
+    """Raise `AnotherOperator` if one is seen to work in the cluster; where one cannot look, log that."""
+    in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+    sight = await look(transport, namespace, settings.leader_election_id, in_pod=in_pod)
+    if sight.signs:
+        raise refusal(sight, namespace)
+    if sight.unseen:
+        structlog.get_logger().info(
+            "whether another operator works here cannot be seen, going on without --leader-elect",
+            unseen=list(sight.unseen),
         )
 
 

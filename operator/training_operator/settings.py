@@ -121,6 +121,8 @@ class Settings(BaseModel):
     metrics_bind_address: Address = ":8080"
     health_probe_bind_address: Address = ":8081"
     leader_elect: bool = False
+    force: bool = False
+    """Whether to start beside another operator."""
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
     """The gang scheduler: `volcano`, the name of a scheduler with scheduler-plugins, or empty for none."""

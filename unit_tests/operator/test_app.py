@@ -53,6 +53,9 @@ async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> No
             "the API server does not have this resource yet: waiting for it",
             "watching the resource again",
         ]
+        [missing] = [line for line in logs if line["event"].startswith("CRDs are missing")]
+        assert missing["run"] == "training-operator crds | kubectl apply --server-side -f -"
+        assert "JAXJob" in missing["kinds"] and "PyTorchJob" not in missing["kinds"]
 
 
 class Guarded(Network):

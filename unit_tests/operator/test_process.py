@@ -27,7 +27,7 @@ async def empty_cluster(request: web.Request) -> web.StreamResponse:
     """Answer as an API server without our CRDs and without any object."""
     if request.path == "/version":
         return web.json_response({"major": "1"})
-    if "kubeflow.org" in request.path:
+    if "kubeflow.org" in request.path or "/deployments/" in request.path:
         return web.json_response({"kind": "Status", "reason": "NotFound", "message": "not found"}, status=404)
     response = web.StreamResponse()
     await response.prepare(request)
@@ -120,6 +120,20 @@ async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unuse
         assert "secret-token" not in json.dumps(lines)
         assert lines[0]["flags"] == ["--webhook-server-port"]
         assert {request.headers["Authorization"] for request in peer.requests} == {"Bearer secret-token"}
+
+
+async def test_beside_another_operator_it_does_not_start_unless_it_is_forced_to(tmp_path: Path) -> None:
+    async def with_another(request: web.Request) -> web.StreamResponse:
+        if "/deployments/" in request.path:
+            return web.json_response({"spec": {"replicas": 1}})
+        return await empty_cluster(request)
+
+    async with cluster(tmp_path, with_another) as (_, config):
+        status, errors = await text_of("--kubeconfig", config, *ANY_PORT)
+        assert status == 2
+        assert "another operator works in this cluster: there is Deployment kubeflow/training-operator" in errors
+        async with operator("--kubeconfig", config, "--force", *ANY_PORT) as process:
+            await said(process, "CRDs are missing: jobs of these kinds do not run")
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import cloup
 
 from training_local.cluster.overview import overview
 from training_local.cluster.registry import ClusterRecord, check_name, end, find, running
+from training_local.commands.completion import clusters
 from training_local.commands.finish import EXIT_FAILED, finish
 from training_local.commands.status import counted
 from training_local.errors import BadInput
@@ -19,7 +20,7 @@ PATIENCE_SECONDS: Final = 60.0
 
 
 @cloup.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=clusters)
 @click.option("--all", "everything", is_flag=True, help="End every cluster of this user, those of `local run` too.")
 def down(name: str | None, everything: bool) -> None:
     """End the cluster NAME, with everything that runs in it, and wait until it has gone.

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from training_local.cluster.local_cluster import SandboxMode
+from training_local.commands.completion import clusters
 
 Command = Callable[..., None]
 
@@ -52,7 +53,7 @@ def follow_flags(command: Command) -> Command:
 
 def connection_flags(command: Command) -> Command:
     """Add the flags that all commands have which look into a running cluster."""
-    name = click.option("--name", help="The cluster. Default: the only one that is running.")
+    name = click.option("--name", shell_complete=clusters, help="The cluster. Default: the only one that is running.")
     kubeconfig = click.option(
         "--kubeconfig",
         type=click.Path(path_type=Path, dir_okay=False),

@@ -15,6 +15,7 @@ import cloup
 from rich.console import Console
 
 from training_local.cluster.connection import ClusterChoice, connect
+from training_local.commands.completion import targets
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
 from training_local.errors import BadInput
@@ -40,7 +41,7 @@ class LogOptions:
 
 
 @cloup.command()
-@click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]")
+@click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]", shell_complete=targets)
 @connection_flags
 @click.option("--follow", "-f", is_flag=True, help="Go on until the job has ended, also with replicas that come later.")
 @click.option("--tail", type=click.IntRange(min=0), help="Begin with this many lines of each replica. Default: all.")

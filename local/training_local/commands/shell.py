@@ -10,6 +10,7 @@ import click
 import cloup
 
 from training_local.cluster.connection import ClusterChoice, connect
+from training_local.commands.completion import pods
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
 from training_local.execution import terminal
@@ -19,7 +20,7 @@ from training_local.run.targets import chosen_pod, contents
 
 
 @cloup.command()
-@click.argument("pod", metavar="POD")
+@click.argument("pod", metavar="POD", shell_complete=pods)
 @click.argument("command", nargs=-1)
 @connection_flags
 def shell(*, pod: str, command: tuple[str, ...], container: str, **choice: Any) -> None:

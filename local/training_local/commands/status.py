@@ -16,6 +16,7 @@ from rich.table import Table
 
 from training_local.cluster.overview import Overview, overview
 from training_local.cluster.registry import ClusterRecord, check_name, find, running
+from training_local.commands.completion import clusters
 from training_local.commands.finish import EXIT_FAILED, finish
 from training_local.errors import BadInput
 
@@ -24,7 +25,7 @@ _MEBIBYTE: Final = 1 << 20
 
 
 @cloup.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=clusters)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as through a pipe.")
 def status(name: str | None, as_json: bool) -> None:
     """Show the running clusters, or the one called NAME.

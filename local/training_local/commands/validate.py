@@ -8,7 +8,7 @@ from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 @click.option(
     "--max-replicas",
     type=click.IntRange(1, MOST_REPLICAS),
