@@ -35,6 +35,7 @@ class Operator:
                 *program,
                 "run",
                 f"--kubeconfig={kubeconfig}",
+                "--force",  # tests share a server, on which another one may have installed an operator
                 f"--health-probe-bind-address=127.0.0.1:{probes}",
                 f"--metrics-bind-address=127.0.0.1:{metrics}",
                 *flags,

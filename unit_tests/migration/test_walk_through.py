@@ -65,4 +65,4 @@ def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(program, "docs/migration/index.md", "exec"), {})
-    assert printed.getvalue() == "jax-linear exact 3\n"
+    assert printed.getvalue() == "jax-linear exact 3\njax-language-model exact 2\n"
