@@ -66,7 +66,7 @@ def job(word: str, name: str = "stubborn") -> dict[str, Any]:
             "name": of,
             "image": "example.com/any:1",
             "command": ["python", "-c", STUBBORN],
-            "env": [{"name": WORD, "value": word}],
+            "env": [{"name": WORD, "value": word}, {"name": "SCRATCH", "value": "/scratch"}],  # named for host mode
             "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
         }
 
