@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,8 +33,9 @@ from training_local.cluster.kubeconfig_file import check_ours, placed
 from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_local.errors import BadInput
-from training_local.node import kubectl_delivery
+from training_local.node import kubectl_delivery, machine
 from training_local.node.api import TransportApi
+from training_local.node.cgroups import own_limits
 from training_local.node.hosts import API_NAMES
 from training_local.node.log_files import LogLimits
 from training_local.node.network import API_ADDRESS
@@ -78,6 +79,10 @@ class ClusterOptions:
     """Folder for objects and logs that outlive the cluster."""
     gpus: int | None = None
     """How many GPUs to offer, be they there or not; None for those of the machine."""
+    cpus: int | None = None
+    """How many processors to offer, be they there or not; None for those of the machine."""
+    memory: str = ""
+    """How much memory to offer, as a quantity; empty for that of the machine."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
     log_limits: LogLimits = field(default_factory=LogLimits)
@@ -99,6 +104,12 @@ class LocalCluster:
         """Sentences on how pods are kept apart."""
         self.started_in = 0.0
         """Seconds that the start took."""
+
+    @property
+    def capacity(self) -> Mapping[str, str]:
+        """Processors, memory and so on that the cluster offers."""
+        found = machine.capacity(self.folder, self._options.gpus or 0, own_limits())
+        return machine.offered(found, self._options.cpus, self._options.memory)
 
     @property
     def kubeconfig(self) -> Path:
@@ -161,6 +172,8 @@ class LocalCluster:
             private=[self._options.data.absolute() / name for name in _KEPT] if self._options.data else (),
             cluster=claim.id,
             gpus=self._options.gpus,
+            cpus=self._options.cpus,
+            memory=self._options.memory,
             log_limits=self._options.log_limits,
             allow_missing_mounts=self._options.allow_missing_mounts,
             claims=self._options.data.absolute() / "claims" if self._options.data else None,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from training_api import quantity
 from training_local.cluster.local_cluster import SandboxMode
 from training_local.commands.completion import clusters
 
@@ -35,13 +36,29 @@ def cluster_flags(command: Command) -> Command:
     return python(sandbox(missing(command)))
 
 
-def gpus_flag(command: Command) -> Command:
-    """Add the flag that pretends GPUs."""
-    return click.option(
+def _quantity(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        fits = not value or quantity.parse(value) > 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise click.BadParameter(f"{value!r} is no amount of memory, as 64Gi is")
+    return value
+
+
+def resource_flags(command: Command) -> Command:
+    """Add the flags that pretend a larger or smaller machine."""
+    offer = "to offer, be {} there or not. Default: {} of this machine."
+    cpus = click.option("--cpus", type=click.IntRange(1), help=f"Processors {offer.format('they', 'those')}")
+    memory = click.option(
+        "--memory", default="", callback=_quantity, help=f"Memory {offer.format('it', 'that')} As 64Gi."
+    )
+    gpus = click.option(
         "--gpus",
         type=click.IntRange(0, 1024),
         help="Offer so many GPUs, be they there or not, to try how pods are placed. Default: those of this machine.",
-    )(command)
+    )
+    return cpus(memory(gpus(command)))
 
 
 def follow_flags(command: Command) -> Command:

@@ -9,13 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import cloup
 from rich.console import Console
 
 from training_api.printable import legible
+from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.cluster.pythons import Python
@@ -27,16 +28,18 @@ from training_local.commands.finish import (
     finish,
     one_sentence,
 )
-from training_local.commands.flags import cluster_flags, follow_flags, gpus_flag
+from training_local.commands.flags import cluster_flags, follow_flags, resource_flags
 from training_local.commands.up import say_up
 from training_local.node.container_spec import PYTHON_ANNOTATION
 from training_local.run.apply import Created, create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
 from training_local.run.examples import DEMOS, python_of_job
 from training_local.run.follow import JobFollower
+from training_local.run.hopeless import crash_looping, hopelessness
 from training_local.run.imports import remedy, repeated_import_error
 from training_local.run.pod_metrics import poll_usage
 from training_local.run.progress import JobProgress
+from training_local.run.scale import scale_requests
 from training_local.run.script import Script, objects_of, save_job
 from training_local.show.json_lines import print_json
 from training_local.show.output import Output
@@ -44,6 +47,7 @@ from training_local.show.report import failure_json, failure_report, next_steps,
 from training_local.show.view import View, choose_view
 
 SCRIPT_ARGUMENTS: Final = "training_local.script_arguments"
+PATIENCE_SECONDS: Final = 10.0
 STANDSTILL_SECONDS: Final = 0.5
 """How often to look whether a job makes no progress."""
 
@@ -57,6 +61,10 @@ class RunOptions:
     as_json: bool = False
     keep: bool = False
     """Whether the cluster stays until Ctrl-C when the job has ended."""
+    patience: float = PATIENCE_SECONDS
+    """Seconds after which a job is given up that lacks what will not come."""
+    scale_resources: bool = False
+    """Whether requests are brought down until they fit."""
 
 
 class _RunCommand(cloup.Command):
@@ -71,12 +79,20 @@ class _RunCommand(cloup.Command):
 @cloup.command(cls=_RunCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True, path_type=Path))
 @cluster_flags
-@gpus_flag
+@resource_flags
 @follow_flags
 @click.option("--namespace", "-n", help="For objects that name none. Default: default.")
 @click.option("--workers", type=click.IntRange(1), help="Of a script: in how many processes it trains. Default: 1.")
 @click.option("--framework", type=click.Choice(tuple(DEMOS)), help="Of a script. Default: the one that it imports.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the job that runs the script, for a cluster.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0),
+    default=PATIENCE_SECONDS,
+    show_default=True,
+    help="Give a job up that has lacked for so many seconds what will not come (exit status 2).",
+)
+@click.option("--scale-resources", is_flag=True, help="Bring requests of CPU and memory down until all pods fit.")
 @click.option("--keep", is_flag=True, help="Keep the cluster after the end, for kubectl, until Ctrl-C.")
 def run(
     *,
@@ -84,6 +100,8 @@ def run(
     python: Path | None,
     sandbox: str,
     allow_missing_mounts: bool,
+    cpus: int | None,
+    memory: str,
     gpus: int | None,
     limit: float | None,
     as_json: bool,
@@ -91,6 +109,8 @@ def run(
     workers: int | None,
     framework: str | None,
     save: Path | None,
+    patience: float,
+    scale_resources: bool,
     keep: bool,
 ) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop.
@@ -99,8 +119,9 @@ def run(
     becomes a job of --workers processes; what follows -- are its arguments. The exit status is 0 if the job Succeeded,
     1 if it Failed.
     """
-    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, allow_missing_mounts=allow_missing_mounts)
-    how = RunOptions(limit, as_json, keep)
+    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, cpus=cpus, memory=memory)
+    options = replace(options, allow_missing_mounts=allow_missing_mounts)
+    how = RunOptions(limit, as_json, keep, patience, scale_resources)
     arguments: list[str] = click.get_current_context().meta[SCRIPT_ARGUMENTS]
     if len(files) == 1 and files[0].suffix == ".py":
         with one_sentence():
@@ -132,6 +153,8 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
     async with LocalCluster(replace(cluster_options, python=python.path)) as cluster:
         if not options.as_json:
             say_up(cluster, python)
+        if options.scale_resources:
+            scale_requests(job, kinds()[job["kind"]], cluster.capacity)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
             print(f"Warning: {legible(warning)}", file=sys.stderr)
@@ -151,7 +174,9 @@ async def _follow(
         async with Output(sys.stdout) as out:
             with choose_view(job, out, as_json=options.as_json) as view:
                 async with asyncio.timeout(options.limit):
-                    lacking = await _show(follower, view, out, since, cluster)
+                    given_up = await _show(
+                        follower, view, out, since, cluster, patience=options.patience, python=python
+                    )
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
         print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
@@ -162,21 +187,34 @@ async def _follow(
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
         await _report(follower, options, EXIT_INTERRUPTED)
         raise
-    if lacking:
-        if options.as_json:
-            await _report(follower, options, EXIT_USAGE)
-        print(f"{job} cannot run: {remedy(lacking, python)}", file=sys.stderr)
-        return EXIT_USAGE
+    if given_up:
+        if options.as_json or given_up.status == EXIT_FAILED:
+            await _report(follower, options, given_up.status)
+        print(given_up.sentence, file=sys.stderr)
+        return given_up.status
     status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
     await _report(follower, options, status)
     return status
 
 
-async def _show(follower: JobFollower, view: View, out: Output, since: datetime, cluster: LocalCluster) -> str:
-    """Show everything until the job has ended and its logs have arrived, or until it is clear what it cannot import.
+class _GivenUp(NamedTuple):
+    """Why a job is not waited for any longer."""
 
-    Returns the sentence about that import, empty for a job that has ended.
-    """
+    status: int
+    sentence: str
+
+
+async def _show(
+    follower: JobFollower,
+    view: View,
+    out: Output,
+    since: datetime,
+    cluster: LocalCluster,
+    *,
+    patience: float,
+    python: Python,
+) -> _GivenUp | None:
+    """Show everything until the job has ended and its logs have arrived, or until waiting is of no use."""
     try:
         async with asyncio.TaskGroup() as tasks:
             background = (
@@ -187,16 +225,22 @@ async def _show(follower: JobFollower, view: View, out: Output, since: datetime,
             running = [tasks.create_task(work) for work in background]
             ended = tasks.create_task(follower.until_end(view.progress))
             lacking = tasks.create_task(repeated_import_error(follower))
-            await asyncio.wait({ended, lacking}, return_when=asyncio.FIRST_COMPLETED)
+            hopeless = tasks.create_task(hopelessness(follower, patience, cluster.capacity))
+            looping = tasks.create_task(crash_looping(follower))
+            await asyncio.wait({ended, lacking, hopeless, looping}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 await follower.logs.drain()
-            for task in (ended, lacking, *running):
+            for task in (ended, lacking, hopeless, looping, *running):
                 task.cancel()
     finally:
         await follower.logs.close()
         for line in follower.logs.pending():
             view.line(line)
-    return "" if lacking.cancelled() else lacking.result()
+    if not lacking.cancelled():
+        return _GivenUp(EXIT_USAGE, f"{follower.job} cannot run: {remedy(lacking.result(), python)}")
+    if not hopeless.cancelled():
+        return _GivenUp(EXIT_USAGE, hopeless.result())
+    return None if looping.cancelled() else _GivenUp(EXIT_FAILED, looping.result())
 
 
 async def _show_lines(follower: JobFollower, view: View, out: Output) -> None:

@@ -19,7 +19,7 @@ from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, S
 from training_local.cluster.pythons import PACKAGES, Python, choose
 from training_local.cluster.registry import DEFAULT_NAME
 from training_local.commands.finish import finish
-from training_local.commands.flags import cluster_flags, gpus_flag
+from training_local.commands.flags import cluster_flags, resource_flags
 
 LOG = "log"
 """In the folder of a cluster in the background: what it would print."""
@@ -41,7 +41,7 @@ LOG = "log"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print name, kubeconfig, url and pid as JSON.")
 @cluster_flags
-@gpus_flag
+@resource_flags
 def up(
     *,
     name: str,
@@ -53,6 +53,8 @@ def up(
     python: Path | None,
     sandbox: str,
     allow_missing_mounts: bool,
+    cpus: int | None,
+    memory: str,
     gpus: int | None,
 ) -> None:
     """Start a cluster and keep it until Ctrl-C, or in the background.
@@ -61,7 +63,9 @@ def up(
     eval "$(training-operator local up --detach)".
     """
     detached = Detached.enter() if detach else None
-    options = ClusterOptions(python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, allow_missing_mounts)
+    options = ClusterOptions(
+        python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts
+    )
     finish(_up(options, as_json, detached))
 
 

@@ -36,6 +36,12 @@ def capacity(state: Path, gpus: int, own: tuple[int | None, int | None] = (None,
     }
 
 
+def offered(found: Mapping[str, str], cpus: int | None, memory: str) -> Mapping[str, str]:
+    """The capacity with processors and memory that somebody wants to pretend."""
+    pretended = {"cpu": str(cpus) if cpus else "", "memory": memory}
+    return {**found, **{name: amount for name, amount in pretended.items() if amount}}
+
+
 def _processors() -> int:
     """Those that this process may use, where the system says."""
     if sys.platform == "linux":

@@ -67,6 +67,10 @@ class NodeConfig:
     log_limits: LogLimits = field(default_factory=LogLimits)
     gpus: int | None = None
     """How many GPUs to offer, be they there or not; None: those of the machine."""
+    cpus: int | None = None
+    """How many processors to offer; None: those of the machine."""
+    memory: str = ""
+    """How much memory to offer, as a quantity; empty: that of the machine."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Further labels of the node, for pods that select nodes."""
     claims: Path | None = None
@@ -107,7 +111,7 @@ class Node:
         hidden = str(config.hidden or state)
         limits = Limits(self._hierarchies(), config.mode)
         devices = gpus.offered(config.gpus, os.environ)
-        amounts = machine.capacity(state, len(devices), own_limits())
+        amounts = machine.offered(machine.capacity(state, len(devices), own_limits()), config.cpus, config.memory)
         setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
         self._network = Network(setup, self._endpoint)
         self._network.prepare()

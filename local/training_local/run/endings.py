@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ class Ending:
     message: str = ""
     signal: int = 0
     finished_at: datetime | None = None
+    started_at: datetime | None = field(default=None, compare=False)
 
     @property
     def failed(self) -> bool:
@@ -97,8 +98,8 @@ class ContainerEnd:
 def container_ends(pod_status: Mapping[str, Any]) -> list[ContainerEnd]:
     """Return the ends that a pod's status tells of: of each container the current one or the last one, or both."""
     ends = []
-    for field, init in (("containerStatuses", False), ("initContainerStatuses", True)):
-        for status in pod_status.get(field) or ():
+    for statuses, init in (("containerStatuses", False), ("initContainerStatuses", True)):
+        for status in pod_status.get(statuses) or ():
             state, last = status.get("state") or {}, status.get("lastState") or {}
             restarts = int(status.get("restartCount") or 0)
             if ended := last.get("terminated"):
@@ -117,6 +118,7 @@ def _ending(terminated: Mapping[str, Any]) -> Ending:
         (terminated.get("message") or "").strip(),
         int(terminated.get("signal") or 0),
         moment(terminated.get("finishedAt")),
+        moment(terminated.get("startedAt")),
     )
 
 

@@ -1,0 +1,80 @@
+"""`local run` of jobs that cannot run here: it ends, says why, and how they could."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit_tests.local.commands.test_run import PRINT_RANK, jax_job, write
+from unit_tests.local.conftest import Local
+
+from training_local.cluster.registry import STATE_VARIABLE
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+
+
+def hungry(**requests: str) -> dict[str, Any]:
+    job = jax_job(PRINT_RANK)
+    container(job)["resources"] = {"requests": requests}
+    return job
+
+
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def without_command() -> dict[str, Any]:
+    job = jax_job(PRINT_RANK)
+    del container(job)["command"]
+    return job
+
+
+def selecting() -> dict[str, Any]:
+    job = jax_job(PRINT_RANK)
+    job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"] = {"gpu": "a100"}
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        (without_command(), "CreateContainerConfigError"),
+        (selecting(), "didn't match Pod's node affinity/selector"),
+        (hungry(cpu="4k"), "--scale-resources makes the requests fit"),
+    ],
+    ids=["no command", "no such node", "too large"],
+)
+def test_a_job_that_nothing_can_help_ends_with_status_2(
+    tmp_path: Path, local: Local, job: dict[str, Any], told: str
+) -> None:
+    status, _, err = local("run", "--sandbox", "host", "--patience", "0", "--timeout", "60", write(tmp_path, job))
+    assert status == 2
+    [sentence] = err.splitlines()
+    assert sentence.startswith("JAXJob default/little cannot start: worker-0 (and 1 more) waits: ")
+    assert told in sentence
+
+
+def test_the_message_names_what_the_machine_offers(tmp_path: Path, local: Local) -> None:
+    small = ("--cpus", "3", "--memory", "5Gi", "--patience", "0")
+    status, _, err = local("run", "--sandbox", "host", *small, "--timeout", "60", write(tmp_path, hungry(memory="6Gi")))
+    assert status == 2
+    assert "This machine offers 3 CPUs and 5Gi of memory: --scale-resources makes the requests fit" in err
+
+
+@pytest.mark.parametrize("flags", [["--scale-resources"], ["--cpus", "10000", "--memory", "2Ti"]])
+def test_a_job_of_a_large_cluster_runs_small(tmp_path: Path, local: Local, flags: list[str]) -> None:
+    job = write(tmp_path, hungry(cpu="4k", memory="1Ti"))
+    status, out, err = local("run", "--sandbox", "host", *flags, "--timeout", "60", job)
+    assert (status, err) == (0, "")
+    assert "worker-1 | rank 1 of 2\n" in out
+
+
+def test_what_is_no_amount_of_memory_is_refused(tmp_path: Path, local: Local) -> None:
+    status, _, err = local("run", "--memory", "much", write(tmp_path, jax_job(PRINT_RANK)))
+    assert status == 2
+    assert "'much' is no amount of memory, as 64Gi is" in err
