@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,9 +125,13 @@ def _fill(job: Json, name: str, command: list[str], workers: int) -> None:
 
 def _run(container: Json, command: list[str], workers: int) -> None:
     before = container.get("command") or []
-    if f"{_FOLDER}train.py" not in before:
+    at = next((index for index, part in enumerate(before) if part.endswith("/train.py")), None)
+    if at is None:
         return
-    container["command"] = before[: before.index(f"{_FOLDER}train.py")] + command
+    if before[at] != f"{_FOLDER}train.py":  # of a shell that knows the folder as a variable
+        own = shlex.join([command[0].removeprefix(_FOLDER), *command[1:]])
+        command = [before[at].removesuffix("train.py") + own]
+    container["command"] = before[:at] + command
     if "-np" in before:
         container["command"][before.index("-np") + 1] = str(workers)
     # The examples train on the processor, whatever the machine has.

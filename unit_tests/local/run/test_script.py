@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from training_api.registry import KINDS
 from training_api.validation import problems
@@ -41,9 +41,10 @@ def test_every_framework(framework: str, workers: int, script: Path) -> None:
     assert not problems(KINDS[job["kind"]], job)
     counts = replicas(job)
     assert sum(count for name, count in counts.items() if name != "Launcher") == workers
-    text = yaml.safe_dump(job)
-    assert f"/etc/train/{script.name}" in text
-    assert "/etc/train/train.py" not in text
+    text = str(job)
+    in_shell = f"$SCRIPTS/{shlex.quote(script.name)} --epochs 3"
+    assert (in_shell if framework == "mpi" else f"/etc/train/{script.name}") in text
+    assert "/train.py" not in text
 
 
 def test_arguments_follow_the_script(script: Path) -> None:
