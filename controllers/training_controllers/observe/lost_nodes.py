@@ -74,4 +74,4 @@ def _as_lost(snapshot: Snapshot, pod: PodRecord) -> PodRecord:
     if not is_active(pod) or not must_be_forced(snapshot, pod):
         return pod
     text = f"node {pod.node} is gone or not ready"
-    return msgspec.structs.replace(pod, phase="Failed", ready=False, reason=NODE_LOST, message=text)
+    return msgspec.structs.replace(pod, phase="Failed", reason=NODE_LOST, message=text)

@@ -89,6 +89,13 @@ def test_a_pod_that_is_being_deleted_keeps_its_grace_period(grace: int) -> None:
     assert plan.requeue_after != 0
 
 
+def test_a_forced_deletion_that_is_tried_again_is_told_once() -> None:
+    w = running()
+    change(w, deleting=True, stops_by=START)
+    first, again = decide_at(w, LOST_AT), decide_at(w, LOST_AT)
+    assert {event.once for event in (*first.events, *again.events)} == {f"lost/{w.pods['sim-worker-1'].uid}"}
+
+
 def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again() -> None:
     w = running()
     change(w, deleting=True, stops_by=None)

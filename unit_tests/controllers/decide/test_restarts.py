@@ -150,7 +150,7 @@ def test_a_permanent_exit_code_fails_the_job(code: int) -> None:
     plan = w.step()
     assert plan.delete_pods == () == plan.create_pods
     sentence = 'job "sim" is failing because "Worker" replica(s) failed.'
-    assert message(plan.status, "Failed").startswith(sentence)
+    assert message(plan.status, "Failed").startswith(f"{sentence} Pod sim-worker-0: ")
     assert conditions(plan.status) == ["Running=False", "Created=True", "Failed=True"]
     assert texts(plan.events)[-1] == f"Warning PyTorchJobFailed {sentence}"
     # K-05, K-60: like any other failure

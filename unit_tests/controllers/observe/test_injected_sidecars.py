@@ -60,8 +60,13 @@ def test_collectors_have_a_minute_before_their_pods_go(policy: str | None, left:
     assert len(w.pods) == 2
     assert w.requeue_after == (60 if left == 0 else None)
     w.advance(60)
-    w.settle()
+    assert w.step().requeue_after is None
     assert len(w.pods) == left
+
+
+def test_collectors_of_a_pod_whose_end_nobody_knows_have_their_minute_from_its_creation() -> None:
+    record = pod("Master", 0, "Running", containers=(ContainerState("pytorch", exit_code=0),), created=START)
+    assert phases_by_template(running("PyTorchJob").snapshot().job, [record])[0].template_ended_at == START
 
 
 def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
@@ -117,6 +122,7 @@ def test_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> None:
     worker = w.pods["sim-worker-0"]
     proxy = ContainerState("istio-proxy", exit_code=1, finished_at=START)
     w.pods["sim-worker-0"] = msgspec.structs.replace(worker, phase="Failed", containers=(*worker.containers, proxy))
+    assert phase(w, w.pods["sim-worker-0"]) == "Succeeded"
     w.settle()
     assert conditions(w.status)[-1] == "Running=True"
     status = w.status.replica_statuses["Worker"]
