@@ -95,6 +95,10 @@ def test_a_container_that_the_kubelet_starts_again_has_not_ended(restart: str, e
     assert phase(w, pod("Master", 0, "Running", exit_code=exit_code)) == expected
 
 
+def test_a_container_that_has_restarted_and_runs_has_not_ended() -> None:
+    assert phase(running("PyTorchJob"), pod("Master", 0, "Running", restarts=1)) == "Running"
+
+
 def test_where_all_replicas_restart_together_the_kubelet_starts_nothing_again() -> None:
     w = running("PyTorchJob", restart="OnFailure")
     w.stored["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
