@@ -119,7 +119,7 @@ def test_what_is_no_record_is_named_with_its_field(data: bytes, sentence: str) -
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadRecord, match=r"none\.json: No such file or directory"):
+    with pytest.raises(BadRecord, match=r"none\.json: It cannot be read: No such file or directory"):
         read_record(tmp_path / "none.json")
     (tmp_path / "one.json").write_bytes(to_json(FULL))
     assert read_record(tmp_path / "one.json") == FULL

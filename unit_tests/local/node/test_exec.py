@@ -19,6 +19,9 @@ from training_local.apiserver.http import serving
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
+SECONDS = f"4815.{os.getpid()}"
+"""How long pods sleep: this process finds its own, with other ones beside it."""
+
 ALL = {"stdin": "true", "stdout": "true", "stderr": "true"}
 
 
@@ -87,7 +90,7 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
 
 async def box(cluster: Cluster, **changes: Any) -> None:
     container = {"env": [{"name": "GREETING", "value": "hello"}], "workingDir": "/usr", **changes}
-    await cluster.api.create("pods", pod("box", "sleep", "4815", container=container, job="red"))
+    await cluster.api.create("pods", pod("box", "sleep", SECONDS, container=container, job="red"))
     await cluster.api.running("box")
 
 
@@ -131,7 +134,7 @@ async def test_a_terminal(cluster: Cluster) -> None:
     async with client(cluster) as c, c.connected(c.url("box", "sh", **ALL, tty="true")) as connection:
         await connection.send(RESIZE, b'{"Width":101,"Height":40}')
         await connection.send(RESIZE, b'{"Width":1')  # passed over
-        await connection.send(STDIN, b"while stty size; do [ \"$(stty size)\" = '40 101' ] && break; done; tty\n")
+        await connection.send(STDIN, b"until [ \"$(stty size)\" = '40 101' ]; do :; done; stty size; tty\n")
         await connection.until(b"\n/dev/pts/")
         assert b"40 101\r\n" in connection.received[STDOUT]
         await connection.send(STDIN, b"echo $TERM; trap 'echo caught; exit 6' INT; cat\n")
@@ -147,14 +150,14 @@ async def test_a_terminal(cluster: Cluster) -> None:
 async def test_programs_see_the_container_and_end_with_it(cluster: Cluster) -> None:
     await box(cluster)
     async with client(cluster) as c:
-        url = c.url("box", "sh", "-c", "setsid sleep 4817 %26 echo up; wait", stdout="true")
+        url = c.url("box", "sh", "-c", f"setsid sleep 1{SECONDS} %26 echo up; wait", stdout="true")
         async with c.connected(url) as connection:
             await connection.until(b"up")
             await cluster.api.delete("box", grace=0)
             await cluster.api.gone("box")
             await connection.until_ended()
-    assert not processes_with("sleep 4815")
-    assert not processes_with("sleep 4817")
+    assert not processes_with(f"sleep {SECONDS}")
+    assert not processes_with(f"sleep 1{SECONDS}")
 
 
 async def test_a_program_of_shared_processes_ends_with_its_container(sandboxed: Cluster) -> None:
