@@ -300,5 +300,5 @@ def test_a_command_of_another_package_is_loaded_when_it_is_used() -> None:
 def test_the_definitions_of_an_operator_that_allows_more_replicas() -> None:
     written = invoke("crds", "--max-replicas", "20000")
     assert written.exit_code == 0
-    assert list(yaml.safe_load_all(written.output)) == [build(info, 20_000) for info in KINDS.values()]
+    assert list(yaml.load_all(written.output, yaml.CSafeLoader)) == [build(info, 20_000) for info in KINDS.values()]
     assert "150001 is not in the range 1<=x<=150000" in invoke("crds", "--max-replicas", "150001").output
