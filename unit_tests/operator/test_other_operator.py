@@ -41,6 +41,9 @@ class Objects:
     def stream(self, request: Request) -> Any:
         raise AssertionError(request)
 
+    async def close(self) -> None:
+        pass
+
 
 def held(renewed: str, holder: str = "manager-1") -> dict[str, Any]:
     return {"spec": {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}}

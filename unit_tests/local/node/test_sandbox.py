@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,10 @@ async def test_sockets_of_the_machine_are_hidden_also_below_host_paths(sandboxed
         assert status["phase"] == "Succeeded"  # the owner of the machine has named it
 
 
+def _was_said(cluster: Cluster, told: str) -> bool:
+    return told in [message for *_, message in cluster.api.events]
+
+
 @needs_namespaces
 async def test_what_a_cluster_keeps_is_hidden_also_below_host_paths(tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -292,7 +297,7 @@ async def test_what_a_cluster_keeps_is_hidden_also_below_host_paths(tmp_path: Pa
             body = pod(f"asking-{number}", "true", volumes=[{"name": "v", "hostPath": {"path": str(path)}}])
             await cluster.api.create("pods", body)
             told = f"MountVolume.SetUp failed: volume 'v': hostPath {path} is the cluster's own, which pods do not see"
-            await cluster.api.until(lambda told=told: told in [message for *_, message in cluster.api.events])
+            await cluster.api.until(partial(_was_said, cluster, told))
 
 
 async def test_a_fork_bomb_ends_at_a_limit(tmp_path: Path) -> None:
