@@ -111,10 +111,18 @@ def until(terminal: int, text: bytes, times: int = 1) -> None:
         seen += os.read(terminal, 4096)
 
 
-def test_an_old_kubectl_is_told_what_would_work(cluster_up: LocalUp) -> None:
-    done = run("kubectl-1.30", cluster_up, "exec", "box", "--", "true")
+def test_the_oldest_kubectl(cluster_up: LocalUp) -> None:
+    done = run("kubectl-1.30", cluster_up, "exec", "box", "--", "echo", "here")
+    assert (done.returncode, done.stdout) == (0, b"here\n")
+
+
+def test_a_kubectl_that_speaks_spdy_is_told_what_would_work(
+    cluster_up: LocalUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false")
+    done = run("kubectl", cluster_up, "exec", "box", "--", "true")
     assert done.returncode == 1
-    assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.31 or newer" in done.stderr
+    assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.30 or newer" in done.stderr
 
 
 def test_the_official_client(cluster_up: LocalUp) -> None:

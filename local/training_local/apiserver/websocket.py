@@ -33,7 +33,7 @@ def check_upgrade(http: web.BaseRequest) -> str:
         raise bad_request(UPGRADE_REQUIRED)
     if upgrade != "websocket":
         raise bad_request(
-            f"this server executes commands over WebSocket only, not over {http.headers['Upgrade']}: use kubectl 1.31 "
+            f"this server executes commands over WebSocket only, not over {http.headers['Upgrade']}: use kubectl 1.30 "
             "or newer, or set KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true (kubectl 1.29 and 1.30)"
         )
     offered = [each.strip() for each in http.headers.get("Sec-WebSocket-Protocol", "").split(",")]
