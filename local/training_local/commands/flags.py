@@ -19,7 +19,8 @@ def cluster_flags(command: Command) -> Command:
     python = click.option(
         "--python",
         type=click.Path(path_type=Path),
-        help="What pods find as `python`. Default: the one of this program.",
+        help="What pods find as `python`. Default: the first with the job's framework: of $VIRTUAL_ENV, $CONDA_PREFIX, "
+        "python3 on the path, the one of this program and the system's.",
     )
     sandbox = click.option(
         "--sandbox",

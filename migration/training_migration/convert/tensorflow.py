@@ -96,7 +96,8 @@ def _sparse_cluster(context: Context, replica_type: str) -> Json:
 
 
 def _endpoints(context: Context, replica_type: str) -> list[str]:
-    return [_endpoint(context, replica_type, index) for index in range(context.count(replica_type))]
+    template = _endpoint(context, replica_type, PLACE)
+    return [template.replace(PLACE, str(index)) for index in range(context.count(replica_type))]
 
 
 def _endpoint(context: Context, replica_type: str, index: object) -> str:
