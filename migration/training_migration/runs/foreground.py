@@ -7,11 +7,18 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from training_operator.logs import configure
+from training_operator.settings import LogFormat, LogLevel
+
 T = TypeVar("T")
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end; raises KeyboardInterrupt when it was interrupted and has tidied up."""
+    """Run `work` to its end; raises KeyboardInterrupt when it was interrupted and has tidied up.
+
+    Of the log of a cluster that it starts, people see warnings only.
+    """
+    configure(LogFormat.CONSOLE, LogLevel.WARNING)
     try:
         return asyncio.run(_interruptible(work))
     except asyncio.CancelledError:

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from training_migration.runs.foreground import finish
+
+
+async def _reconcile() -> int:
+    log = structlog.get_logger()
+    log.debug("reconciled")
+    log.warning("no node")
+    return 3
+
+
+def test_people_see_warnings_only(capfd: pytest.CaptureFixture[str]) -> None:
+    assert finish(_reconcile()) == 3
+    printed = "".join(capfd.readouterr())
+    assert "no node" in printed
+    assert "reconciled" not in printed
