@@ -14,6 +14,7 @@ async def _reconcile() -> int:
 
 
 def test_people_see_warnings_only(capfd: pytest.CaptureFixture[str]) -> None:
+    structlog.reset_defaults()  # as a command begins
     assert finish(_reconcile()) == 3
     printed = "".join(capfd.readouterr())
     assert "no node" in printed
