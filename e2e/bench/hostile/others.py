@@ -12,6 +12,7 @@ from itertools import count
 
 from e2e.bench.many.stage import JOBS, Stage, pod_status
 from e2e.harness.jobs import job
+from e2e.support.meanwhile import meanwhile
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import PODS
@@ -35,14 +36,8 @@ class Others:
     async def going_on(self, pause: float) -> AsyncIterator[None]:
         """Exchange one job after the other, and begin anew to measure."""
         self.lags.clear()
-        task = asyncio.create_task(self._exchange(pause))
-        try:
+        async with meanwhile(self._exchange(pause)):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-        if not task.cancelled():
-            task.result()
 
     @property
     def summary(self) -> tuple[float, float]:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 from e2e.endurance.failover.audit import crossing, first_write, late, noted_so_far, taken, writes
 from e2e.endurance.failover.replicas import Replica, Replicas
-from e2e.endurance.faults.following import meanwhile
 from e2e.endurance.faults.load import draw
 from e2e.endurance.faults.stage import Stage
 from e2e.harness.client import eventually
+from e2e.support.meanwhile import meanwhile
 
 from training_api.registry import KINDS
 from training_operator.leader import LEASE_SECONDS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
 import aiohttp
@@ -72,16 +71,3 @@ async def _watch(api: Api, path: str, version: str, known: dict[str, Object], sa
             if error.status < 500:  # history or definition are gone
                 return
         await asyncio.sleep(PAUSE)
-
-
-@asynccontextmanager
-async def meanwhile(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Do something else while the context lasts."""
-    task = asyncio.ensure_future(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from e2e.endurance.faults.following import meanwhile, patiently
+from e2e.endurance.faults.following import patiently
 from e2e.endurance.faults.load import draw
 from e2e.endurance.faults.node import path_of
 from e2e.endurance.faults.stage import Stage
 from e2e.endurance.faults.watcher import is_live
 from e2e.harness.client import ApiError, Object, eventually
 from e2e.harness.cluster import CRDS
+from e2e.support.meanwhile import meanwhile
 
 
 async def conflict_storm(stage: Stage) -> None:
