@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
-from training_migration.exits import Exit, Failure
+from training_migration.exits import BY_VERB, MEANINGS, Exit, Failure
 from training_operator.lazy_commands import Lazy, LazyGroup
 
 COMMANDS: Final = "training_migration.commands"
@@ -24,10 +25,35 @@ VERBS: Final = {
     "survey": Lazy(f"{COMMANDS}.survey:survey", "Examine all v1 jobs of files or of a cluster, and rank them."),
     "verify": Lazy(f"{COMMANDS}.verify:verify", "Compare what Trainer v2 builds of jobs with what is predicted."),
 }
+EXAMPLES: Final[Mapping[str, str]] = {
+    "compare": "runs/v1.json runs/v2.json",
+    "convert": "jobs/ -o v2/",
+    "diff": "jobs/mnist.yaml v2/mnist.yaml",
+    "lint": "jobs/mnist.yaml --script train.py",
+    "probe": "jobs/mnist.yaml",
+    "render": "jobs/mnist.yaml --side both --as-process",
+    "report": "survey.json diff.json -o report.html",
+    "run": "jobs/mnist.yaml --metric 'loss ([0-9.]+)' --tolerance 0.01 --records runs",
+    "survey": "jobs/ --format html -o fleet.html",
+    "verify": "v2/mnist.yaml -n team-a",
+}
+"""Arguments of each verb, for its help."""
+
+
+def epilog(verb: str) -> str:
+    """What the help of a verb ends with: an example, and how it can end. Click leaves paragraphs after \\b alone."""
+    codes = "\n".join(f"  {code.value:<4}{MEANINGS[code]}" for code in BY_VERB[verb])
+    return f"\b\nExample:\n  training-operator migrate {verb} {EXAMPLES[verb]}\n\n\b\nExit status:\n{codes}"
 
 
 class Verbs(LazyGroup):
     """Ends with the code and the sentence of a failure, and after Ctrl-C with 130."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the verb; its help tells how it can end."""
+        if (command := super().get_command(ctx, cmd_name)) is not None and cmd_name in BY_VERB:
+            command.epilog = epilog(cmd_name)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""

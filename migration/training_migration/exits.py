@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -13,23 +13,43 @@ class Exit(IntEnum):
     """How a verb ends."""
 
     DONE = 0
-    """Nothing at or above `--fail-on`; runs are equal."""
     FOUND = 1
-    """Findings or differences at or above `--fail-on`."""
     USAGE = 2
-    """Wrong usage, or input that is unreadable or that v1 would refuse."""
     NO_COUNTERPART = 3
-    """With `--strict`: a part of a job has no counterpart."""
     REFUSED = 4
-    """v2's admission would refuse, or has refused, an object; or nobody converts jobs of this kind."""
     ENVIRONMENT = 5
-    """No cluster in reach, v2 or JobSet is not there, no permission, no sandbox possible."""
     DIFFERENT = 6
-    """Both sides ran, and it was not the same."""
     INCONCLUSIVE = 7
-    """Out of time, no witness, logs gone."""
     INTERRUPTED = 130
-    """By Ctrl-C; everything has been cleaned up."""
+
+
+MEANINGS: Final[Mapping[Exit, str]] = {
+    Exit.DONE: "done, and nothing as bad as `--fail-on`; both runs are equal",
+    Exit.FOUND: "findings or differences as bad as `--fail-on`, or another object than predicted",
+    Exit.USAGE: "wrong usage, or input that cannot be read or that v1 would refuse",
+    Exit.NO_COUNTERPART: "with `--strict`: a part of a job has no counterpart in v2",
+    Exit.REFUSED: "a job is not converted: v2 refuses what would come of it, or nobody has said how it is converted",
+    Exit.ENVIRONMENT: "no cluster in reach, no permission, Trainer or JobSet is not there, no sandbox possible",
+    Exit.DIFFERENT: "both sides ran, and it was not the same",
+    Exit.INCONCLUSIVE: "inconclusive: out of time, no witness, logs gone",
+    Exit.INTERRUPTED: "interrupted; what was created is removed",
+}
+"""What each code says: for `--help` and the documentation."""
+_OF_JOBS: Final = (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.REFUSED)
+_OF_RUNS: Final = (Exit.USAGE, Exit.REFUSED, Exit.ENVIRONMENT, Exit.DIFFERENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED)
+BY_VERB: Final[Mapping[str, tuple[Exit, ...]]] = {
+    "compare": (Exit.DONE, Exit.USAGE, Exit.DIFFERENT, Exit.INCONCLUSIVE),
+    "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED),
+    "diff": _OF_JOBS,
+    "lint": (Exit.DONE, Exit.FOUND, Exit.USAGE),
+    "probe": (Exit.DONE, *_OF_RUNS),
+    "render": (Exit.DONE, Exit.USAGE, Exit.REFUSED),
+    "report": (Exit.DONE, Exit.USAGE),
+    "run": (Exit.DONE, *_OF_RUNS),
+    "survey": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED, Exit.ENVIRONMENT),
+    "verify": (*_OF_JOBS, Exit.ENVIRONMENT, Exit.INTERRUPTED),
+}
+"""Which verb can end with which code."""
 
 
 class Failure(Exception):
@@ -57,6 +77,18 @@ _HARDEST_FIRST: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 def worst(codes: Iterable[Exit]) -> Exit:
     """The code of several jobs; DONE for none."""
     return min(codes, key=_WORST_FIRST.index, default=Exit.DONE)
+
+
+def final(examined: Iterable[Exit], failed: Iterable[Exit], fail_on: Severity | None) -> Exit:
+    """The code of a verb: by the codes of the jobs that it has examined, and of what it could not examine.
+
+    With `--fail-on never` what is said of jobs is a report and no more, unless there is nothing to report on;
+    `--strict` is obeyed all the same.
+    """
+    codes = list(examined)
+    if fail_on is None and codes:
+        return Exit.NO_COUNTERPART if Exit.NO_COUNTERPART in codes else Exit.DONE
+    return worst([*codes, *failed])
 
 
 def of_findings(findings: Iterable[Finding], fail_on: Severity | None, *, strict: bool = False) -> Exit:

@@ -36,6 +36,8 @@ class Row:
     findings: tuple[Finding, ...] = ()
     refused: str = ""
     """Why v2 would not take what comes of the conversion; empty if it would."""
+    left: bool = False
+    """Whether `convert` leaves it as it is."""
     error: str = ""
     """One sentence for what is broken."""
 
@@ -64,12 +66,19 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
             yield _row(document, clean(obj), options)
         elif why := not_converted(obj):
             finding = found("MIG001", why, "kind", source=document.source, line=document.line)
-            yield replace(_begun(document, obj), verdict=verdict([finding]), findings=(finding,))
+            yield replace(_begun(document, obj), verdict=verdict([finding]), findings=(finding,), left=True)
         else:
-            ignored[str(obj.get("kind") or _UNKNOWN)] += 1
+            ignored[_version_and_kind(obj)] += 1
 
 
 _UNKNOWN: Final = "without a kind"
+
+
+def _version_and_kind(obj: Json) -> str:
+    """As `kubectl api-resources` names them."""
+    return (
+        " ".join(str(obj.get(field) or "") for field in ("apiVersion", "kind")).strip() if obj.get("kind") else _UNKNOWN
+    )
 
 
 def _begun(document: Document, obj: Json) -> Row:

@@ -18,6 +18,10 @@ class Target(StrEnum):
     NEXT = "next"
 
 
+NEWEST: Final = Target.V2_3
+"""The newest release, which is taken where none is given."""
+
+
 class GroupResources(StrEnum):
     """Whose resources a group of pods is reckoned with, where the TrainJob states some."""
 

@@ -81,7 +81,19 @@ def test_several_jobs_are_paired_by_name(tmp_path: Path) -> None:
     assert [each["job"] for each in json.loads(result.output)] == ["PyTorchJob team/job", "JAXJob team/other"]
     alone = called(jobs, written(tmp_path / "less.yaml", converted(second)[1:]))
     assert alone.exit_code == 2
+    assert "JAXJob team/other" in alone.stdout
     assert alone.stderr == f"Error: {tmp_path}/v1.yaml:1: there is no TrainJob team/job in {tmp_path}/less.yaml.\n"
+
+
+def test_what_is_broken_does_not_keep_it_from_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: [")
+    bad = {**jax(1), "spec": {}}
+    written(tmp_path / "b.yaml", [bad, pytorch(1)])
+    result = called(str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stdout.startswith("PyTorchJob team/job, started by python\n")
+    assert [line.partition(": ")[0] for line in result.stderr.splitlines()] == ["Error", "Error"]
+    assert called(str(tmp_path), "--fail-on", "never").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import cloup
 import pytest
 from click.testing import CliRunner, Result
 
-from training_migration.cli import Verbs
+from training_migration.cli import EXAMPLES, VERBS, Verbs, migrate
 from training_migration.commands import flags
-from training_migration.exits import Exit, Failure, of_findings, worst
+from training_migration.exits import BY_VERB, MEANINGS, Exit, Failure, final, of_findings, worst
 from training_migration.findings import Severity
 from training_migration.rules import RULES, found
 from training_migration.targets import Target
@@ -44,9 +45,11 @@ def tried(*arguments: str) -> tuple[dict[str, Any], Result]:
     return taken, CliRunner().invoke(group(verb), ["try", *arguments])
 
 
-def test_what_is_not_given_has_defaults_except_for_the_target() -> None:
-    taken, result = tried("a.yaml", "--target", "2.3")
+def test_what_is_not_given_has_defaults_and_the_target_is_said() -> None:
+    taken, result = tried("a.yaml")
     assert result.exit_code == 0, result.output
+    assert result.stderr == "For Trainer 2.3, the newest release that is known (--target chooses another).\n"
+    assert tried("a.yaml", "--target", "2.3")[1].stderr == ""
     assert taken == {
         "paths": ("a.yaml",),
         "target": Target.V2_3,
@@ -75,7 +78,6 @@ def test_what_is_given_arrives_as_the_rest_of_the_package_wants_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("a", "Missing option '--target'"),
         ("--target 2.3", "Missing argument 'PATH...'"),
         ("a --target 3", "'3' is not one of '2.0', '2.1', '2.2', '2.3', 'next'"),
         ("a --target 2.3 --kubernetes new", "'new' is no version of Kubernetes; an example is 1.31."),
@@ -87,6 +89,32 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments: str, sentence: s
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_each_verb_has_an_example_and_its_exit_statuses(verb: str) -> None:
+    told = CliRunner().invoke(migrate, [verb, "--help"]).stdout
+    assert f"  training-operator migrate {verb} {EXAMPLES[verb]}\n" in told
+    shown = told.partition("Exit status:\n")[2].splitlines()
+    assert [int(line.split()[0]) for line in shown] == [code.value for code in BY_VERB[verb]]
+    assert shown[0] == f"  0   {MEANINGS[Exit.DONE]}"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_of_the_help_are_command_lines(verb: str) -> None:
+    command = migrate.get_command(click.Context(migrate), verb)
+    assert command is not None
+    existing = {"train.py": "README.md"}
+    words = [existing.get(word, word) for word in shlex.split(EXAMPLES[verb])]
+    command.make_context(verb, words)
+
+
+def test_what_fails_on_nothing_is_a_report_unless_there_is_nothing_to_report_on() -> None:
+    every = [Exit.FOUND, Exit.REFUSED]
+    assert final(every, [Exit.USAGE], None) is Exit.DONE
+    assert final([*every, Exit.NO_COUNTERPART], [], None) is Exit.NO_COUNTERPART
+    assert final([], [Exit.USAGE], None) is Exit.USAGE
+    assert final(every, [Exit.USAGE], Severity.ERROR) is Exit.USAGE
 
 
 @pytest.mark.parametrize(

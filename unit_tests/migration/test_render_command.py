@@ -108,6 +108,13 @@ def test_no_secret_is_shown(style: str, side: str) -> None:
     assert "PRIVATE KEY" not in shown
 
 
+def test_what_is_broken_does_not_keep_it_from_the_rest() -> None:
+    result = render("--format", "json", stdin=dump([{**job(), "spec": {}}, job(), {"spec": 1}]) + "---\na: [\n")
+    assert result.exit_code == 2
+    assert [each["job"]["line"] for each in json.loads(result.stdout)["jobs"]] == [7]
+    assert result.stderr.count("Error: standard input:") == 2
+
+
 @pytest.mark.parametrize(
     ("objects", "code", "sentence"),
     [

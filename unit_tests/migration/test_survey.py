@@ -65,7 +65,7 @@ def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
     other = {"apiVersion": "v1", "kind": "ConfigMap"}
     text = dump([other, jax_job(), refused, {"a": 1}, other]) + "---\na: [\n"
     content = surveyed("-", stdin=text)
-    assert content["ignored"] == {"ConfigMap": 2, "without a kind": 1}
+    assert content["ignored"] == {"v1 ConfigMap": 2, "without a kind": 1}
     assert [(job["ref"]["name"], job["verdict"] is None) for job in content["jobs"]] == [
         ("a", False),
         ("bad", True),
@@ -75,7 +75,9 @@ def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
     assert "is not YAML" in content["jobs"][2]["error"]
     assert content["jobs"][2]["ref"]["line"] > text.count("\n") - 2
     assert survey("-", stdin=text).exit_code == 2
-    assert "Ignored: 2 ConfigMap, 1 without a kind." in survey("-", stdin=text).stdout
+    assert survey("-", "--fail-on", "never", stdin=text).exit_code == 0
+    assert survey("-", "--fail-on", "never", stdin="a: [").exit_code == 2, "nothing to report on"
+    assert "Ignored: 2 v1 ConfigMap, 1 without a kind." in survey("-", stdin=text).stdout
 
 
 def test_of_a_rule_that_lint_and_conversion_apply_the_conversion_knows_more() -> None:

@@ -54,10 +54,7 @@ def compare(
     style: str,
     output: Path | None,
 ) -> None:
-    """Compare the recorded runs V1_RUN and V2_RUN, two JSON files that `migrate run` has written.
-
-    The exit status is 0 if the same training happened on both sides, 6 if not, and 7 if evidence is missing.
-    """
+    """Compare the recorded runs V1_RUN and V2_RUN, two JSON files that `migrate run` has written."""
     records = [_read(path, side) for path, side in ((v1_run, Side.V1), (v2_run, Side.V2))]
     comparison = compare_runs(*records, tolerance=Tolerance(tolerance, slower))
     terminal = output is None and sys.stdout.isatty()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -11,22 +10,17 @@ from typing import Any, Final, TypeVar
 import click
 import cloup
 
-from training_api.documents import read
 from training_migration.commands import flags
-from training_migration.commands.loading import checked, left, where
+from training_migration.commands.loading import given, placed
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
 from training_migration.convert.files import write_whole
 from training_migration.convert.round_trip import round_trip
 from training_migration.convert.writer import NoteStyle, notes_text, title, yaml_text
-from training_migration.exits import Exit, Failure, of_findings, worst
+from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
-from training_migration.survey import our_mistake
 from training_migration.targets import Target
-from training_migration.v1_job import V1Job, is_v1_job, not_converted
 
-_Item = TypeVar("_Item", V1Job, Conversion)
-_Made = TypeVar("_Made")
 _Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
 STANDARD_OUTPUT: Final = Path("-")
 NATIVE: Final = "native"
@@ -40,16 +34,6 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
         callback=lambda context, parameter, value: kind(value),
         help=help_text,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What was read: jobs, sentences about what is broken or left, and how many objects are none of v1's jobs."""
-
-    jobs: Sequence[V1Job]
-    problems: Sequence[str]
-    left: Sequence[str]
-    others: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,62 +123,21 @@ def convert(
         name=name,
         namespace=namespace,
     )
-    given = _input(paths)
-    if name and len(given.jobs) > 1:
-        raise Failure(f"--name is for one job, but there are {len(given.jobs)}.", Exit.USAGE)
+    read = given(paths)
+    if name and len(read.jobs) > 1:
+        raise Failure(f"--name is for one job, but there are {len(read.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
-    mistakes: list[str] = []
-    conversions = _without_doubles(_each(given.jobs, lambda job: converted(job, options), mistakes))
-    results = _each(conversions, _compared, mistakes)
+    conversions = _without_doubles(read.each(read.jobs, placed, lambda job: converted(job, options)))
+    results = read.each(conversions, lambda each: placed(each.job), _compared)
     _write([each.conversion for each in results if not each.conversion.refused], output, notes)
-    problems = [*given.problems, *mistakes]
-    for problem in problems:
-        click.echo(f"Error: {problem}", err=True)
     for result in results:
         click.echo(_verdict(result), err=True)
-    for each in given.left:
-        click.echo(each, err=True)
-    if given.others:
-        click.echo(f"{given.others} other objects ignored.", err=True)
-    if not (given.jobs or problems or given.left):
+    if read.others:
+        click.echo(f"{len(read.others)} other objects ignored.", err=True)
+    if not (read.jobs or read.failures):
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
-    context.exit(
-        worst(
-            [Exit.USAGE] * bool(problems)
-            + [Exit.REFUSED] * bool(given.left)
-            + [_exit(each.conversion, fail_on, strict) for each in results]
-        )
-    )
-
-
-def _input(paths: Sequence[str]) -> Input:
-    jobs, problems, unconverted, others = [], [], [], 0
-    for document in read(paths, sys.stdin):
-        if document.object is None:
-            problems.append(f"{where(document.source, document.line)}: {document.error}")
-        elif why := not_converted(document.object):
-            unconverted.append(left(document, why))
-        elif not is_v1_job(document.object):
-            others += 1
-        else:
-            try:
-                jobs.append(checked(document))
-            except Failure as failure:
-                problems.append(str(failure))
-    return Input(jobs, problems, unconverted, others)
-
-
-def _each(items: Sequence[_Item], work: Callable[[_Item], _Made], mistakes: list[str]) -> list[_Made]:
-    """What is made of each job; where this program makes a mistake, a sentence instead."""
-    made = []
-    for each in items:
-        job = each if isinstance(each, V1Job) else each.job
-        try:
-            made.append(work(each))
-        except Exception as error:
-            mistakes.append(f"{where(job.source, job.line)}: {our_mistake(error)}")
-    return made
+    context.exit(read.ended((_exit(each.conversion, fail_on, strict) for each in results), fail_on))
 
 
 def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:
@@ -250,7 +193,7 @@ def file_name(conversion: Conversion) -> str:
 def _verdict(result: Result) -> str:
     """One line on what became of the job."""
     conversion = result.conversion
-    place = where(conversion.job.source, conversion.job.line)
+    place = placed(conversion.job)
     if conversion.refused:
         return f"{place}: {title(conversion)}: not converted: {conversion.refused}"
     open_ones = sorted({each.rule.id for each in conversion.findings if not each.fixed and each.level is not _INFO})

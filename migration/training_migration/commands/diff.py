@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -14,7 +14,7 @@ from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.pod_spec import CannotBuild
 from training_migration.commands import flags
-from training_migration.commands.loading import documents, jobs, where
+from training_migration.commands.loading import Given, given, placed, where
 from training_migration.commands.render import OPERATOR
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
@@ -61,48 +61,66 @@ def diff(
     """Compare the pods that v1 makes of the jobs in V1 with those that v2 makes of the TrainJobs in V2.
 
     Both are files, folders or `-`; without V2 the jobs are converted first. Several jobs are paired by namespace and
-    name. `error` stands for another training, `warning` for another end in some situation, `info` for the rest.
+    name. `error` stands for another training, `warning` for another end in some situation, `info` for the rest. What
+    is broken is said, and the others are compared all the same.
     """
     framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
     options = Options(target, gang_scheduler=gang_scheduler_name)
-    pairs = _pairs(jobs([v1]), v2, options)
-    found = [_compared(job, side, target, framework) for job, side in pairs]
-    terminal = output is None and sys.stdout.isatty()
-    flags.write(_shown(found, style, everything=everything, terminal=terminal), output)
-    context.exit(max(_code(each, fail_on) for each in found))
+    read = given([v1])
+    side_of = _side_of(v2, read, options)
+
+    def compared(job: V1Job) -> Difference:
+        return _compared(job, side_of(job), target, framework)
+
+    found = read.each(read.jobs, placed, compared)
+    if not (found or read.failures):
+        raise Failure(f"{v1}: there is no v1 job in it.", Exit.USAGE)
+    if found:
+        terminal = output is None and sys.stdout.isatty()
+        flags.write(_shown(found, style, everything=everything, terminal=terminal), output)
+    context.exit(read.ended((_code(each, fail_on) for each in found), fail_on))
 
 
-def _pairs(v1: Sequence[V1Job], v2: str | None, options: Options) -> list[tuple[V1Job, V2Side]]:
+def _side_of(v2: str | None, v1: Given, options: Options) -> Callable[[V1Job], V2Side]:
+    """What finds the TrainJob of a job: converts it, or takes that of the same name, or the only one there is.
+
+    What is broken in V2 becomes a failure of the verb.
+    """
     if v2 is None:
-        return [(job, _converted(job, options)) for job in v1]
-    sides = _train_jobs(v2, options.target)
-    if len(v1) == len(sides) == 1:
-        return [(v1[0], sides[0])]
+        return lambda job: _converted(job, options)
+    read = given([v2])
+    sides = _train_jobs(read, options.target)
+    v1.failures.extend(read.failures)
+    if not (sides or v1.failures):
+        raise Failure(f"{v2}: there is no TrainJob in it.", Exit.USAGE)
+    if len(v1.jobs) == len(sides) == 1:
+        return lambda job: sides[0]
     known = {(namespace_of(side.train_job), side.train_job["metadata"]["name"]): side for side in sides}
-    pairs = []
-    for job in v1:
+
+    def named(job: V1Job) -> V2Side:
         key = (namespace_of(job.object), job.job.metadata.name)
         if key not in known:
-            place = where(job.source, job.line)
-            raise Failure(f"{place}: there is no TrainJob {'/'.join(key)} in {v2}.", Exit.USAGE)
-        pairs.append((job, known[key]))
-    return pairs
+            raise Failure(f"{placed(job)}: there is no TrainJob {'/'.join(key)} in {v2}.", Exit.USAGE)
+        return known[key]
+
+    return named
 
 
-def _train_jobs(path: str, target: Target) -> list[V2Side]:
-    found = [(each, each.object) for each in documents([path]) if each.object is not None]
+def _train_jobs(read: Given, target: Target) -> list[V2Side]:
+    found = [(each, each.object) for each in read.others if each.object is not None]
     runtimes = [obj for _, obj in found if is_runtime(obj)]
-    sides = [with_runtime(each, obj, runtimes, stock(target)) for each, obj in found if is_train_job(obj)]
-    if not sides:
-        raise Failure(f"{path}: there is no TrainJob in it.", Exit.USAGE)
-    return sides
+    train_jobs = [(each, obj) for each, obj in found if is_train_job(obj)]
+    return read.each(
+        train_jobs,
+        lambda each: where(each[0].source, each[0].line),
+        lambda each: with_runtime(*each, runtimes, stock(target)),
+    )
 
 
 def _converted(job: V1Job, options: Options) -> V2Side:
     conversion = convert(job, options)
     if conversion.refused or conversion.runtime is None:
-        place = where(job.source, job.line)
-        raise Failure(f"{place}: it cannot be converted: {conversion.refused}", Exit.NO_COUNTERPART)
+        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
     return V2Side(conversion.train_job, conversion.runtime, job.source)
 
 
@@ -110,7 +128,7 @@ def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOpti
     try:
         first = render_v1(job, framework)
     except CannotBuild as error:
-        raise Failure(f"{where(job.source, job.line)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
+        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
     try:
         second = render_v2(side.train_job, side.runtime, target)
     except Refusal as refusal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,16 +12,12 @@ import cloup
 
 from training_migration.exits import Exit, Failure
 from training_migration.findings import Severity
-from training_migration.targets import Target
+from training_migration.targets import NEWEST, Target
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _NEVER: Final = "never"
 _VERSION: Final = re.compile(r"v?(1\.\d+)(\..*)?")
-
-
-def _member(kind: type[StrEnum]) -> Callable[[click.Context, click.Parameter, str | None], StrEnum | None]:
-    return lambda context, parameter, value: None if value is None else kind(value)
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -42,14 +37,20 @@ def inputs(command: _Command) -> _Command:
 
 
 def target(command: _Command) -> _Command:
-    """`--target` as `target: Target`: required, because a default would age silently."""
+    """`--target` as `target: Target`: the newest release where it is not given, which is then said."""
     return cloup.option(
         "--target",
-        required=True,
         type=click.Choice([each.value for each in Target]),
-        callback=_member(Target),
-        help="Release of Trainer v2 to move to.",
+        show_default=False,
+        callback=_target,
+        help=f"Release of Trainer v2 to move to. Default: the newest, {NEWEST}.",
     )(command)
+
+
+def _target(context: click.Context, parameter: click.Parameter, value: str | None) -> Target:
+    if value is None and not context.resilient_parsing:
+        click.echo(f"For Trainer {NEWEST}, the newest release that is known (--target chooses another).", err=True)
+    return NEWEST if value is None else Target(value)
 
 
 def kubernetes(command: _Command) -> _Command:
@@ -92,7 +93,7 @@ def fail_on(command: _Command) -> _Command:
         type=click.Choice([*(each.value for each in Severity), _NEVER]),
         default=Severity.ERROR.value,
         callback=_severity,
-        help="Exit with 1 for findings as bad as this.",
+        help="Exit with 1 for findings as bad as this; never: with 0 whatever is said of jobs.",
     )(command)
 
 

@@ -18,7 +18,7 @@ from training_migration import exits
 from training_migration.commands import flags
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
-from training_migration.findings import Finding, Severity
+from training_migration.findings import Severity
 from training_migration.lint.entry_point import NOTHING, EntryPoint, of_configuration, of_dockerfile
 from training_migration.lint.fleet import Fleet, Text, lint, placed
 from training_migration.lint.formats import FORMATS
@@ -68,8 +68,7 @@ def lint_command(
     """Look for what stands between jobs and Trainer v2: in jobs of v1, runtimes and TrainJobs, and in scripts.
 
     PATH is a file or folder of YAML or JSON, a Python or shell script, a notebook, a Dockerfile, or - for standard
-    input. The exit status is 1 if there are findings as bad as --fail-on, and 2 if a file cannot be read or v1 would
-    refuse a job.
+    input. What cannot be read is said, and the rest is looked at all the same.
     """
     documents, given, texts = _inputs(paths)
     of_context = [text for folder in contexts for text in _code(folder)]
@@ -87,11 +86,9 @@ def lint_command(
         click.echo(problem, err=True)
     if not (outcome.jobs or all_scripts or around or outcome.problems):
         click.echo(f"No job of v1, runtime or TrainJob among {outcome.others} objects.", err=True)
-    context.exit(_code_of(left, outcome.problems, fail_on))
-
-
-def _code_of(findings: Sequence[Finding], problems: Sequence[str], fail_on: Severity | None) -> Exit:
-    return Exit.USAGE if problems else exits.of_findings(findings, fail_on)
+    looked_at = outcome.jobs or outcome.others or all_scripts or around or not outcome.problems
+    examined = [exits.of_findings(left, fail_on)] if looked_at else []
+    context.exit(exits.final(examined, (Exit.USAGE for _ in outcome.problems), fail_on))
 
 
 def _inputs(paths: Sequence[str]) -> tuple[list[Document], list[Text], dict[str, str]]:

@@ -1,17 +1,78 @@
-"""Jobs for verbs that want good ones: what is broken ends the verb with one sentence."""
+"""Jobs for verbs: those that want one good job end with a sentence, those for fleets go on after it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import click
 
 from training_api.documents import Document, read
 from training_migration.cluster import clean
-from training_migration.exits import Exit, Failure
+from training_migration.exits import Exit, Failure, final
+from training_migration.findings import Severity
 from training_migration.shape import misfit, without_nulls
+from training_migration.survey import our_mistake
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
+
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was read for a verb that goes on after what is broken."""
+
+    jobs: list[V1Job] = field(default_factory=list)
+    others: list[Document] = field(default_factory=list)
+    """Objects that are no jobs of v1."""
+    failures: list[Failure] = field(default_factory=list)
+    """What is broken, and what nobody converts; a verb adds what it cannot do."""
+
+    def each(
+        self, items: Iterable[_Item], place: Callable[[_Item], str], work: Callable[[_Item], _Made]
+    ) -> list[_Made]:
+        """What is made of each; where that fails, a failure instead, and the others all the same."""
+        made = []
+        for item in items:
+            try:
+                made.append(work(item))
+            except Failure as failure:
+                self.failures.append(failure)
+            except Exception as error:
+                self.failures.append(Failure(f"{place(item)}: {our_mistake(error)}", Exit.USAGE))
+        return made
+
+    def ended(self, codes: Iterable[Exit], fail_on: Severity | None) -> Exit:
+        """Say what has failed; the exit code of the verb, whose jobs have these."""
+        for failure in self.failures:
+            click.echo(f"Error: {failure}", err=True)
+        return final(codes, (each.code for each in self.failures), fail_on)
+
+
+def given(paths: Iterable[str]) -> Given:
+    """All jobs and objects of files, folders and standard input that can be used."""
+    found = Given()
+    for document in read(paths, sys.stdin):
+        try:
+            usable = readable(document)
+            obj = usable.object or {}
+            if why := not_converted(obj):
+                found.failures.append(Failure(left(document, why), Exit.REFUSED))
+            elif is_v1_job(obj):
+                found.jobs.append(checked(usable))
+            else:
+                found.others.append(usable)
+        except Failure as failure:
+            found.failures.append(failure)
+    return found
+
+
+def placed(job: V1Job) -> str:
+    """Where a job is."""
+    return where(job.source, job.line)
 
 
 def documents(paths: Iterable[str]) -> list[Document]:

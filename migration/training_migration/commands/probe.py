@@ -64,7 +64,7 @@ def probe(
     """Start the pods of the job of PATH... on v1 and on v2 with a test of the wiring in place of the training.
 
     Each pod tells what it knows of its rank, resolves the names of the others, and meets them at rank 0's port.
-    PATH... are as for `migrate run`. The exit status is 0 if all pods met on the sides that were run, 6 if not.
+    PATH... are as for `migrate run`. It is done if all pods met on the sides that were run.
     """
     where = run_flags.Place(**place)
     plan = run_flags.plan_of(paths, target, side, where.namespace_v2)

@@ -17,17 +17,18 @@ from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.pod_spec import CannotBuild
 from training_migration.commands import flags
-from training_migration.commands.loading import checked, documents, where
+from training_migration.commands.loading import given, placed, where
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
+from training_migration.findings import Severity
 from training_migration.masking import masked
 from training_migration.render_v1 import render_v1
 from training_migration.rendering import Rendering
 from training_migration.runs.sides import with_runtime
 from training_migration.runs.templates import is_runtime, is_train_job
 from training_migration.targets import Target
-from training_migration.v1_job import V1Job, is_v1_job
+from training_migration.v1_job import V1Job
 from training_migration.v2.process import command_line, environment
 from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
@@ -69,7 +70,9 @@ class Rendered:
 @OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
 @flags.formats("yaml", "json")
 @flags.output
+@click.pass_context
 def render(
+    context: click.Context,
     *,
     paths: tuple[str, ...],
     target: Target,
@@ -85,62 +88,67 @@ def render(
 
     Jobs of v1 are rendered by the operator's own code, TrainJobs as v2's controllers would, with the runtimes in PATH
     or those that v2 ships. Values of Secrets and of what looks like a credential are masked: the output is for
-    reading. The exit status is 4 if v2 would refuse a TrainJob.
+    reading. Jobs of v1 come first. What is broken is said, and the others are rendered all the same.
     """
     framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
     options = Options(target, kubernetes, gang_scheduler=gang_scheduler_name)
-    found = list(_rendered(documents(paths), side, options, framework))
-    if not found:
+    read = given(paths)
+    of_v1 = read.each(read.jobs, placed, lambda job: list(_of_v1(job, side, options, framework)))
+    train_jobs = [each for each in read.others if side != "v1" and is_train_job(each.object or {})]
+    runtimes = [each.object for each in read.others if each.object is not None and is_runtime(each.object)]
+    of_v2 = read.each(
+        train_jobs, lambda each: where(each.source, each.line), lambda each: _of_v2(each, runtimes, options)
+    )
+    found = [*(side for sides in of_v1 for side in sides), *of_v2]
+    if found:
+        shown = [_processes(each) if as_process else _objects(each) for each in found]
+        flags.write(_written(found, masked(shown), style, as_process=as_process), output)
+    elif not read.failures:
         raise Failure(f"{', '.join(paths)}: there is no job of this side in it.", Exit.USAGE)
-    shown = [_processes(each) if as_process else _objects(each) for each in found]
-    flags.write(_written(found, masked(shown), style, as_process=as_process), output)
+    context.exit(read.ended([], Severity.ERROR))
 
 
-def _rendered(
-    given: Sequence[Document], side: str, options: Options, framework: FrameworkOptions
-) -> Iterator[Rendered]:
-    """Each job on the wanted sides, in the order of the input."""
-    runtimes = [each.object for each in given if each.object is not None and is_runtime(each.object)]
-    for document in given:
-        obj = document.object or {}
-        if is_v1_job(obj):
-            job = checked(document)
-            if side != "v2":
-                yield Rendered("v1", _ref(document, obj), _on_v1(job, framework))
-            if side in ("v2", "both"):
-                yield Rendered("v2", _ref(document, obj), _converted(job, options))
-        elif is_train_job(obj) and side != "v1":
-            of_v2 = with_runtime(document, obj, runtimes, stock(options.target))
-            yield Rendered("v2", _ref(document, obj), _on_v2(of_v2.train_job, of_v2.runtime, options, document))
+def _of_v1(job: V1Job, side: str, options: Options, framework: FrameworkOptions) -> Iterator[Rendered]:
+    """A job of v1 on the wanted sides."""
+    ref = _ref(job.source, job.line, job.object)
+    if side != "v2":
+        yield Rendered("v1", ref, _on_v1(job, framework))
+    if side in ("v2", "both"):
+        yield Rendered("v2", ref, _converted(job, options))
+
+
+def _of_v2(document: Document, runtimes: Sequence[Json], options: Options) -> Rendered:
+    """A TrainJob with its runtime."""
+    side = with_runtime(document, document.object or {}, runtimes, stock(options.target))
+    rendering = _on_v2(side.train_job, side.runtime, options, where(document.source, document.line))
+    return Rendered("v2", _ref(document.source, document.line, side.train_job), rendering)
 
 
 def _on_v1(job: V1Job, framework: FrameworkOptions) -> Rendering:
     try:
         return render_v1(job, framework)
     except CannotBuild as error:
-        raise Failure(f"{where(job.source, job.line)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
+        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
 
 
 def _converted(job: V1Job, options: Options) -> Rendering:
     conversion = convert(job, options)
-    place = Document(job.source, job.line, job.object)
     if conversion.refused or conversion.runtime is None:
-        raise Failure(f"{where(job.source, job.line)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
-    return _on_v2(conversion.train_job, conversion.runtime, options, place)
+        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
+    return _on_v2(conversion.train_job, conversion.runtime, options, placed(job))
 
 
-def _on_v2(train_job: Json, runtime: Json, options: Options, place: Document) -> Rendering:
+def _on_v2(train_job: Json, runtime: Json, options: Options, place: str) -> Rendering:
     try:
         return render_v2(train_job, runtime, options.target)
     except Refusal as refusal:
-        text = str(refusal).rstrip(".")
-        raise Failure(f"{where(place.source, place.line)}: v2 would refuse it: {text}.", Exit.REFUSED) from None
+        raise Failure(f"{place}: v2 would refuse it: {str(refusal).rstrip('.')}.", Exit.REFUSED) from None
 
 
-def _ref(document: Document, obj: Json) -> Json:
+def _ref(source: str, line: int, obj: Json) -> Json:
     metadata = obj["metadata"]
     names = {field: metadata.get(field) or "" for field in ("namespace", "name")}
-    return {"kind": obj["kind"], **names, "source": document.source, "line": document.line}
+    return {"kind": obj["kind"], **names, "source": source, "line": line}
 
 
 def _objects(rendered: Rendered) -> Json:

@@ -34,8 +34,7 @@ def report(*, results: tuple[str, ...], style: str | None, output: Path | None) 
     """Merge RESULT..., files that other verbs wrote with `--format json` (- for standard input), into one document.
 
     Results of `survey`, `lint`, `diff`, `probe`, `verify` and `compare` can be merged, in the order in which they are
-    given. The page is one file that needs nothing else. The exit status says only whether the results could be read:
-    what they mean is in the document.
+    given. The page is one file that needs nothing else. The exit status says only whether the results could be read.
     """
     chosen = style or _BY_SUFFIX.get(output.suffix if output else "", "markdown")
     found = [chapter for each in results for chapter in _chapters(each)]

@@ -72,7 +72,7 @@ def run(
     PATH... hold one training job of v1, or one TrainJob with its runtime, or both, and what they need; without a
     TrainJob the v1 job is converted. On this machine this operator runs v1's side, and v2's pods are started as its
     controllers would make them. On a cluster what is created has a label of the run and is removed at the end, also
-    after Ctrl-C. The exit status is 0 if the same training happened, 6 if not, and 7 if evidence is missing.
+    after Ctrl-C.
     """
     try:
         metrics = [Metric.parse(each) for each in patterns]

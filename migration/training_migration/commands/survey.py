@@ -16,7 +16,7 @@ from training_api.documents import Document, files, read
 from training_migration.cluster import read_cluster
 from training_migration.commands import flags
 from training_migration.convert.conversion import Options
-from training_migration.exits import Exit, of_findings, worst
+from training_migration.exits import Exit, final, of_findings, worst
 from training_migration.findings import Severity
 from training_migration.report.jobs import job_entry, report
 from training_migration.report.survey import as_html, as_markdown, as_text
@@ -61,8 +61,7 @@ def survey(
     """Examine all v1 jobs below PATH (files, folders, - for standard input) or of a cluster, and rank them.
 
     Each job is checked and converted without anything being written. What is broken is a row with its error; objects
-    of other kinds are counted. The exit status is 2 if something cannot be read or v1 would refuse it, 4 if v2 would
-    refuse what comes of a job, 1 if there are findings as bad as --fail-on.
+    of other kinds are counted.
     """
     if not paths and not from_cluster:
         raise click.UsageError("Give a PATH or --from-cluster.", context)
@@ -77,7 +76,8 @@ def survey(
         found += rows(read_cluster(kubeconfig, cluster_context, namespaces or None), options, ignored)
     content = report(target.value, kubernetes, [job_entry(row) for row in found], ignored)
     flags.write(_shown(content, style, terminal=output is None and sys.stdout.isatty()), output)
-    context.exit(worst(_code(row, fail_on, strict=strict) for row in found))
+    examined = (_code(row, fail_on, strict=strict) for row in found if not row.error)
+    context.exit(final(examined, (Exit.USAGE for row in found if row.error), fail_on))
 
 
 def _in_files(paths: Sequence[str]) -> Iterator[Document]:
@@ -96,10 +96,8 @@ def _with_progress(paths: Sequence[str]) -> Iterable[str]:
 
 
 def _code(row: Row, fail_on: Severity | None, *, strict: bool) -> Exit:
-    if row.error:
-        return Exit.USAGE
     code = of_findings(row.findings, fail_on, strict=strict)
-    return worst([code, Exit.REFUSED]) if row.refused else code
+    return worst([code, Exit.REFUSED]) if row.refused or row.left else code
 
 
 def _shown(content: dict[str, Any], style: str, *, terminal: bool) -> str:

@@ -61,8 +61,7 @@ def verify(
     """Compare what Trainer v2 builds of the jobs of PATH... in a cluster with what is predicted, value by value.
 
     v1 jobs are converted first; TrainJobs are taken as they are, with a TrainingRuntime of the files or of the cluster.
-    Everything is created suspended, so that no pod starts, and deleted again. The exit status is 0 if all is as
-    predicted, 1 if not, 4 if the cluster refuses a job, and 5 if it cannot be asked.
+    Everything is created suspended, so that no pod starts, and deleted again.
     """
     if dry_run and unsuspended:
         raise Failure("--dry-run and --unsuspended exclude each other.", Exit.USAGE)
