@@ -47,6 +47,28 @@ def test_a_folder_gets_a_file_per_job_in_its_namespace(tmp_path: Path) -> None:
     assert "1 other objects ignored" in result.stderr
 
 
+def test_the_output_mirrors_the_folders_of_the_input(tmp_path: Path) -> None:
+    for place in ("base/jobs.yaml", "overlays/prod/jobs.yaml"):
+        (tmp_path / "in" / place).parent.mkdir(parents=True)
+        written(tmp_path / "in" / place, jax(), pytorch())
+    written(tmp_path / "in" / "base" / "other.json", named(jax(), name="other"))
+    result = run(str(tmp_path / "in"), "-o", str(tmp_path / "v2"), "--notes", "file")
+    assert result.exit_code == 0, result.output
+    files = sorted(str(each.relative_to(tmp_path / "v2")) for each in (tmp_path / "v2").rglob("*.yaml"))
+    assert files == ["base/jobs.yaml", "base/other.yaml", "overlays/prod/jobs.yaml"]
+    kinds = [each["kind"] for each in yaml.safe_load_all((tmp_path / "v2" / files[2]).read_text())]
+    assert kinds == ["TrainingRuntime", "TrainJob"] * 2
+    assert "MIG101" in (tmp_path / "v2" / "base" / "jobs.notes.txt").read_text()
+
+
+def test_jobs_of_two_kinds_and_one_name_in_two_files_are_still_one_too_many(tmp_path: Path) -> None:
+    written(tmp_path / "a.yaml", named(jax(), namespace="team"))
+    written(tmp_path / "b.yaml", pytorch())
+    result = run(str(tmp_path), "-o", str(tmp_path / "v2"))
+    assert result.exit_code == 4
+    assert [each.name for each in (tmp_path / "v2").iterdir()] == ["a.yaml"]
+
+
 def test_the_same_once_more_changes_nothing(tmp_path: Path) -> None:
     given, target = written(tmp_path / "jobs.yaml", jax()), tmp_path / "v2"
     run(given, "-o", str(target))
@@ -87,7 +109,7 @@ def test_broken_input_is_told_with_its_place_and_the_rest_is_converted(tmp_path:
     assert result.exit_code == 2
     assert "a.yaml:" in result.stderr
     assert "JAXJob other would be refused by v1" in result.stderr
-    assert (tmp_path / "v2" / "job.yaml").exists()
+    assert (tmp_path / "v2" / "b.yaml").exists()
 
 
 def test_two_jobs_cannot_become_one_train_job(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,6 +13,7 @@ import cloup
 
 from training_migration.commands import flags
 from training_migration.commands.loading import given, placed
+from training_migration.commands.places import mirrored
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
 from training_migration.convert.files import write_whole
@@ -80,7 +82,7 @@ class Result:
         type=click.Path(path_type=Path, allow_dash=True),
         default=STANDARD_OUTPUT,
         metavar="DIR|-",
-        help="Folder for one file per job, or standard output.",
+        help="Standard output, or a folder: of folders of PATH... it gets the same files, else one for each job.",
     ),
     _choice("--notes", NoteStyle, NoteStyle.INLINE, "Where to say what is different."),
 )
@@ -128,9 +130,9 @@ def convert(
         raise Failure(f"--name is for one job, but there are {len(read.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
-    conversions = _without_doubles(read.each(read.jobs, placed, lambda job: converted(job, options)))
+    conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: converted(job, options)))
     results = read.each(conversions, lambda each: placed(each.job), _compared)
-    _write([each.conversion for each in results if not each.conversion.refused], output, notes)
+    _write([each.conversion for each in results if not each.conversion.refused], paths, output, notes)
     for result in results:
         click.echo(_verdict(result), err=True)
     if read.others:
@@ -140,19 +142,29 @@ def convert(
     context.exit(read.ended((_exit(each.conversion, fail_on, strict) for each in results), fail_on))
 
 
-def _without_doubles(conversions: Sequence[Conversion]) -> list[Conversion]:
-    """The same with a refusal of every one whose TrainJob would have the name of an earlier one."""
+def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) -> list[Conversion]:
+    """The same with a refusal of every one whose TrainJob would have the name of an earlier one.
+
+    One job in two files of folders, as of two overlays, is one TrainJob in two files.
+    """
     first: dict[tuple[str, str], Conversion] = {}
     result = []
     for conversion in conversions:
         metadata = conversion.train_job.get("metadata") or {}
         key = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
-        if not conversion.refused and first.setdefault(key, conversion) is not conversion:
+        if not conversion.refused and not _again(first.setdefault(key, conversion), conversion, paths):
             text = f"{title(first[key])} becomes the TrainJob {key[1]} already; convert this one alone with --name."
             result.append(replace(conversion, refused=text))
         else:
             result.append(conversion)
     return result
+
+
+def _again(first: Conversion, other: Conversion, paths: Sequence[str]) -> bool:
+    """Whether this is the first one itself, or the same job of v1 in another file of a folder."""
+    kinds = {each.job.job.info.kind for each in (first, other)}
+    files = {mirrored(each.job.source, paths) for each in (first, other)}
+    return first is other or (len(kinds) == 1 and len(files) == 2 and None not in files)
 
 
 def _compared(conversion: Conversion) -> Result:
@@ -163,24 +175,22 @@ def _compared(conversion: Conversion) -> Result:
     return Result(replace(conversion, refused=trip.refused), trip.headline)
 
 
-def _write(conversions: Sequence[Conversion], output: Path, notes: NoteStyle) -> None:
+def _write(conversions: Sequence[Conversion], paths: Sequence[str], output: Path, notes: NoteStyle) -> None:
     """All of them; raises Failure for what cannot be written."""
     if output == STANDARD_OUTPUT:
         click.echo("---\n".join(yaml_text(each, notes) for each in conversions), nl=False)
         return
+    files: dict[Path, list[Conversion]] = defaultdict(list)
+    for each in conversions:
+        place = mirrored(each.job.source, paths)
+        files[output / (place.with_suffix(".yaml") if place else file_name(each))].append(each)
     try:
-        for path, text in _files(conversions, output, notes):
-            write_whole(path, text)
+        for path, held in files.items():
+            write_whole(path, "---\n".join(yaml_text(each, notes) for each in held))
+            if notes is NoteStyle.FILE:
+                write_whole(path.with_suffix(".notes.txt"), "\n".join(map(notes_text, held)))
     except OSError as error:
         raise Failure(f"{error.filename or output}: cannot be written: {error.strerror}.", Exit.USAGE) from None
-
-
-def _files(conversions: Sequence[Conversion], folder: Path, notes: NoteStyle) -> Iterator[tuple[Path, str]]:
-    for conversion in conversions:
-        path = folder / file_name(conversion)
-        yield path, yaml_text(conversion, notes)
-        if notes is NoteStyle.FILE:
-            yield path.with_suffix(".notes.txt"), notes_text(conversion)
 
 
 def file_name(conversion: Conversion) -> str:
