@@ -63,6 +63,7 @@ def _has_strategy(kind: str) -> bool:
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
     """Read a job as v1's operator does; raises Refused for one that its webhook would not let in."""
     info = kinds()[obj["kind"]]
+    obj = _with_texts_for_fractions(obj)
     try:
         job = with_defaults(decode_job(info, obj))
     except DecodeError as error:
@@ -72,6 +73,22 @@ def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
     if problem := misfit(obj):
         raise Refused([problem])
     return V1Job(job, frameworks()[info.kind], obj, source, line)
+
+
+def _with_texts_for_fractions(value: Any, *, quantities: bool = False) -> Any:
+    """The same with `cpu: 0.5` as text.
+
+    API servers refuse the number under both sides' CRDs, though manifests in the wild have it, and clients in Go write
+    it as text.
+    """
+    if isinstance(value, dict):
+        return {
+            key: _with_texts_for_fractions(each, quantities=quantities or key in ("requests", "limits"))
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_texts_for_fractions(each) for each in value]
+    return str(value) if quantities and isinstance(value, float) else value
 
 
 def _too_many(job: Job) -> Iterator[Problem]:

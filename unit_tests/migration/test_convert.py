@@ -384,3 +384,11 @@ def test_the_job_itself_is_not_changed() -> None:
     before = copy.deepcopy(obj)
     converted(obj)
     assert obj == before
+
+
+def test_a_fraction_of_a_cpu_becomes_text_because_api_servers_refuse_the_number() -> None:
+    runtime = converted(jax(resources={"requests": {"cpu": 0.5, "memory": "1Gi"}})).runtime
+    assert runtime is not None
+    [node] = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    [container] = node["template"]["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "0.5", "memory": "1Gi"}}

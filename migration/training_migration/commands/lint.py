@@ -44,6 +44,12 @@ OUTPUT = cloup.OptionGroup("What is told")
 @INPUT.option("--context", "contexts", multiple=True, type=FOLDER, help="A folder with their image's Dockerfile.")
 @INPUT.option("--image-config", type=FILE, help="Their image's configuration, as clients of registries print it.")
 @INPUT.option("--scan", "scans", multiple=True, type=FOLDER, help="A folder with dashboards, CI files, pipelines.")
+@INPUT.option(
+    "--after-convert/--as-it-is",
+    default=True,
+    show_default=True,
+    help="Tell what `convert` mends in jobs of v1 from what is left to people, or show all of it alike.",
+)
 @OUTPUT.option("--baseline", "known", type=FILE, help="Findings that are left out, by --write-baseline.")
 @OUTPUT.option("--write-baseline", type=click.Path(dir_okay=False, path_type=Path), help="Write all findings there.")
 @flags.formats(*FORMATS)
@@ -59,6 +65,7 @@ def lint_command(
     contexts: tuple[Path, ...],
     image_config: Path | None,
     scans: tuple[Path, ...],
+    after_convert: bool,
     known: Path | None,
     write_baseline: Path | None,
     style: str,
@@ -75,7 +82,8 @@ def lint_command(
     all_scripts = [*given, *map(_text, scripts), *of_context]
     around = [text for folder in scans for text in _texts(folder)]
     around_objects = list(read(map(str, scans), io.StringIO()))
-    fleet = Fleet(documents, Options(target), all_scripts, around, around_objects, _entry(of_context, image_config))
+    entry = _entry(of_context, image_config)
+    fleet = Fleet(documents, Options(target), all_scripts, around, around_objects, entry, after_convert)
     outcome = lint(fleet)
     found = placed(outcome.findings, {**texts, **dict(all_scripts), **dict(around)})
     if write_baseline is not None:

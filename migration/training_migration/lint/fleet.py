@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from training_api.documents import Document
 from training_migration.cluster import clean
+from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.findings import Finding
 from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
@@ -19,6 +20,7 @@ from training_migration.lint.suppression import ignored_by_annotation, ignored_i
 from training_migration.lint.v1.subject import Subject
 from training_migration.lint.v2.lint import KIND_OF, is_v2, train_jobs
 from training_migration.shape import misfit
+from training_migration.survey import together
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Text = tuple[str, str]
@@ -41,6 +43,8 @@ class Fleet:
     """The objects in these files."""
     entry: EntryPoint = NOTHING
     """What the image of the jobs starts."""
+    after_convert: bool = False
+    """Whether jobs of v1 are converted, to tell what that mends from what is left to people."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class _Work:
     jobs: list[V1Job] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     others: int = 0
+    left: bool = False
+    """Whether a job is not converted."""
 
 
 def lint(fleet: Fleet) -> Outcome:
@@ -105,13 +111,21 @@ def _sorted_out(documents: Sequence[Document], work: _Work) -> list[Document]:
 def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in the objects, one after the other, and then together."""
     for job in work.jobs:
-        yield from lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
+        yield from _of_job(job, fleet, scripts, work)
     for document in fleet.documents:
         obj = document.object or {}
         if not is_v1_job(obj) and not is_v2(obj):
             yield from lint_object(document)
     yield from lint_v2(fleet.documents, fleet.options.target, scripts=scripts, entry=fleet.entry)
     yield from lint_together(fleet.documents, fleet.options.target)
+
+
+def _of_job(job: V1Job, fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Sequence[Finding]:
+    linted = lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
+    if not fleet.after_convert or (conversion := convert(job, fleet.options)).refused:
+        work.left = True
+        return linted
+    return [replace(each, source=job.source, line=job.line) for each in together(linted, conversion.findings)]
 
 
 def _where(document: Document) -> str:
@@ -134,14 +148,18 @@ def _scripts_of(obj: Mapping[str, Any]) -> Iterator[Text]:
 def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in files of scripts and in ConfigMaps."""
     commands = list(_commands(fleet, scripts, work.jobs))
+    # What a script lacks the conversion gives to all of its jobs, unless somebody else has written some of them.
+    mended = bool(work.jobs) and len(work.jobs) == _count(fleet, work) and not work.left
     for path, text in fleet.scripts:
         kind, launched = _use(path, commands)
-        yield from lint_script(path, text, kind=kind, launched=launched)
+        for finding in lint_script(path, text, kind=kind, launched=launched):
+            yield replace(finding, fixed=mended and finding.rule.converted)
     for document in fleet.documents:
         for name, text in _scripts_of(document.object or {}):
             kind, launched = _use(name, commands)
             for finding in lint_script(name, text, kind=kind, launched=launched):
-                yield replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
+                in_map = replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
+                yield replace(in_map, fixed=mended and finding.rule.converted)
 
 
 class _Command(NamedTuple):

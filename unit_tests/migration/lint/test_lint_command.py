@@ -19,8 +19,8 @@ ALONE = alike(command=["python3", "train.py"])
 CLEAN = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}}
 
 
-def run(*arguments: str | Path, stdin: str = "") -> Result:
-    return CliRunner().invoke(migrate, ["lint", "--target", "2.3", *map(str, arguments)], input=stdin)
+def run(*arguments: str | Path, stdin: str = "", manner: str = "--as-it-is") -> Result:
+    return CliRunner().invoke(migrate, ["lint", "--target", "2.3", manner, *map(str, arguments)], input=stdin)
 
 
 def write(path: Path, *objects: Json) -> Path:
@@ -43,6 +43,35 @@ def test_text_names_file_line_rule_and_remedy(tmp_path: Path) -> None:
     assert lines[-1] == "2 errors, 1 warning, 2 infos"
 
 
+def test_what_convert_mends_is_told_from_what_is_left_to_people(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text('import os\nport = 23456\nos.environ["RANK"]\n')
+    file = write(tmp_path / "job.yaml", ALONE)
+    result = run(file, script, manner="--after-convert")
+    assert result.exit_code == 0
+    assert result.stdout == run(file, script, manner="--format=text").stdout, "that is the default"
+    *shown, mended, of_script, total = result.stdout.splitlines()
+    assert mended.startswith(f"{file}: `convert` mends MIG101, ")
+    assert of_script == f"{script}: `convert` mends MIG117"
+    assert total.startswith("0 errors, 1 warning, ")
+    assert total.endswith(f"; {(mended + of_script).count('MIG')} more that `convert` mends")
+    assert not any("MIG101" in line for line in shown)
+    assert any("train.py:2: warning MIG106" in line for line in shown)
+    content = json.loads(run(file, "--format", "json", manner="--after-convert").stdout)
+    assert {each["id"]: each["fixed"] for each in content["findings"]}["MIG101"] is True
+    assert content["summary"]["error"] == 0
+    assert "MIG101" not in run(file, "--format", "sarif", manner="--after-convert").stdout
+    assert "MIG101" not in run(file, "--format", "junit", manner="--after-convert").stdout
+
+
+def test_nothing_is_mended_in_a_job_that_is_not_converted(tmp_path: Path) -> None:
+    long = {**ALONE, "metadata": {**ALONE["metadata"], "name": "j" * 50}}
+    result = run(write(tmp_path / "job.yaml", long), manner="--after-convert")
+    assert result.exit_code == 1
+    assert "error MIG101" in result.stdout
+    assert "error MIG003" in result.stdout
+
+
 @pytest.mark.parametrize(("fail_on", "code"), [("error", 0), ("warning", 1), ("info", 1), ("never", 0)])
 def test_the_exit_code_follows_fail_on(fail_on: str, code: int, tmp_path: Path) -> None:
     assert run(write(tmp_path / "job.yaml", pytorch()), "--fail-on", fail_on).exit_code == code
@@ -58,7 +87,18 @@ def test_the_naive_conversion_is_an_error(tmp_path: Path) -> None:
     assert content["summary"] == {"error": 1, "warning": 0, "info": 0}
     (only,) = content["findings"]
     assert (only["id"], only["source"], only["path"], only["line"]) == ("MIG101", str(file), "spec.trainer.command", 12)
-    assert set(only) == {"id", "severity", "source", "line", "path", "message", "remedy", "reference", "converted"}
+    assert set(only) == {
+        "id",
+        "severity",
+        "source",
+        "line",
+        "path",
+        "message",
+        "remedy",
+        "reference",
+        "converted",
+        "fixed",
+    }
 
 
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from training_migration.findings import Finding, Severity
+from training_migration.lint.formats.text import left_open
 
 SCHEMA: Final = "migrate.lint/1"
 
 
 def as_json(findings: Sequence[Finding]) -> str:
     """For programs; fields are only ever added."""
-    counted = Counter(each.level for each in findings)
+    counted = Counter(each.level for each in left_open(findings))
     content = {
         "schema": SCHEMA,
         "findings": [_entry(each) for each in findings],
@@ -34,4 +35,5 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "remedy": finding.rule.remedy,
         "reference": finding.rule.reference,
         "converted": finding.rule.converted,
+        "fixed": finding.fixed,
     }

@@ -7,12 +7,15 @@ from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
 from training_migration.findings import Finding, Severity
-from training_migration.lint.formats.text import place, remedy
+from training_migration.lint.formats.text import left_open, place, remedy
 
 
 def as_junit(findings: Sequence[Finding]) -> str:
-    """A suite for each file, a failed test for each finding; what is only worth knowing does not fail."""
-    ordered = sorted(findings, key=lambda each: each.source)
+    """A suite for each file, a failed test for each finding; what is only worth knowing does not fail.
+
+    What a conversion has mended is left out.
+    """
+    ordered = sorted(left_open(findings), key=lambda each: each.source)
     suites = [_suite(source, list(of_one)) for source, of_one in groupby(ordered, lambda each: each.source)]
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>"])
 

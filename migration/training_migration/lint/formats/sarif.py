@@ -9,13 +9,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from training_migration.findings import Finding, Rule, Severity
+from training_migration.lint.formats.text import left_open
 
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_sarif(findings: Sequence[Finding]) -> str:
-    """One run with the rules that have findings."""
+    """One run with the rules that have findings which a conversion has not mended."""
+    findings = left_open(findings)
     rules = sorted({each.rule.id: each.rule for each in findings}.values(), key=lambda rule: rule.id)
     positions = {rule.id: at for at, rule in enumerate(rules)}
     driver = {"name": "training-operator migrate lint", "rules": [_rule(rule) for rule in rules]}

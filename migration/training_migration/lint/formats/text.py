@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 from training_migration.findings import Finding, Severity
 
@@ -20,18 +20,34 @@ def remedy(finding: Finding) -> str:
 
 
 def as_text(findings: Sequence[Finding]) -> str:
-    """For people: place, severity, rule, what is there, and what to do; the sum at the end."""
+    """For people: place, severity, rule, what is there, and what to do; what `convert` has mended, and the sum."""
     lines = []
-    for each in findings:
+    for each in left_open(findings):
         field = f" [{each.path}]" if each.path else ""
         mended = " (`convert` mends it)" if each.rule.converted else ""
         lines.append(f"{place(each)}: {each.level.value} {each.rule.id}: {each.message}{field}")
         lines.append(f"    {remedy(each)}{mended}")
-    return "\n".join([*lines, summary(findings)])
+    return "\n".join([*lines, *_mended(findings), summary(findings)])
+
+
+def left_open(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that a conversion has not mended."""
+    return [each for each in findings if not each.fixed]
+
+
+def _mended(findings: Sequence[Finding]) -> Iterator[str]:
+    """A line for each file."""
+    rules: dict[str, set[str]] = defaultdict(set)
+    for each in findings:
+        if each.fixed:
+            rules[each.source].add(each.rule.id)
+    for source, ids in rules.items():
+        yield f"{source}: `convert` mends {', '.join(sorted(ids))}"
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """How many of each severity."""
-    counted = Counter(each.level for each in findings)
+    counted = Counter(each.level for each in left_open(findings))
     parts = [f"{counted[level]} {level.value}{'s' if counted[level] != 1 else ''}" for level in Severity]
-    return ", ".join(parts)
+    mended = len(findings) - counted.total()
+    return ", ".join(parts) + (f"; {mended} more that `convert` mends" if mended else "")
