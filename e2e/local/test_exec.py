@@ -75,9 +75,10 @@ def test_kubectl(cluster_up: LocalUp, tmp_path: Path) -> None:
     assert (unknown.returncode, b"container other is not valid for pod box" in unknown.stderr) == (1, True)
     file = tmp_path / "file"
     file.write_bytes(data)
-    run("kubectl", cluster_up, "cp", str(file), "box:/data/file", check=True)
-    run("kubectl", cluster_up, "cp", "box:/data/file", str(tmp_path / "back"), check=True)
+    run("kubectl", cluster_up, "cp", str(file), "box:/tmp/file", check=True)
+    run("kubectl", cluster_up, "cp", "box:/tmp/file", str(tmp_path / "back"), check=True)
     assert (tmp_path / "back").read_bytes() == data
+    assert not Path("/tmp/file").exists()
 
 
 def test_kubectl_in_a_terminal(cluster_up: LocalUp) -> None:

@@ -33,7 +33,7 @@ from training_local.cluster.kubeconfig_file import check_ours, placed
 from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_local.errors import BadInput
-from training_local.node import kubectl_delivery, machine
+from training_local.node import kubectl_delivery, machine, scratch
 from training_local.node.api import TransportApi
 from training_local.node.cgroups import own_limits
 from training_local.node.hosts import API_NAMES
@@ -140,6 +140,7 @@ class LocalCluster:
         claim = stack.enter_context(claimed(self._options.name or random_name("run")))
         self.folder = claim.folder
         mode = await self._choose_mode()
+        self.sandbox_notes.extend(scratch.SHARED.format(place) for place in scratch.shared(Path.cwd()))
         self.sandbox_notes.append(how_limits_are_enforced())
         journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
         identity = server_identity([LOOPBACK, "localhost", API_ADDRESS, *API_NAMES])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from training_local.node import (
     host_ports,
     hosts,
     machine_sockets,
+    scratch,
     tools,
     unsupported,
     volumes,
@@ -24,7 +27,7 @@ from training_local.node.context import HOST_IP, NodeContext
 from training_local.node.environment import ConfigError, Facts, Key
 from training_local.node.hosts import Service
 from training_local.node.podspec import Container, Pod
-from training_local.node.rewrite import Rewriter
+from training_local.node.rewrite import Rewriter, relocated
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import ContainerSpec, Mount
 from training_local.node.service_account_token import FOLDER, ServiceAccountToken, api_variables
@@ -45,6 +48,7 @@ class ContainerSpecBuilder:
         self._folder = context.work(pod)
         self._objects: dict[Key, Mapping[str, bytes]] = {}
         self._python: str | None = None
+        self._needed: Sequence[Path] = ()
         self._devices: Mapping[str, Sequence[str]] = {}
         self._token = ServiceAccountToken(pod, context.api, context.endpoint)
         self._contents = ""
@@ -56,7 +60,7 @@ class ContainerSpecBuilder:
             raise SandboxError(problem)
         uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
         self._devices = gpus.shares(self._pod, self._context.gpus.take(uid, wanted))
-        self._temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.address = self.address or self._context.network.new_address()
         for key in volumes.referenced(self._pod):
             await self._fetch(key)
@@ -72,8 +76,9 @@ class ContainerSpecBuilder:
         self._token.revoke()
 
     @property
-    def _temporary(self) -> Path:
-        return self._folder / "tmp"
+    def writable(self) -> Mapping[str, Path]:
+        """Where the containers' temporary files lie, by name."""
+        return {container.name: self._folder / "tmp" / container.name for container in self._pod.containers}
 
     @property
     def hosts(self) -> Path:
@@ -90,8 +95,11 @@ class ContainerSpecBuilder:
         for key in environment.referenced(container):
             await self._fetch(key)
         search_path = await self._search_path()
-        own = tools.base_environment(search_path, self._temporary, self._pod.hostname, context.own_environment)
-        base = {**own, **self._api_access(container)}
+        temporary = await self._scratch(container, attempt)
+        in_place = temporary.replaces_tmp and context.mode != "host"
+        folder = "/tmp" if in_place else temporary.folder
+        base = tools.base_environment(search_path, folder, self._pod.hostname, context.own_environment)
+        base |= self._api_access(container)
         env = environment.build(container, self._facts(), base)
         shown = volumes.mounts(container, self.volumes, env)
         spec = ContainerSpec(
@@ -105,7 +113,8 @@ class ContainerSpecBuilder:
                 *shown,
                 *self._token.mounts(container),
             ],
-            visible=[str(context.tools), str(self._temporary)],
+            own=temporary.own,
+            visible=[str(context.tools), *temporary.visible, *(() if in_place else (temporary.folder,))],
             hidden=[*machine_sockets.places(context.own_environment), *map(str, context.private)],
         )
         arguments: Arguments = as_given
@@ -113,6 +122,14 @@ class ContainerSpecBuilder:
             self._check_mounts(container, attempt, spec, shown)
             spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
         return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
+
+    async def _scratch(self, container: Container, attempt: int) -> scratch.Scratch:
+        context = self._context
+        needed = (context.working_directory, container.working_dir, *context.needed, *self._needed)
+        folder = self.writable[container.name]
+        if attempt:  # in a thread: what the attempts before have left can be large
+            await asyncio.to_thread(shutil.rmtree, folder / str(attempt - 1), ignore_errors=True)
+        return scratch.make(folder / str(attempt), context.working_directory, map(str, needed))
 
     def _api_access(self, container: Container) -> Mapping[str, str]:
         """The variables that lead to the API server.
@@ -149,7 +166,8 @@ class ContainerSpecBuilder:
     async def _without_sandbox(
         self, container: Container, attempt: int, spec: ContainerSpec, names: set[str]
     ) -> tuple[ContainerSpec, Arguments]:
-        paths = {mount.target: mount.source for mount in spec.mounts}
+        paths = {mount.target: mount.source for mount in (*spec.own, *spec.mounts)}
+        paths = {**dict(zip(spec.visible, spec.visible, strict=True)), **paths}
         rewriter = await self._rewriter(container)
         # What the pod asks about itself stays true: its name is no address there, though a service has it too.
         own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
@@ -157,7 +175,7 @@ class ContainerSpecBuilder:
         if rewritten.changes and attempt == 0:
             changes = "; ".join(rewritten.changes)
             self._announce("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")
-        changed = spec._replace(argv=rewritten.argv, env=rewritten.env, cwd=paths.get(spec.cwd, spec.cwd), mounts=[])
+        changed = spec._replace(argv=rewritten.argv, env=rewritten.env, cwd=relocated(spec.cwd, paths), mounts=[])
         return changed, partial(rewriter.arguments, paths=paths)
 
     def _message_mount(self, container: Container, attempt: int) -> Mount:
@@ -177,6 +195,7 @@ class ContainerSpecBuilder:
             python = tools.interpreter(Path(self._python))
         except ValueError as error:
             raise ConfigError(f"annotation {PYTHON_ANNOTATION}: {error}") from error
+        self._needed = [*scratch.prefixes(python)]
         folder = self._context.tools / hashlib.sha256(str(python).encode()).hexdigest()[:16]
         return tools.install(folder, python)
 

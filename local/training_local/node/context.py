@@ -38,6 +38,8 @@ class NodeContext:
     entry_points: Mapping[str, Sequence[str]]
     backoff: Backoff
     log_files: LogFiles
+    needed: Sequence[Path] = ()
+    """Folders that pods see as they are on the machine, also below its temporary ones."""
     private: Sequence[Path] = ()
     """Files and folders of the cluster, of which pods see their own parts at most."""
     allow_missing_mounts: bool = False

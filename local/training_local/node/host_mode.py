@@ -13,7 +13,7 @@ from training_local.node.rewrite import names, relocated
 from training_local.node.sandbox.messages import Mount
 from training_local.node.volumes import Volumes
 
-_ANYWAY = re.compile(r"/dev/shm(/|$)")
+_ANYWAY = re.compile(r"/dev/shm(/|$)|(/var)?/tmp$")
 """Where programs find something of the kind without any mount."""
 _OF_OPERATOR = frozenset({CONFIG_VOLUME["mountPath"], KUBECTL_VOLUME["mountPath"]})
 """Given to all pods of an MPIJob; those that need them name them."""

@@ -20,7 +20,7 @@ from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
-from training_local.node import gpus, machine, stats, status, tools, volumes
+from training_local.node import ephemeral_storage, gpus, machine, scratch, stats, status, tools, volumes
 from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
@@ -64,6 +64,8 @@ class NodeConfig:
     entry_points: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Image -> command, for containers that rely on their image's."""
     backoff: Backoff = field(default_factory=Backoff)
+    disk_seconds: float = ephemeral_storage.SECONDS
+    """How often to look what pods use of the disk."""
     log_limits: LogLimits = field(default_factory=LogLimits)
     gpus: int | None = None
     """How many GPUs to offer, be they there or not; None: those of the machine."""
@@ -130,6 +132,7 @@ class Node:
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_files=LogFiles(config.logs or state / "pods", config.log_limits),
+            needed=[Path(os.environ.get("HOME", "/")), *scratch.prefixes(config.python), *scratch.of_this_program()],
             private=[Path(hidden), *config.private],
             allow_missing_mounts=config.allow_missing_mounts,
             endpoint=self._endpoint,
@@ -144,11 +147,19 @@ class Node:
                 tasks.create_task(self._follow_claims())
                 tasks.create_task(self._placement.run())
                 tasks.create_task(limits.watch())
+                tasks.create_task(self._watch_disk())
                 tasks.create_task(self._follow_pods())
         finally:
             await self._network.close()
             limits.close()
             shutil.rmtree(state / "work", ignore_errors=True)
+
+    async def _watch_disk(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.disk_seconds)
+            for worker in tuple(self._workers.values()):
+                if said := await worker.disk_overrun():
+                    worker.evict(said)
 
     def _hierarchies(self) -> Hierarchies:
         # Those of a killed cluster without a name could not be found again.

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-from training_local.node import environment, status, unsupported
+from training_local.node import environment, ephemeral_storage, status, unsupported
 from training_local.node.checks import Inside
 from training_local.node.container import Attempt, ContainerLife
 from training_local.node.container_spec import ContainerSpecBuilder
@@ -26,6 +26,9 @@ from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.status import CREATING, INITIALIZING, ContainerView, PodView, Waiting
 from training_local.node.termination_message import termination_message
 from training_local.node.volumes import VolumeError
+
+_EVICTION_GRACE = 1.0
+"""Seconds that a kubelet gives a pod which it evicts for its use of the disk."""
 
 
 def _now() -> datetime:
@@ -45,7 +48,7 @@ class PodWorker:
         self._started_at = status.started_at(pod) or _now()
         self._failure: tuple[str, str] | None = None
         self._abandoned = False
-        self._deleted = asyncio.Event()
+        self._told_to_end = asyncio.Event()
         self._preparing = asyncio.Lock()
         self._events: set[asyncio.Task[None]] = set()
         self._lives = {c.name: self._life(c, views.get(c.name)) for c in pod.containers}
@@ -67,12 +70,27 @@ class PodWorker:
         """Take note of a newer version of the pod: its deletion, its labels."""
         self.pod = pod
         if pod.metadata.deletion_timestamp:
-            self._deleted.set()
+            self._told_to_end.set()
 
     def vanished(self) -> None:
         """Take note that the object has been removed without waiting for us."""
         self._abandoned = True
-        self._deleted.set()
+        self._told_to_end.set()
+
+    def evict(self, message: str) -> None:
+        """End the pod as Failed because it takes too much of the node."""
+        if self._failure is None:
+            self._failure = (status.EVICTED, message)
+            self.event("Warning", *self._failure)
+            self._told_to_end.set()
+
+    async def disk_overrun(self) -> str:
+        """What is said of the pod if it uses more of the disk than it may; empty if not."""
+        if not ephemeral_storage.limited(self.pod):
+            return ""
+        volumes, writable = self._specs.volumes.paths, self._specs.writable
+        # In a thread: there can be many files.
+        return await asyncio.to_thread(ephemeral_storage.overrun, self.pod, volumes, writable)
 
     async def shut_down(self, most: float) -> None:
         """End the containers within `most` seconds because the node ends; the stored status stays as it is."""
@@ -235,7 +253,7 @@ class PodWorker:
     async def _prepare(self) -> bool:
         """Make folders, volumes and sandbox; try again after a failure. False if the pod is deleted first."""
         delay = self._context.backoff.first
-        while not self._deleted.is_set():
+        while not self._told_to_end.is_set():
             try:
                 async with self._preparing:
                     await self._make_sandbox()
@@ -246,7 +264,7 @@ class PodWorker:
                 self._wait_for("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
-                    await self._deleted.wait()
+                    await self._told_to_end.wait()
             delay = min(2 * delay, self._context.backoff.most)
         return False
 
@@ -267,7 +285,7 @@ class PodWorker:
         deadline = self.pod.spec.active_deadline_seconds
         try:
             async with asyncio.timeout(None if deadline is None else deadline - self._age):
-                await self._deleted.wait()
+                await self._told_to_end.wait()
         except TimeoutError:
             self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
             self.event("Normal", *self._failure)
@@ -291,6 +309,8 @@ class PodWorker:
         """Seconds that a container has to end when it is told to."""
         if self._abandoned:
             return 0.0
+        if self._failure and self._failure[0] == status.EVICTED:
+            return _EVICTION_GRACE
         asked = self.pod.metadata.deletion_grace_period_seconds
         return float(self.pod.spec.termination_grace_period_seconds if asked is None else asked)
 

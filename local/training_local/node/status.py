@@ -45,6 +45,7 @@ class Terminated:
 State = Waiting | Running | Terminated
 
 ENDS = ("Succeeded", "Failed")
+EVICTED = "Evicted"
 
 CREATING = Waiting("ContainerCreating")
 INITIALIZING = Waiting("PodInitializing")
@@ -76,7 +77,7 @@ class PodView:
     address: str = ""
     host_ip: str = ""
     failure: tuple[str, str] | None = None
-    """Reason and message if the node has failed the pod itself (`DeadlineExceeded`)."""
+    """Reason and message if the node has failed the pod itself (`DeadlineExceeded`, `Evicted`)."""
     conditions: Sequence[Wire] = field(default_factory=tuple)
     """The stored ones: transition times and conditions of others are kept."""
 
@@ -229,6 +230,8 @@ def _conditions(pod: Pod, view: PodView, current: str, now: datetime) -> list[Wi
         "ContainersReady": not_ready,
         "PodScheduled": {"status": "True"},
     }
+    if view.failure and view.failure[0] == EVICTED:
+        wanted["DisruptionTarget"] = {"status": "True", "reason": "TerminationByKubelet", "message": view.failure[1]}
     return merge_conditions(view.conditions, wanted, now)
 
 

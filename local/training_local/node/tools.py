@@ -57,12 +57,12 @@ def _script(path: Path, command: tuple[str, ...]) -> None:
         path.chmod(0o755)
 
 
-def base_environment(search_path: str, temporary: Path, hostname: str, own: Mapping[str, str]) -> dict[str, str]:
+def base_environment(search_path: str, temporary: str, hostname: str, own: Mapping[str, str]) -> dict[str, str]:
     """The variables every container starts with; of the node's `own` only the home and the locale are passed on."""
     return {
         "PATH": search_path,
         "HOME": own.get("HOME", "/"),
-        "TMPDIR": str(temporary),
+        "TMPDIR": temporary,
         "HOSTNAME": hostname,
         **{name: own[name] for name in _LOCALE if name in own},
     }

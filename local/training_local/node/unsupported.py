@@ -123,15 +123,13 @@ def _scheduler(_field: str, value: Any, place: Place) -> Iterator[str]:
 
 def _limits(_field: str, value: Any, place: Place) -> Iterator[str]:
     for resource in value:
-        if resource == "ephemeral-storage" or resource.startswith("hugepages-"):
+        if resource.startswith("hugepages-"):
             yield f"the limit of {resource} of {place.owner} is not enforced"
 
 
 def _disk(_field: str, value: Any, place: Place) -> Iterator[str]:
     if value.get("medium", "") not in ("", "Memory"):
         yield f"medium {value['medium']} of {place.owner} has no effect: it is a folder on the disk"
-    elif value.get("sizeLimit") and not value.get("medium"):
-        yield f"sizeLimit {value['sizeLimit']} of {place.owner} is not enforced"
 
 
 def _all(fields: str, check: Check) -> Mapping[str, Check]:

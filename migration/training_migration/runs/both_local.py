@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from training_local.commands.finish import innermost
 from training_local.errors import BadInput
-from training_migration.convert.mpi_ssh import SCRATCH
 from training_migration.exits import Exit, Failure
 from training_migration.runs.local import LocalOptions, LocalSide, Tell
 from training_migration.runs.record import Side
@@ -20,8 +19,6 @@ Json = dict[str, Any]
 
 _OF_A_CLUSTER: Final = ("nodeSelector", "affinity", "topologySpreadConstraints", "priorityClassName", "schedulerName")
 """Fields of a pod that choose among machines, or who chooses; there is one machine."""
-
-_OWN_FOLDER: Final = "migration-scratch"
 
 
 async def local_both(plan: Plan, what: What, options: LocalOptions, tell: Tell) -> list[Seen]:
@@ -60,9 +57,3 @@ def _fit(_role: str, template: Json) -> None:
     spec = template["spec"]
     for field in _OF_A_CLUSTER:
         spec.pop(field, None)
-    for container in spec["containers"]:
-        if any(SCRATCH in word for word in container.get("command") or ()):
-            # Pods share this machine's /tmp, while each container of a cluster has its own.
-            spec["volumes"] = [*(spec.get("volumes") or ()), {"name": _OWN_FOLDER, "emptyDir": {}}]
-            mount = {"name": _OWN_FOLDER, "mountPath": SCRATCH}
-            container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]

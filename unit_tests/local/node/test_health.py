@@ -134,16 +134,18 @@ async def test_a_failed_start_hook_ends_the_container(on_host: Cluster) -> None:
 
 
 async def test_a_sidecar_with_a_startup_probe_holds_up_what_follows(on_host: Cluster) -> None:
-    probe = {"exec": {"command": ["sh", "-c", "[ -e $TMPDIR/up ]"]}, **QUICK, "failureThreshold": 30}
-    script = "touch $TMPDIR/up; exec sleep 60"
+    probe = {"exec": {"command": ["sh", "-c", "[ -e /shared/up ]"]}, **QUICK, "failureThreshold": 30}
+    shared = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
     side = {
         "name": "side",
         "image": "none",
         "restartPolicy": "Always",
-        "command": ["sh", "-c", script],
+        "command": ["sh", "-c", "touch /shared/up; exec sleep 60"],
         "startupProbe": probe,
+        **shared,
     }
-    status = await on_host.run("held", "sh", "-c", "[ -e $TMPDIR/up ]", initContainers=[side])
+    both = {"initContainers": [side], "volumes": [{"name": "shared", "emptyDir": {}}]}
+    status = await on_host.run("held", "sh", "-c", "[ -e /shared/up ]", container=shared, **both)
     assert status["phase"] == "Succeeded"
 
 

@@ -57,10 +57,10 @@ async def test_reserved_memory_does_not_count(cluster: Cluster) -> None:
 
 
 async def test_an_overrun_is_remembered_after_the_restart(cluster: Cluster) -> None:
-    mark = {"env": [{"name": "MARK", "value": str(cluster.state.parent / "mark")}]}
-    script = f"test -e $MARK && exit 0; touch $MARK; exec python3 -c '{GREEDY}'"
-    container = LIMIT | mark
-    status = await cluster.run("again", "sh", "-c", script, restartPolicy="OnFailure", container=container)
+    script = f"test -e /kept/mark && exit 0; touch /kept/mark; exec python3 -c '{GREEDY}'"
+    container = LIMIT | {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
+    again = {"restartPolicy": "OnFailure", "volumes": [{"name": "kept", "emptyDir": {}}]}
+    status = await cluster.run("again", "sh", "-c", script, container=container, **again)
     (seen,) = status["containerStatuses"]
     assert seen["lastState"]["terminated"]["reason"] == "OOMKilled"
     assert (seen["restartCount"], seen["state"]["terminated"]["reason"]) == (1, "Completed")

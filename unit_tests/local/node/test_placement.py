@@ -93,9 +93,13 @@ async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:
     api = with_gpus.api
     await api.create("pods", pod("other", *SHOW, container=wanting(1)))
     await api.running("other")
-    script = 'echo "$CUDA_VISIBLE_DEVICES" >> $SEEN/seen; test $(wc -l < $SEEN/seen) = 3'
-    where = {"env": [{"name": "SEEN", "value": str(with_gpus.state.parent)}]}
-    await api.create("pods", pod("again", "sh", "-c", script, restartPolicy="OnFailure", container=wanting(1) | where))
+    script = 'echo "$CUDA_VISIBLE_DEVICES" >> /kept/seen; test $(wc -l < /kept/seen) = 3'
+    where = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
+    again = {
+        "restartPolicy": "OnFailure",
+        "volumes": [{"name": "kept", "hostPath": {"path": str(with_gpus.state.parent)}}],
+    }
+    await api.create("pods", pod("again", "sh", "-c", script, container=wanting(1) | where, **again))
     await api.ended("again")
     assert (with_gpus.state.parent / "seen").read_text().split() == ["1", "1", "1"]
     await api.create("pods", pod("next", *SHOW, container=wanting(1)))

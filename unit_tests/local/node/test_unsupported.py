@@ -60,7 +60,7 @@ OF_PODS: list[tuple[dict[str, Any], str]] = [
     ({"securityContext": {"sysctls": [{"name": "a"}]}}, "sysctls of the pod"),
     ({"volumes": [{"name": "v", "emptyDir": {}}]}, ""),
     ({"volumes": [{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]}, ""),
-    ({"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]}, "sizeLimit 1Gi of volume v is not enforced"),
+    ({"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]}, ""),
     ({"resources": {"limits": {"cpu": "1"}}}, "limits of the pod has no effect"),
 ]
 OF_CONTAINERS: list[tuple[dict[str, Any], str]] = [
@@ -74,7 +74,8 @@ OF_CONTAINERS: list[tuple[dict[str, Any], str]] = [
     ({"securityContext": {"seccompProfile": {"type": "Localhost"}}}, "seccompProfile of container main"),
     ({"securityContext": {"readOnlyRootFilesystem": True}}, "readOnlyRootFilesystem of container main"),
     ({"resources": {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}}}, ""),
-    ({"resources": {"limits": {"ephemeral-storage": "1Gi"}}}, "the limit of ephemeral-storage of container main"),
+    ({"resources": {"limits": {"ephemeral-storage": "1Gi"}}}, ""),
+    ({"resources": {"limits": {"hugepages-2Mi": "1Gi"}}}, "the limit of hugepages-2Mi of container main"),
     ({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}, ""),
     (
         {"volumeMounts": [{"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]},

@@ -29,7 +29,9 @@ ELSEWHERE = (
 )
 HOST_MODE = (
     "Pods run in host mode: names of services and their ports are replaced in environment and arguments, because pods "
-    "share the machine's network; nothing hides files or processes of the machine from a pod."
+    "share the machine's network; /tmp is a folder of the container's own where its command or variables name it, and "
+    "in TMPDIR, but programs that know the path otherwise share the machine's; nothing hides files or processes of the "
+    "machine from a pod."
 )
 
 

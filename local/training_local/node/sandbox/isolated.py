@@ -272,8 +272,9 @@ class IsolatedPods:
         if "proc" not in self.missing:
             mount_processes("/proc")
         view = View(private_root="root" not in self.missing, devices=self._devices)
-        view.show([Mount(*mount) for mount in spec.mounts])
-        view.hide([*spec.hidden, self._hidden], [*spec.visible, *self._resolver])
+        visible = [*spec.visible, *self._resolver]
+        view.show([Mount(*mount) for mount in spec.mounts], [Mount(*mount) for mount in spec.own], visible)
+        view.hide([*spec.hidden, self._hidden], visible)
         protect_kernel()
         syscalls.give_up_privileges()
 

@@ -67,6 +67,8 @@ class ContainerSpec(NamedTuple):
     env: Mapping[str, str]
     cwd: str
     mounts: Sequence[Mount] = ()
+    own: Sequence[Mount] = ()
+    """Folders that the container has in the place of the machine's; of what is below those it sees `visible`."""
     visible: Sequence[str] = ()
     """Parts of what is hidden that the container sees."""
     hidden: Sequence[str] = ()

@@ -126,21 +126,41 @@ class View:
         self._volumes: set[str] = set()
         self._shown: list[tuple[str, str]] = []
 
-    def show(self, mounts: Sequence[Mount]) -> None:
-        """Bind each source at its target, outer targets first."""
-        for mount in sorted(mounts, key=lambda m: m.target.count("/")):
-            target, source = os.path.realpath(mount.target), self._source(mount.source)
-            if not os.path.lexists(source):  # part of a volume in memory, which only exists in here
-                os.makedirs(source)
-            directory = os.path.isdir(source)
-            if not os.path.lexists(target):
-                self._make(target, directory)
-            elif os.path.isdir(target) != directory:
-                kinds = ("a file", "a directory")
-                raise OSError(f"{mount.target} is {kinds[not directory]}, but the volume is {kinds[directory]}")
-            syscalls.bind(source, target, readonly=mount.readonly)
-            self._volumes.add(target)
-            self._shown.append((os.path.realpath(source), target))
+    def show(self, mounts: Sequence[Mount], own: Sequence[Mount], visible: Sequence[str]) -> None:
+        """Bind each source at its target, outer targets first.
+
+        Before that `own` folders take the place of the machine's, unless a volume does; of these `visible` stays.
+        """
+        ordered = sorted(mounts, key=lambda m: m.target.count("/"))
+        # All are opened first, for they may lie below what is replaced.
+        opened = [(mount, self._open(mount.source)) for mount in (*own, *ordered)]
+        volumes = {os.path.realpath(mount.target) for mount in mounts}
+        for mount, (_, descriptor) in opened[: len(own)]:
+            place = os.path.realpath(mount.target)
+            if place not in volumes:
+                _cover(place, [each for each in visible if _is_below(each, place)], descriptor)
+                self._fresh.add(place)
+        for mount, (source, descriptor) in opened[len(own) :]:
+            self._bind(mount, source, descriptor)
+        for _, (_, descriptor) in opened:
+            os.close(descriptor)
+
+    def _open(self, path: str) -> tuple[str, int]:
+        source = self._source(path)
+        if not os.path.lexists(source):  # part of a volume in memory, which only exists in here
+            os.makedirs(source)
+        return os.path.realpath(source), os.open(source, os.O_PATH)
+
+    def _bind(self, mount: Mount, source: str, descriptor: int) -> None:
+        target, directory = os.path.realpath(mount.target), stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        if not os.path.lexists(target):
+            self._make(target, directory)
+        elif os.path.isdir(target) != directory:
+            kinds = ("a file", "a directory")
+            raise OSError(f"{mount.target} is {kinds[not directory]}, but the volume is {kinds[directory]}")
+        syscalls.bind(f"/proc/self/fd/{descriptor}", target, readonly=mount.readonly)
+        self._volumes.add(target)
+        self._shown.append((source, target))
 
     def _source(self, path: str) -> str:
         return self._devices + path.removeprefix("/dev") if f"{path}/".startswith("/dev/") else path
@@ -179,8 +199,8 @@ class View:
         self._fresh.add(directory)
 
 
-def _cover(place: str, visible: Sequence[str]) -> None:
-    """Show nothing at a place, or an empty directory in which only `visible` exists."""
+def _cover(place: str, visible: Sequence[str], own: int = -1) -> None:
+    """Show nothing at a place, or an empty directory (or an `own` one) in which only `visible` exists."""
     if not os.path.lexists(place):
         return
     if not os.path.isdir(place):
@@ -188,7 +208,10 @@ def _cover(place: str, visible: Sequence[str]) -> None:
         return
     outermost = [path for path in visible if not any(_is_below(path, v) and path != v for v in visible)]
     kept = [(path, os.open(path, os.O_PATH)) for path in outermost if os.path.lexists(path)]
-    tmpfs(place, "mode=755,size=1m")
+    if own >= 0:
+        syscalls.bind(f"/proc/self/fd/{own}", place)
+    else:
+        tmpfs(place, "mode=755,size=1m")
     for path, descriptor in kept:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             os.makedirs(path, exist_ok=True)
