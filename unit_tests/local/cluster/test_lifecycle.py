@@ -169,7 +169,10 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
     assert copy.read_text() == "another cluster's"
 
 
-def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(state: Path, tmp_path: Path) -> None:
+def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # pods see the folder in which the cluster is started
     data, copy, go, saved = (tmp_path / name for name in ("data", "copy", "go", "saved"))
     waiting = f"import os, time\nprint('up')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\nprint('done')"
     saving = (
