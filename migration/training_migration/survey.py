@@ -13,6 +13,7 @@ from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
+from training_migration.embedded.held import Held, held, within
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.lint import lint_v1
 from training_migration.lint.suppression import ignored_by_annotation
@@ -57,7 +58,10 @@ class Row:
 
 
 def rows(documents: Iterable[Document], options: Options, ignored: Counter[str]) -> Iterator[Row]:
-    """One row for each job and for each broken document; the kinds of all other objects are counted in `ignored`."""
+    """One row for each job, each object that holds jobs, and each broken document.
+
+    All other objects are counted in `ignored`, by version and kind.
+    """
     for document in documents:
         obj = document.object
         if obj is None:
@@ -67,6 +71,8 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
         elif why := not_converted(obj):
             finding = found("MIG001", why, "kind", source=document.source, line=document.line)
             yield replace(_begun(document, obj), verdict=verdict([finding]), findings=(finding,), left=True)
+        elif (holder := held(document, options)) is not None:
+            yield _holding(document, holder, options)
         else:
             ignored[_version_and_kind(obj)] += 1
 
@@ -81,12 +87,22 @@ def _version_and_kind(obj: Json) -> str:
     )
 
 
+def _holding(document: Document, holder: Held, options: Options) -> Row:
+    """The row of an object with jobs inside: what is to be said of it and of them, and whether it is converted."""
+    findings = [holder.finding]
+    for path, conversion in holder.converted.conversions if holder.converted else ():
+        inside = together(lint_v1(conversion.job, options), conversion.findings)
+        findings += [within(path, each) for each in inside]
+    row = replace(_begun(document, document.object or {}), findings=tuple(findings))
+    return replace(row, verdict=verdict(findings), left=holder.converted is None)
+
+
 def _begun(document: Document, obj: Json) -> Row:
     """The row of a job of which nothing is known but its name."""
     metadata = obj.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     namespace, name = (str(given.get(field) or "") for field in ("namespace", "name"))
-    return Row(document.source, document.line, obj["kind"], namespace, name)
+    return Row(document.source, document.line, str(obj.get("kind") or ""), namespace, name)
 
 
 def _row(document: Document, obj: Json, options: Options) -> Row:

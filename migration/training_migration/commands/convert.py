@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,19 +11,19 @@ import click
 import cloup
 
 from training_migration.commands import flags
-from training_migration.commands.loading import given, placed
-from training_migration.commands.places import mirrored
+from training_migration.commands.loading import given, named, placed, where
+from training_migration.commands.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
-from training_migration.convert.files import write_whole
 from training_migration.convert.round_trip import round_trip
-from training_migration.convert.writer import NoteStyle, notes_text, title, yaml_text
+from training_migration.convert.writer import NoteStyle, note_text, notes_text, objects_text, title, yaml_text
+from training_migration.embedded.experiment import RANDOM
+from training_migration.embedded.held import Converted, Held, held
 from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
 from training_migration.targets import Target
 
 _Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
-STANDARD_OUTPUT: Final = Path("-")
 NATIVE: Final = "native"
 
 
@@ -110,8 +109,9 @@ def convert(
 ) -> None:
     """Write the TrainJobs, with their runtimes, that do what the v1 jobs of PATH... do.
 
-    Objects of other kinds are left alone. A job that v2 would refuse is not written; a line on standard error says what
-    became of each, and how the pods that v2 would make of it are to those of v1 (more of that: `migrate diff`).
+    Experiments of Katib and AppWrappers are written with TrainJobs inside; other objects are left alone. A job that v2
+    would refuse is not written; a line on standard error says what became of each, and how the pods that v2 would make
+    of it are to those of v1 (more of that: `migrate diff`).
     """
     options = Options(
         target,
@@ -132,14 +132,19 @@ def convert(
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
     conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: converted(job, options)))
     results = read.each(conversions, lambda each: placed(each.job), _compared)
-    _write([each.conversion for each in results if not each.conversion.refused], paths, output, notes)
-    for result in results:
-        click.echo(_verdict(result), err=True)
-    if read.others:
-        click.echo(f"{len(read.others)} other objects ignored.", err=True)
-    if not (read.jobs or read.failures):
+    holders = [holder for each in read.others if (holder := held(each, options)) is not None]
+    pieces = [_piece(each.conversion, notes) for each in results if not each.conversion.refused]
+    pieces += [_piece_of(each, each.converted, notes) for each in holders if each.converted]
+    write(pieces, paths, output)
+    for line in (*map(_verdict, results), *map(_told, holders)):
+        click.echo(line, err=True)
+    if ignored := len(read.others) - len(holders):
+        click.echo(f"{ignored} other objects ignored.", err=True)
+    if not (read.jobs or holders or read.failures):
         raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
-    context.exit(read.ended((_exit(each.conversion, fail_on, strict) for each in results), fail_on))
+    codes = [_exit(each.conversion, fail_on, strict) for each in results]
+    codes += [_exit_of(each, fail_on, strict) for each in holders]
+    context.exit(read.ended(codes, fail_on))
 
 
 def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) -> list[Conversion]:
@@ -175,29 +180,31 @@ def _compared(conversion: Conversion) -> Result:
     return Result(replace(conversion, refused=trip.refused), trip.headline)
 
 
-def _write(conversions: Sequence[Conversion], paths: Sequence[str], output: Path, notes: NoteStyle) -> None:
-    """All of them; raises Failure for what cannot be written."""
-    if output == STANDARD_OUTPUT:
-        click.echo("---\n".join(yaml_text(each, notes) for each in conversions), nl=False)
-        return
-    files: dict[Path, list[Conversion]] = defaultdict(list)
-    for each in conversions:
-        place = mirrored(each.job.source, paths)
-        files[output / (place.with_suffix(".yaml") if place else file_name(each))].append(each)
-    try:
-        for path, held in files.items():
-            write_whole(path, "---\n".join(yaml_text(each, notes) for each in held))
-            if notes is NoteStyle.FILE:
-                write_whole(path.with_suffix(".notes.txt"), "\n".join(map(notes_text, held)))
-    except OSError as error:
-        raise Failure(f"{error.filename or output}: cannot be written: {error.strerror}.", Exit.USAGE) from None
+def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:
+    job = conversion.job
+    told = notes_text(conversion) if notes is NoteStyle.FILE else ""
+    return Piece(job.source, job.line, file_name(conversion.train_job), yaml_text(conversion, notes), told)
 
 
-def file_name(conversion: Conversion) -> str:
-    """`NAME.yaml`, in a folder of the namespace's name where there is one."""
-    metadata = conversion.train_job["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}.yaml" if namespace else f"{metadata['name']}.yaml"
+def _piece_of(holder: Held, converted: Converted, notes: NoteStyle) -> Piece:
+    """An object with TrainJobs in the place of jobs of v1."""
+    told = "".join(notes_text(each).replace(RANDOM, "") + "\n" for _, each in converted.conversions)
+    told += note_text(holder.finding) + "\n"
+    document = holder.document
+    text = objects_text(converted.objects, told if notes is NoteStyle.INLINE else "")
+    name = file_name(document.object or {})
+    return Piece(document.source, document.line, name, text, told if notes is NoteStyle.FILE else "")
+
+
+def _exit_of(holder: Held, fail_on: Severity | None, strict: bool) -> Exit:
+    return of_findings(holder.findings, fail_on, strict=strict) if holder.converted else Exit.REFUSED
+
+
+def _told(holder: Held) -> str:
+    """One line on what became of an object that holds jobs."""
+    obj, document = holder.document.object or {}, holder.document
+    what = f"{where(document.source, document.line)}: {obj.get('kind') or 'an object'} {named(obj)}"
+    return f"{what}: {holder.verdict}" if holder.converted else f"{what}: {holder.finding.message}"
 
 
 def _verdict(result: Result) -> str:

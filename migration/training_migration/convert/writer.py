@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -69,9 +69,30 @@ def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE) -> st
     return head + "---\n".join(documents)
 
 
+def objects_text(objects: Iterable[Mapping[str, Any]], notes: str = "") -> str:
+    """Objects of other kinds as one YAML stream, their keys as they stand, below notes as comments."""
+    head = "".join(f"# {line}".rstrip() + "\n" for line in notes.splitlines())
+    dumped = [yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True) for each in objects]
+    return head + "---\n".join(dumped)
+
+
 def notes_text(conversion: Conversion) -> str:
     """What became of the job, and what is different, for people."""
     return "\n".join(_lines(conversion)) + "\n"
+
+
+def note_text(finding: Finding) -> str:
+    """One finding as a list has it."""
+    place = f"{finding.path}: " if finding.path else ""
+    lines = textwrap.wrap(
+        f"{finding.rule.id} {place}{finding.message}",
+        width=_WIDTH,
+        initial_indent="- ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def title(conversion: Conversion) -> str:
@@ -97,15 +118,7 @@ def _section(heading: str, findings: list[Finding]) -> Iterator[str]:
     yield ""
     yield f"{heading}:"
     for finding in findings:
-        place = f"{finding.path}: " if finding.path else ""
-        yield from textwrap.wrap(
-            f"{finding.rule.id} {place}{finding.message}",
-            width=_WIDTH,
-            initial_indent="- ",
-            subsequent_indent="  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield from note_text(finding).split("\n")
 
 
 def _ordered(value: Any, field: str = "") -> Any:

@@ -64,7 +64,8 @@ RULES: Final = (
         "A template of another system that makes jobs of v1",
         "Katib's experiments, Argo's workflows, Flyte's tasks and pipelines hold jobs of v1 inside of other objects, "
         "often with conditions of success that v2 does not meet.",
-        "Change the template with its conditions: those of v1's jobs read `Succeeded`, those of TrainJobs `Complete`.",
+        "`convert` writes Experiments and AppWrappers with TrainJobs inside. Change other templates with their "
+        "conditions: those of v1's jobs read `Succeeded`, those of TrainJobs `Complete`.",
         "kubeflow/katib#2616, flyteorg/flyte#6846",
     ),
 )

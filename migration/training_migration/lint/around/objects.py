@@ -8,6 +8,7 @@ from typing import Any, Final
 from training_api.constants import API_VERSION, GROUP, LABEL_PREFIX
 from training_api.documents import Document
 from training_api.registry import KINDS
+from training_migration.embedded.find import jobs_in
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
 from training_migration.v1_job import not_converted
@@ -21,7 +22,6 @@ _SELECTING: Final = frozenset(
 )
 _ROLES: Final = frozenset({"Role", "ClusterRole"})
 _MAKING: Final = frozenset({"create", "*"})
-_TEXTS: Final = ("kind: ", '"kind":', '"kind": ', "kind:")
 
 
 @OBJECTS.rule("MIG001")
@@ -82,24 +82,8 @@ def _keys(value: Any, path: str) -> Iterator[tuple[str, str]]:
 @OBJECTS.rule("MIG406")
 def holds_jobs(obj: Json) -> Iterator[Spot]:
     """Jobs of v1 inside of other objects, as objects or as text."""
-    for path, kind in _jobs(obj, ""):
-        yield Spot(f"it holds a {kind} of v1.", path)
-
-
-def _jobs(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        if path and value.get("apiVersion") == API_VERSION and value.get("kind") in KINDS and "spec" in value:
-            yield path, str(value["kind"])
-            return
-        for key, each in value.items():
-            yield from _jobs(each, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for at, each in enumerate(value):
-            yield from _jobs(each, f"{path}[{at}]")
-    elif isinstance(value, str) and API_VERSION in value:
-        kind = next((kind for kind in KINDS if any(f"{text}{kind}" in value for text in _TEXTS)), "")
-        if kind:
-            yield path, kind
+    for each in jobs_in(obj):
+        yield Spot(f"it holds a {each.kind} of v1.", each.path)
 
 
 def lint_object(document: Document) -> list[Finding]:

@@ -1,0 +1,1 @@
+"""Jobs of v1 inside of other objects: found, and converted in place where the format allows it."""
