@@ -25,10 +25,11 @@ from training_migration.findings import Severity
 from training_migration.render_v1 import render_v1
 from training_migration.report.diff import as_html, as_json, as_markdown, as_text
 from training_migration.report.page import page
-from training_migration.runs.sides import V2Side, namespace_of, with_runtime
-from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.runs.sides import V2Side, with_runtime
+from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.lookup import Runtimes, namespace_of
 from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
@@ -107,13 +108,12 @@ def _side_of(v2: str | None, v1: Given, options: Options) -> Callable[[V1Job], V
 
 
 def _train_jobs(read: Given, target: Target) -> list[V2Side]:
-    found = [(each, each.object) for each in read.others if each.object is not None]
-    runtimes = [obj for _, obj in found if is_runtime(obj)]
-    train_jobs = [(each, obj) for each, obj in found if is_train_job(obj)]
+    runtimes = Runtimes(read.others, stock(target))
+    train_jobs = [(each, obj) for each in read.others if (obj := each.object) and is_train_job(obj)]
     return read.each(
         train_jobs,
         lambda each: where(each[0].source, each[0].line),
-        lambda each: with_runtime(*each, runtimes, stock(target)),
+        lambda each: with_runtime(*each, runtimes),
     )
 
 

@@ -26,9 +26,10 @@ from training_migration.masking import masked
 from training_migration.render_v1 import render_v1
 from training_migration.rendering import Rendering
 from training_migration.runs.sides import with_runtime
-from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.lookup import Runtimes
 from training_migration.v2.process import command_line, environment
 from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
@@ -95,7 +96,7 @@ def render(
     read = given(paths)
     of_v1 = read.each(read.jobs, placed, lambda job: list(_of_v1(job, side, options, framework)))
     train_jobs = [each for each in read.others if side != "v1" and is_train_job(each.object or {})]
-    runtimes = [each.object for each in read.others if each.object is not None and is_runtime(each.object)]
+    runtimes = Runtimes(read.others, stock(target))
     of_v2 = read.each(
         train_jobs, lambda each: where(each.source, each.line), lambda each: _of_v2(each, runtimes, options)
     )
@@ -117,9 +118,9 @@ def _of_v1(job: V1Job, side: str, options: Options, framework: FrameworkOptions)
         yield Rendered("v2", ref, _converted(job, options))
 
 
-def _of_v2(document: Document, runtimes: Sequence[Json], options: Options) -> Rendered:
+def _of_v2(document: Document, runtimes: Runtimes, options: Options) -> Rendered:
     """A TrainJob with its runtime."""
-    side = with_runtime(document, document.object or {}, runtimes, stock(options.target))
+    side = with_runtime(document, document.object or {}, runtimes)
     rendering = _on_v2(side.train_job, side.runtime, options, where(document.source, document.line))
     return Rendered("v2", _ref(document.source, document.line, side.train_job), rendering)
 

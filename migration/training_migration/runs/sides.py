@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from training_api.documents import Document, read
 from training_migration.commands.loading import readable
@@ -13,11 +13,9 @@ from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
 from training_migration.runs.templates import is_runtime, is_train_job
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
+from training_migration.v2.lookup import Runtimes, namespace_of, reference_of
 
 Json = dict[str, Any]
-
-DEFAULT_NAMESPACE: Final = "default"
-_DEFAULT_KIND: Final = "ClusterTrainingRuntime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,6 @@ def _ref(obj: Json, source: str) -> Ref:
     return Ref(kind=obj["kind"], namespace=namespace_of(obj), name=metadata["name"], source=source)
 
 
-def namespace_of(obj: Json) -> str:
-    """The namespace of an object."""
-    return obj["metadata"].get("namespace") or DEFAULT_NAMESPACE
-
-
 def containers_of(job: V1Job) -> dict[str, str]:
     """Role -> name of the container that trains, on v1."""
     return {role.lower(): job.job.main_container(role) for role in job.job.replicas}
@@ -95,10 +88,10 @@ def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
     if v1 is None and train_job is None:
         raise Failure("there is neither a training job of v1 nor a TrainJob in the files.", Exit.USAGE)
     others = [o for _, o in found if not (is_v1_job(o) or is_train_job(o) or is_runtime(o))]
-    runtimes = [o for _, o in found if is_runtime(o)]
+    runtimes = Runtimes(documents, stock)
     return Sides(
         None if v1 is None else _checked(*v1),
-        None if train_job is None else with_runtime(*train_job, runtimes, stock),
+        None if train_job is None else with_runtime(*train_job, runtimes),
         tuple(_once(others)),
     )
 
@@ -122,15 +115,12 @@ def _checked(document: Document, obj: Json) -> V1Job:
         raise Failure(f"{document.source}: line {document.line}: v1 refuses it: {refused}", Exit.USAGE) from None
 
 
-def with_runtime(document: Document, train_job: Json, runtimes: Sequence[Json], stock: Mapping[str, Json]) -> V2Side:
-    """Find the runtime of a TrainJob among those given, then among v2's own; raises Failure for one that is nowhere."""
-    reference = (train_job.get("spec") or {}).get("runtimeRef") or {}
-    kind, name = reference.get("kind", _DEFAULT_KIND), reference.get("name")
-    given = [each for each in runtimes if (each["kind"], each["metadata"]["name"]) == (kind, name)]
-    runtime = given[0] if given else stock.get(name or "") if kind == _DEFAULT_KIND else None
+def with_runtime(document: Document, train_job: Json, runtimes: Runtimes) -> V2Side:
+    """A TrainJob with its runtime; raises Failure where that is nowhere."""
+    runtime = runtimes.of(train_job, document.source)
     if runtime is None:
         where = f"{document.source}: TrainJob {train_job['metadata'].get('name')}"
-        raise Failure(f"{where} wants {kind} {name}, which is not in the files.", Exit.USAGE)
+        raise Failure(f"{where} wants {' '.join(reference_of(train_job))}, which is not in the files.", Exit.USAGE)
     return V2Side(train_job, runtime, document.source)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from training_migration.exits import Exit, Failure
 from training_migration.rendering import Rendering
 from training_migration.runs.probe import ProbePlan, with_probe
-from training_migration.runs.sides import V2Side, containers_of, hosts_of, namespace_of
+from training_migration.runs.sides import V2Side, containers_of, hosts_of
 from training_migration.runs.templates import runnable
 from training_migration.runs.witness import with_witness
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.lookup import namespace_of
 from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 

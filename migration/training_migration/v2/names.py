@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-TRAINER_API: Final = "trainer.kubeflow.org/v1alpha1"
+TRAINER_GROUP: Final = "trainer.kubeflow.org/"
+TRAINER_API: Final = f"{TRAINER_GROUP}v1alpha1"
 JOBSET_API: Final = "jobset.x-k8s.io/v1alpha2"
 RUNTIME: Final = "TrainingRuntime"
 CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"

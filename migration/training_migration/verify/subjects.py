@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from training_api.documents import Document
@@ -10,9 +10,10 @@ from training_migration.commands.loading import checked, documents
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
-from training_migration.runs.templates import is_runtime, is_train_job
+from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job, is_v1_job
+from training_migration.v2.lookup import Runtimes, reference_of
 from training_migration.v2.names import RUNTIME
 from training_migration.verify.outcome import Subject
 
@@ -23,7 +24,7 @@ def subjects(paths: Iterable[str], target: Target) -> list[Subject]:
     """What is to be verified; raises Failure for what cannot be read or v1 refuses, and if there is nothing."""
     given = tuple(paths)
     found = [each for each in documents(given) if each.object is not None]
-    runtimes = [each.object for each in found if each.object and is_runtime(each.object)]
+    runtimes = Runtimes(found, {})
     result = [
         converted(checked(each), target) if is_v1_job(each.object or {}) else _given(each, runtimes)
         for each in found
@@ -41,15 +42,8 @@ def converted(job: V1Job, target: Target) -> Subject:
     return Subject(job.source, job.line, job.job.info.kind, train_job, conversion.runtime, conversion.refused)
 
 
-def _given(document: Document, runtimes: Sequence[Json]) -> Subject:
+def _given(document: Document, runtimes: Runtimes) -> Subject:
     """A TrainJob with the runtime that it refers to, if that is of its namespace and among the objects."""
     obj = document.object or {}
-    reference = obj["spec"].get("runtimeRef") or {}
-    own = (
-        each
-        for each in runtimes
-        if (each["kind"], each["metadata"]["name"]) == (RUNTIME, reference.get("name"))
-        and reference.get("kind") == RUNTIME
-        and each["metadata"].get("namespace", "") == obj["metadata"].get("namespace", "")
-    )
-    return Subject(document.source, document.line, "TrainJob", obj, next(own, None))
+    own = runtimes.of(obj, document.source) if reference_of(obj)[0] == RUNTIME else None
+    return Subject(document.source, document.line, "TrainJob", obj, own)

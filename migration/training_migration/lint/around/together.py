@@ -14,6 +14,7 @@ from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
 from training_migration.targets import FEATURES, Target
 from training_migration.v1_job import is_v1_job
+from training_migration.v2.lookup import Runtimes
 from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME
 
 Json = Mapping[str, Any]
@@ -31,6 +32,8 @@ class Together:
     one: Json
     index: Index
     target: Target
+    runtime: Json | None = None
+    """Of a TrainJob."""
 
     @property
     def name(self) -> str:
@@ -83,14 +86,8 @@ def one_pod_group(look: Together) -> Iterator[Spot]:
             yield Spot(f"{each['kind']} {look.name} has the PodGroup of this name, too.", "metadata.name")
 
 
-def _runtime(look: Together) -> Json | None:
-    reference = (look.one.get("spec") or {}).get("runtimeRef") or {}
-    kind = str(reference.get("kind") or CLUSTER_RUNTIME)
-    return next(look.others(str(reference.get("name")), kind), None)
-
-
 def _gang_of_v2(look: Together) -> bool:
-    runtime = _runtime(look) or {}
+    runtime = look.runtime or {}
     return bool((runtime.get("spec") or {}).get("podGroupPolicy"))
 
 
@@ -106,7 +103,7 @@ def _gang_of_v1(job: Json) -> bool:
 @TOGETHER.rule("MIG506")
 def changed_runtime(look: Together) -> Iterator[Spot]:
     """A runtime that is not the one that a TrainJob keeps."""
-    if not _is_train_job(look.one) or not FEATURES[look.target].snapshot or (runtime := _runtime(look)) is None:
+    if not _is_train_job(look.one) or not FEATURES[look.target].snapshot or (runtime := look.runtime) is None:
         return
     for kept in look.others(f"{look.name}{_SNAPSHOT}", "ConfigMap"):
         if _spec_of(kept) not in (None, runtime.get("spec")):
@@ -125,13 +122,16 @@ def _spec_of(kept: Json) -> Any:
 
 def lint_together(documents: Sequence[Document], target: Target) -> list[Finding]:
     """What is found in objects because of others beside them."""
+    runtimes = Runtimes(documents, {})
     index: dict[tuple[str, str], list[Json]] = defaultdict(list)
     for each in documents:
         if each.object is not None:
             index[_namespace(each.object), _name(each.object)].append(each.object)
     return [
-        replace(finding, source=document.source, line=document.line)
-        for document in documents
-        if document.object is not None
-        for finding in TOGETHER(Together(document.object, index, target))
+        replace(finding, source=each.source, line=each.line)
+        for each in documents
+        if (obj := each.object) is not None
+        for finding in TOGETHER(
+            Together(obj, index, target, runtimes.of(obj, each.source) if _is_train_job(obj) else None)
+        )
     ]

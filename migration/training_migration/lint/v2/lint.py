@@ -15,24 +15,23 @@ from training_migration.lint.v2 import fields, launch, topology
 from training_migration.lint.v2.subject import RUNTIMES, TRAIN_JOBS, Runtime, TrainJob
 from training_migration.lint.variables import FIXED_PORT, POLICY_OF, V1_VARIABLES
 from training_migration.targets import Target
-from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME
+from training_migration.v2.lookup import Runtimes
+from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME, TRAINER_GROUP
 from training_migration.v2.stock import stock
 
 MODULES = (launch, topology, fields)
 """Those with checks."""
-GROUP: Final = "trainer.kubeflow.org/"
 TRAIN_JOB: Final = "TrainJob"
 _OF_FIXED_PORTS: Final = frozenset({"MIG106"})
 """Rules on ports that a runtime without such a policy may have for itself."""
 KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
 """The kind of v1 that a policy is for."""
 
-Key = tuple[str, str, str]
-
 
 def is_v2(obj: Mapping[str, Any]) -> bool:
     """Whether this is a runtime or a TrainJob."""
-    return str(obj.get("apiVersion", "")).startswith(GROUP) and obj.get("kind") in (TRAIN_JOB, RUNTIME, CLUSTER_RUNTIME)
+    kinds = (TRAIN_JOB, RUNTIME, CLUSTER_RUNTIME)
+    return str(obj.get("apiVersion", "")).startswith(TRAINER_GROUP) and obj.get("kind") in kinds
 
 
 def lint_v2(
@@ -70,32 +69,15 @@ def train_jobs(
     entry: EntryPoint = NOTHING,
 ) -> list[TrainJob]:
     """The TrainJobs among these documents, each with its runtime: a given one, else one that v2 ships."""
-    given = [each.object for each in documents if each.object is not None and is_v2(each.object)]
-    runtimes = {_key(each): each for each in given if each["kind"] != TRAIN_JOB}
-    jobs = [each for each in given if each["kind"] == TRAIN_JOB]
-    return [TrainJob(each, target, _runtime(each, runtimes, target), scripts, entry) for each in jobs]
-
-
-def _key(obj: Mapping[str, Any]) -> Key:
-    """Kind, namespace and name."""
-    metadata = obj.get("metadata") or {}
-    kind = str(obj.get("kind"))
-    return kind, "" if kind == CLUSTER_RUNTIME else _namespace(metadata), str(metadata.get("name", ""))
-
-
-def _namespace(metadata: Mapping[str, Any]) -> str:
-    return str(metadata.get("namespace") or "default")
-
-
-def _runtime(obj: Mapping[str, Any], runtimes: Mapping[Key, Mapping[str, Any]], target: Target) -> Runtime | None:
-    """The runtime that a TrainJob refers to."""
-    reference = (obj.get("spec") or {}).get("runtimeRef") or {}
-    kind, name = str(reference.get("kind") or CLUSTER_RUNTIME), str(reference.get("name", ""))
-    namespace = "" if kind == CLUSTER_RUNTIME else _namespace(obj.get("metadata") or {})
-    known = runtimes.get((kind, namespace, name))
-    if known is None and kind == CLUSTER_RUNTIME:
-        known = stock(target).get(name)
-    return None if known is None else Runtime(known, target)
+    given = [each for each in documents if each.object is not None and is_v2(each.object)]
+    runtimes = Runtimes(given, stock(target))
+    found = []
+    for each in given:
+        job = each.object or {}
+        if job["kind"] == TRAIN_JOB:
+            known = runtimes.of(job, each.source)
+            found.append(TrainJob(job, target, None if known is None else Runtime(known, target), scripts, entry))
+    return found
 
 
 def _inside_job(job: TrainJob) -> Iterable[Finding]:
