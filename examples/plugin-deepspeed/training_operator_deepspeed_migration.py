@@ -15,7 +15,7 @@ def plan(context: Context) -> Plan:
         framework="plainml",
         groups=[_group(context, WORKER), _group(context, LAUNCHER)],
         policy={"numNodes": 1},
-        succeeds_with=LAUNCHER.lower(),
+        succeeds_with=[LAUNCHER.lower()],
         network={"publishNotReadyAddresses": True},
         others=[_hostfile(context)],
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
-from training_migration.findings import Finding, Severity, Verdict, verdict
+from training_migration.findings import Finding, Severity
 
 
 class Exit(IntEnum):
@@ -94,7 +94,7 @@ def final(examined: Iterable[Exit], failed: Iterable[Exit], fail_on: Severity | 
 def of_findings(findings: Iterable[Finding], fail_on: Severity | None, *, strict: bool = False) -> Exit:
     """The code for what is found in one job without what a conversion has mended; None fails on nothing."""
     open_ones = [each for each in findings if not each.fixed]
-    if strict and verdict(open_ones) is Verdict.IMPOSSIBLE:
+    if strict and any(each.lacks_counterpart for each in open_ones):
         return Exit.NO_COUNTERPART
     if fail_on is None:
         return Exit.DONE

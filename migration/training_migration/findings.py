@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     NEEDS_WORK = "needs-work"
     """Somebody has to change something first."""
     IMPOSSIBLE = "impossible"
-    """A part of the job has no counterpart."""
+    """No TrainJob can do its training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ class Rule:
     converted: bool = False
     """Whether `convert` mends it."""
     counterpart: bool = True
-    """Whether v2 has anything that does the same."""
+    """Whether v2 has anything that does the same; a job may train without it all the same."""
+    trains: bool = True
+    """Whether a TrainJob can do the training of a job with this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,16 @@ class Finding:
         """The severity in this place."""
         return self.severity or self.rule.severity
 
+    @property
+    def lacks_counterpart(self) -> bool:
+        """Whether v2 has nothing that does the same, and that is not mended and matters."""
+        return not self.rule.counterpart and not self.fixed and self.level is not Severity.INFO
+
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
     """What becomes of a job with these findings."""
     open_ones = [each for each in findings if not each.fixed]
-    if any(not each.rule.counterpart for each in open_ones):
+    if any(not each.rule.trains for each in open_ones):
         return Verdict.IMPOSSIBLE
     if any(each.level is Severity.ERROR for each in open_ones):
         return Verdict.NEEDS_WORK

@@ -47,8 +47,8 @@ class Row:
         """What stands in the way of the job, in one sentence; empty if nothing does."""
         if self.error or self.refused:
             return self.error or self.refused
-        blocking = [each for each in self.open_findings if not each.rule.counterpart or each.level is Severity.ERROR]
-        blocking.sort(key=lambda each: each.rule.counterpart)
+        blocking = [each for each in self.open_findings if not each.rule.trains or each.level is Severity.ERROR]
+        blocking.sort(key=lambda each: each.rule.trains)
         return blocking[0].message if blocking else ""
 
     @property

@@ -38,7 +38,7 @@ class TestPyTorch:
             "WORLD_SIZE": "4",
             "RANK": INDEX,
         }
-        assert replicated_job(conversion)["template"]["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+        assert "successPolicy" not in replicated_job(conversion)["template"]["spec"], "v1 lets workers run on"
         assert rules(conversion)["MIG101"]
         assert not conversion.refused
 
@@ -91,20 +91,20 @@ class TestPyTorch:
         obj = pytorch(3, master=False, command=["torchrun", "t.py"])
         obj["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 5, "rdzvBackend": "c10d", "maxRestarts": 9}
         conversion = converted(obj)
-        assert conversion.verdict is Verdict.IMPOSSIBLE
-        assert json.loads(conversion.train_job["metadata"]["annotations"][LOSSES]) == ["MIG108", "MIG109", "MIG203"]
+        assert conversion.verdict is Verdict.NEEDS_WORK
+        assert json.loads(conversion.train_job["metadata"]["annotations"][LOSSES]) == ["MIG109", "MIG203"]
         assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
         env = trainer_env(conversion)
         assert env["PET_RDZV_ENDPOINT"] == "job-node-0-0.job:29500"
         assert (env["PET_RDZV_BACKEND"], env["PET_MAX_RESTARTS"]) == ("c10d", "9")
         assert "PET_NNODES" not in env
-        assert replicated_job(conversion)["template"]["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
+        assert "successPolicy" not in replicated_job(conversion)["template"]["spec"], "v1 lets the others run on"
 
     def test_elastic_job_of_one_size_loses_nothing(self) -> None:
         obj = pytorch(2, master=False, command=["torchrun", "t.py"])
         obj["spec"]["elasticPolicy"] = {"rdzvHost": "etcd.infra", "rdzvPort": 2379, "rdzvBackend": "etcd-v2"}
         conversion = converted(obj)
-        assert "MIG203" not in rules(conversion)
+        assert [each.level for each in conversion.findings if each.rule.id == "MIG203"] == [Severity.INFO]
         assert trainer_env(conversion)["PET_RDZV_ENDPOINT"] == "etcd.infra:2379"
 
     def test_names_of_hosts_are_those_of_the_train_job(self) -> None:
@@ -135,7 +135,7 @@ class TestAsymmetric:
         assert conversion.runtime is not None
         job_set = conversion.runtime["spec"]["template"]["spec"]
         assert [each["name"] for each in job_set["replicatedJobs"]] == ["master", "worker"]
-        assert job_set["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["master"]}
+        assert "successPolicy" not in job_set, "v1 lets workers run on when the master has succeeded"
         assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
         assert "trainer" not in conversion.train_job["spec"]
 
@@ -374,7 +374,7 @@ def test_what_is_lost_stands_on_the_train_job() -> None:
     obj["metadata"]["annotations"] = {"a": "b", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     conversion = converted(obj)
     annotations = conversion.train_job["metadata"]["annotations"]
-    assert annotations == {"a": "b", LOSSES: '["MIG305", "MIG306"]'}
+    assert annotations == {"a": "b", LOSSES: '["MIG306"]'}
     assert conversion.verdict is Verdict.EQUIVALENT
     assert {each.level for each in conversion.findings if each.rule.id == "MIG306"} == {Severity.WARNING}
 

@@ -184,7 +184,7 @@ def test_known_jobs_are_converted_or_refused_with_a_reason(obj: Json) -> None:
     trip = round_trip(conversion)
     assert trip.difference is not None
     if trip.difference.summary is Summary.DIFFERENT:
-        assert conversion.verdict is Verdict.IMPOSSIBLE, "what trains differently is told by the conversion itself"
+        assert conversion.verdict is Verdict.NEEDS_WORK, "what trains differently is told by the conversion itself"
 
 
 def test_the_examples_of_v1_are_all_there() -> None:

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.pod_spec import CannotBuild
-from training_migration.convert import assemble, run_policy
+from training_migration.convert import assemble, hazards, run_policy
 from training_migration.convert.context import Context, Json
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.names import check_name
@@ -47,6 +47,8 @@ def convert(job: V1Job, options: Options) -> Conversion:
     except CannotBuild as error:
         context.notes.refuse("MIG222", f"v1 makes no pods of this job: {error}.", "spec")
         return _conversion(context, None, {})
+    plan = hazards.rewritten(context, plan)
+    hazards.tell_of_v1_labels(context, plan)
     run_policy.tell_of_extensions(context)
     check_name(context, plan.groups)
     runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from training_api.constants import EXTENSION_PREFIX
@@ -89,8 +89,8 @@ def _namespace(context: Context) -> Json:
     return {"namespace": context.namespace} if context.namespace else {}
 
 
-def _success(group: str) -> Json:
-    return {"operator": "All", "targetReplicatedJobs": [group]}
+def _success(groups: Sequence[str]) -> Json:
+    return {"operator": "All", "targetReplicatedJobs": list(groups)}
 
 
 def _replicated_job(context: Context, group: Group) -> Json:

@@ -15,7 +15,6 @@ PER_CONTAINER: Final = (
     "container.seccomp.security.alpha.kubernetes.io/",
 )
 """Prefixes of annotations whose keys end in the name of a container."""
-V1_LABELS: Final = "training.kubeflow.org/"
 WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -62,12 +61,6 @@ def checked_template(context: Context, replica_type: str) -> Json:
             "MIG215",
             f"with the network of the machine two such pods cannot run on one, because the port is always {port}.",
             f"{path}.hostNetwork",
-        )
-    if V1_LABELS in _texts(template):
-        context.notes.add(
-            "MIG401",
-            f"the template mentions labels {V1_LABELS}*, which pods of v2 do not have.",
-            context.path(replica_type, "template"),
         )
     for container in [*(pod.get("initContainers") or ()), *(pod.get("containers") or ())]:
         if env := container.get("env"):

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -164,7 +165,17 @@ def _commands(words: Sequence[str], scripts: Mapping[str, str], depth: int) -> I
     elif program in scripts and depth < 3:
         yield from _of_text(scripts[program], scripts, depth + 1)
     else:
-        yield Launcher.UNKNOWN
+        yield _behind(words)
+
+
+def _behind(words: Sequence[str]) -> Launcher:
+    """What a program that is not known starts: torchrun, where that is one of its words and no value of a flag."""
+    for before, word in pairwise(words):
+        if _PROGRAMS.get(PurePosixPath(word).name) is Launcher.TORCHRUN and (
+            not before.startswith("-") or before == "--"
+        ):
+            return Launcher.TORCHRUN
+    return Launcher.UNKNOWN
 
 
 def _without_wrappers(words: Sequence[str]) -> Sequence[str]:
@@ -211,6 +222,7 @@ def _of_shell(words: Sequence[str], scripts: Mapping[str, str], depth: int) -> I
     while rest and rest[0].startswith(("-", "+")):
         option = rest.pop(0)
         if not option.startswith("--") and "c" in option and rest:
+            rest = rest[rest[0] == "--" :]
             yield from _of_text(rest[0], scripts, depth + 1, rest[1:])
             return
         if option in ("-o", "+o", "-O") and rest:
@@ -219,7 +231,7 @@ def _of_shell(words: Sequence[str], scripts: Mapping[str, str], depth: int) -> I
     if name in scripts and depth < 3:
         yield from _of_text(scripts[name], scripts, depth + 1, rest)
     elif words[0] not in _SOURCES:
-        yield Launcher.UNKNOWN
+        yield _behind(words)
 
 
 def _of_text(text: str, scripts: Mapping[str, str], depth: int, given: Sequence[str] = ()) -> Iterator[Launcher]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from training_api.models.common import RestartPolicy
+from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_controllers.model.annotations import RESTART_SCOPE, restarts_together
 from training_migration.convert.context import NODE, Context, Json
+from training_migration.findings import Severity
 
 UNLIMITED: Final = 2**31 - 1
 """The largest `backoffLimit`."""
@@ -98,6 +100,9 @@ def _backoff_limit(context: Context, replica_type: str) -> int:
 def _success_policy(context: Context, replica_type: str, decides: Decides) -> Json | None:
     who = "the first pod" if decides is Decides.FIRST else "any pod"
     path = context.path(replica_type)
+    if lets_run_on(context):
+        _tell_of_waiting(context, who, path)
+        return None
     if context.kubernetes < SUCCESS_POLICY_SINCE:
         version = ".".join(map(str, context.kubernetes))
         context.notes.add(
@@ -107,8 +112,51 @@ def _success_policy(context: Context, replica_type: str, decides: Decides) -> Js
             path,
         )
         return None
-    context.notes.add("MIG308", f"a success policy lets the job succeed with {who}, as in v1.", path, fixed=True)
+    text = f"a success policy ends the job with {who}: pods that still run are deleted then, {_as_in_v1(context)}."
+    context.notes.add("MIG308", text, path, fixed=True)
     return {"rules": [{"succeededIndexes": "0"} if decides is Decides.FIRST else {"succeededCount": 1}]}
+
+
+def lets_run_on(context: Context) -> bool:
+    """Whether v1 leaves pods alone that still run when the job has ended: `cleanPodPolicy: None`, its default."""
+    return context.job.job.spec.run_policy.clean_pod_policy in (None, CleanPodPolicy.NONE)
+
+
+def succeeds_with(context: Context, decider: str, ends: Mapping[str, bool]) -> tuple[str, ...]:
+    """The replica types whose success is that of the JobSet; nothing: all of them.
+
+    `decider` is the one that v1 asks; `ends` says of each type whether its pods end by themselves. Where v1 lets pods
+    run on, those are waited for.
+    """
+    others = [name for name in ends if name != decider]
+    if not others:
+        return ()
+    path = context.path(decider)
+    if not lets_run_on(context):
+        text = f"the job ends with {decider}: pods of {_listed(others)} that still run are deleted then,"
+        context.notes.add("MIG308", f"{text} {_as_in_v1(context)}.", path, fixed=True)
+        return (decider,)
+    awaited = [decider, *(name for name in others if ends[name])]
+    if len(awaited) == len(ends):
+        _tell_of_waiting(context, decider, path)
+        return ()
+    cut = [name for name in others if name not in awaited]
+    text = f"pods of {_listed(cut)} are deleted when those of {_listed(awaited)} have ended; v1 lets them run on."
+    context.notes.add("MIG308", text, path)
+    return tuple(awaited)
+
+
+def _tell_of_waiting(context: Context, who: str, path: str) -> None:
+    text = f"the job is complete when all pods have ended; v1's had succeeded with {who}, and let the others run on."
+    context.notes.add("MIG308", text, path, severity=Severity.INFO)
+
+
+def _as_in_v1(context: Context) -> str:
+    return f"as by cleanPodPolicy {context.job.job.spec.run_policy.clean_pod_policy}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(names)
 
 
 def _failure_policy(context: Context, replica_type: str, main: str) -> Json:

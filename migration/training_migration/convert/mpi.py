@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from training_api.models.mpi import MPIJobSpec
+from training_controllers.frameworks.mpi.framework import over_ssh
 from training_controllers.frameworks.mpi.objects import LAUNCHER, WORKER, has_gpu_launcher
 from training_controllers.model.pod_spec import CannotBuild, env
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
@@ -14,6 +15,7 @@ from training_migration.convert.launchers import Launcher, launcher_of, program_
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.mpi_ssh import with_client, with_daemon
 from training_migration.convert.plan import Group, Plan
+from training_migration.findings import Severity
 
 GROUP: Final = "launcher"
 """The replicated job that the policy takes for the launcher."""
@@ -30,6 +32,8 @@ KEYS: Final = "/etc/mpi-keys"
 """Where the policy mounts the keys; not in a home folder, because OpenSSH refuses a key with such rights."""
 GONE: Final = re.compile(r"kubectl|kubexec\.sh|discover_hosts\.sh")
 """What v1 puts into the launcher, and v2 does not."""
+WITH_SSH: Final = re.compile(r"(^|/)(mpioperator|horovod)/")
+"""Images with a server and a client, for which MPI jobs of v2beta1 are made too."""
 OTHER_MPI: Final = re.compile(r"intel|impi|mpich|mvapich", re.IGNORECASE)
 
 
@@ -64,9 +68,15 @@ def plan(context: Context) -> Plan:
             },
         },
         trainer={"numNodes": workers + 1 if as_node else workers, "numProcPerNode": slots},
-        succeeds_with=GROUP,
+        succeeds_with=[GROUP],
         network={"publishNotReadyAddresses": True},
     )
+
+
+def _without_ssh(context: Context, replica_type: str) -> Severity:
+    """How bad it is that an image needs SSH; images of some projects have it, and so have those of jobs that use it."""
+    image = str(main_of(context.replica(replica_type).template, context.main_container(replica_type)).get("image", ""))
+    return Severity.INFO if over_ssh(context.job.job) or WITH_SSH.search(image) else Severity.ERROR
 
 
 def gpu_names(context: Context) -> bool:
@@ -83,6 +93,7 @@ def _nodes(context: Context) -> Group:
         "the image needs an SSH server (/usr/sbin/sshd, ssh-keygen) and a shell: in a Dockerfile"
         " `RUN apt-get update && apt-get install -y openssh-server openssh-client`.",
         f"{path}.image",
+        severity=_without_ssh(context, WORKER),
     )
     template = with_daemon(template, KEYS)
     template = with_sidecars(context, WORKER, template, NODE)
@@ -94,7 +105,8 @@ def _launcher(context: Context, *, as_node: bool) -> Group:
     template = for_node(context, LAUNCHER, checked_template(context, LAUNCHER))
     main = main_of(template)
     path = context.path(LAUNCHER, f"template.spec.containers[{context.main_container(LAUNCHER)}]")
-    context.notes.add("MIG207", "the image needs an SSH client.", f"{path}.image")
+    text, severity = "the image needs an SSH client.", _without_ssh(context, LAUNCHER)
+    context.notes.add("MIG207", text, f"{path}.image", severity=severity)
     _drop_own(context, main, path)
     launcher = launcher_of(main.get("command"), main.get("args"))
     if launcher.needs_check:
@@ -143,7 +155,11 @@ def _tell_of_what_is_gone(context: Context) -> None:
             path = context.path(name, f"template.spec.containers[{container.get('name')}]")
             words = program_words(container.get("command"), container.get("args"))
             if gone := sorted(set(GONE.findall(words))):
-                context.notes.add("MIG211", f"{', '.join(gone)} is used, which v2 does not have.", f"{path}.command")
+                context.notes.add(
+                    "MIG211",
+                    f"{', '.join(gone)} is not there in v2: name the fixed hosts, -np N --hostfile {HOSTFILE}.",
+                    f"{path}.command",
+                )
             variables = " ".join(str(each.get("name")) for each in container.get("env") or ())
             if OTHER_MPI.search(str(container.get("image", ""))) or "I_MPI_" in variables:
                 text = "this looks like another MPI than Open MPI, the only one that v2 knows."

@@ -13,7 +13,7 @@ from training_controllers.model.pod_spec import container_named
 from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
-from training_migration.convert.lifecycle import job_limits, with_restart_policy
+from training_migration.convert.lifecycle import job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.convert.wrapper import references_expanded, wrapped
 
@@ -52,7 +52,13 @@ def _with_servers(context: Context) -> Plan:
     groups = [masters]
     if context.count(WORKER):
         groups.append(_group(context, WORKER, WORKER.lower()))
-    return Plan(framework="plainml", groups=groups, policy={"numNodes": masters.count}, succeeds_with=masters.name)
+    decisive = succeeds_with(context, MASTER, {name: True for name in (MASTER, WORKER) if context.count(name)})
+    return Plan(
+        framework="plainml",
+        groups=groups,
+        policy={"numNodes": masters.count},
+        succeeds_with=[name.lower() for name in decisive],
+    )
 
 
 def _group(

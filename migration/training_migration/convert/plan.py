@@ -38,8 +38,8 @@ class Plan:
     """`mlPolicy` of the runtime."""
     trainer: Json | None = None
     """`trainer` of the TrainJob."""
-    succeeds_with: str = ""
-    """The group whose success is the job's; empty: all of them."""
+    succeeds_with: Sequence[str] = ()
+    """The groups whose success is the job's; empty: all of them."""
     network: Json | None = None
     others: Sequence[Json] = ()
     """What must be there before the TrainJob beside the runtime."""

@@ -21,11 +21,13 @@ from training_migration.convert.containers import checked_template, main_of, men
 from training_migration.convert.context import NODE, PORT, Context, Json
 from training_migration.convert.conversion import CompatEnv
 from training_migration.convert.devices import cpus, gpus, other_accelerators
+from training_migration.convert.elasticity import names_processes, names_rendezvous, size_of
 from training_migration.convert.launchers import Launcher, launcher_of
 from training_migration.convert.lifecycle import Decides
 from training_migration.convert.nodes import hosts_of, node_group, node_template, tell_of_ranks
 from training_migration.convert.plan import Plan
 from training_migration.convert.split import split
+from training_migration.findings import Severity
 
 RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
 """What the policy sets itself, and lets nobody else set."""
@@ -38,7 +40,7 @@ def plan(context: Context) -> Plan:
     """Master and workers are the nodes, in this order; where their templates differ they stay two groups."""
     types = [name for name in (MASTER, WORKER) if context.count(name)]
     templates = {name: checked_template(context, name) for name in types}
-    _tell_of_elasticity(context)
+    _tell_of_elasticity(context, templates)
     template: Json | None = templates[types[0]]
     if len(types) == 2:
         template = one_template(context, MASTER, WORKER, templates)
@@ -64,7 +66,7 @@ def _nodes(context: Context, template: Json, types: list[str]) -> Plan:
         **({} if processes is None else {"numProcPerNode": processes}),
         "env": [
             *unbuffered(context, variables),
-            *_compat(context, variables, launcher, mentions),
+            *_compat(context, variables, launcher, mentions, meets_by_itself=names_rendezvous(main)),
             *_rendezvous(context, hosts),
         ],
     }
@@ -87,15 +89,18 @@ def _decides(context: Context, nodes: int) -> Decides:
     return Decides.ALL if _spec(context).elastic_policy is None else Decides.ANY
 
 
-def _compat(context: Context, variables: list[Json], launcher: Launcher, mentions: list[str]) -> list[Json]:
+def _compat(
+    context: Context, variables: list[Json], launcher: Launcher, mentions: list[str], *, meets_by_itself: bool
+) -> list[Json]:
     """The variables that a program without a launcher reads, where they are needed."""
     master = bool(context.count(MASTER))
     path = context.path(MASTER if master else WORKER, "template.spec.containers")
     if launcher.needs_check:
         context.notes.add("MIG115", f"{launcher} has its own rules: check where it finds its peers.", path)
     if not master:
-        text = "v1 gave workers without a master no ranks and no address; v2 gives every node five variables PET_*."
-        context.notes.add("MIG108", text, path)
+        if _spec(context).elastic_policy is None and not meets_by_itself:
+            text = "v1 gave workers without a master no ranks and no address; v2 gives every node five variables PET_*."
+            context.notes.add("MIG108", text, path)
         return []
     chosen = [each for each in variables if each["name"] in COMPAT]
     wish = context.options.compat_env
@@ -142,7 +147,7 @@ def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
     if nproc in ("cpu", "gpu") and launcher is Launcher.TORCHRUN and _insert_flag(main, nproc):
         context.notes.add("MIG109", f"--nproc-per-node={nproc} is in the command now.", "spec.nprocPerNode", fixed=True)
         return None if gpus(main) else cpus(main)
-    if gpus(main) and nproc != "cpu":
+    if names_processes(main) or (gpus(main) and nproc != "cpu"):
         return None
     if others := other_accelerators(main):
         count = sum(others.values())
@@ -151,8 +156,12 @@ def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
         return count
     count = cpus(main)
     if launcher.sets_ranks or launcher in (Launcher.UNKNOWN, Launcher.ABSENT):
-        text = f"torchrun of v1 starts a process for every CPU of the machine; {count} is what the CPU request gives."
-        context.notes.add("MIG109", text, "spec.nprocPerNode")
+        text = (
+            f"torchrun of v1 starts a process for every CPU of the machine; {count} is what the CPU request gives:"
+            " write their number into trainer.numProcPerNode."
+        )
+        severity = Severity.ERROR if launcher.sets_ranks else Severity.WARNING
+        context.notes.add("MIG109", text, "spec.nprocPerNode", severity=severity)
         return count
     return 1
 
@@ -192,19 +201,30 @@ def _moved(elastic: PyTorchElasticPolicy, variable: Json, hosts: dict[str, str])
     return env("PET_RDZV_ENDPOINT", f"{translated(host, hosts)}:{port if elastic.rdzv_port is not None else PORT}")
 
 
-def _tell_of_elasticity(context: Context) -> None:
-    elastic = _spec(context).elastic_policy
-    if elastic is None:
+def _tell_of_elasticity(context: Context, templates: Mapping[str, Json]) -> None:
+    """What is lost of an elastic job: nothing where its command or its bounds fix the number of nodes."""
+    elastic, path = _spec(context).elastic_policy, "spec.elasticPolicy"
+    if elastic is None or WORKER not in templates:
         return
-    count = context.count(WORKER)
-    if elastic.metrics or not elastic.min_replicas == elastic.max_replicas == count:
-        scaled = ", scaled by metrics," if elastic.metrics else ""
-        context.notes.add(
-            "MIG203",
-            f"between {elastic.min_replicas} and {elastic.max_replicas} workers{scaled} became {count} for good:"
-            " v2 knows no elastic jobs.",
-            "spec.elasticPolicy",
+    count, nodes = context.count(WORKER), sum(map(context.count, templates))
+    main = main_of(templates[WORKER], context.main_container(WORKER))
+    size = size_of(elastic, count, main, launcher_of(main.get("command"), main.get("args")))
+    scaler = " and the autoscaler" if elastic.metrics else ""
+    if not size.elastic and size.nodes in (None, nodes):
+        text = f"the job is not elastic in practice, because {size.why}: its bounds{scaler} are left out."
+        context.notes.add("MIG203", text, path, severity=Severity.WARNING if scaler else Severity.INFO)
+    elif not size.elastic:
+        text = f"{size.why}, but the job has {nodes}: one waits for the other; make both the same number."
+        context.notes.add("MIG203", text, path)
+    else:
+        low, high = elastic.min_replicas or 1, elastic.max_replicas
+        fewer = f"; write --nnodes={low}:{nodes} behind torchrun to go on after a loss" if low < nodes else ""
+        text = (
+            f"between {low} and {high} nodes{', set by an autoscaler,' if scaler else ''} became {nodes}: a"
+            f" TrainJob keeps its number. Decide on trainer.numNodes{fewer}; to change it, delete the TrainJob and"
+            " create it anew: it goes on from its checkpoint."
         )
+        context.notes.add("MIG203", text, path)
 
 
 def _spec(context: Context) -> PyTorchJobSpec:

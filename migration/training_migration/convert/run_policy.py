@@ -98,10 +98,8 @@ def _keeps_ttl(context: Context, seconds: int) -> bool:
 
 def _tell_of_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
     path = f"{PATH}.cleanPodPolicy"
-    if policy is CleanPodPolicy.NONE:
-        context.notes.add("MIG305", "pods that still run when the job ends are deleted; v1 lets them run on.", path)
-    elif policy is None:
-        text = "pods that still run when the job ends are deleted; v1 would let them run on unless told otherwise."
+    if policy in (None, CleanPodPolicy.NONE):
+        text = "pods that still run when the job fails are deleted; v1 lets them run on."
         context.notes.add("MIG305", text, path, severity=Severity.INFO)
     elif policy is CleanPodPolicy.ALL and context.features.ttl_runs_again:
         context.notes.add("MIG305", "pods that have finished stay until the TrainJob is deleted.", path)

@@ -16,7 +16,7 @@ from training_migration.convert.compat import RANKS, Environment, drop_overridde
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import NODE, Context, Json
 from training_migration.convert.gang import gang
-from training_migration.convert.lifecycle import job_limits, with_restart_policy
+from training_migration.convert.lifecycle import job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.convert.wrapper import references_expanded, wrapped
 
@@ -46,7 +46,7 @@ def split(context: Context, master: str, worker: str, environment: Environment) 
             ),
         ],
         policy={"numNodes": 1},
-        succeeds_with=master.lower(),
+        succeeds_with=[name.lower() for name in succeeds_with(context, master, {master: True, worker: True})],
     )
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from training_api.models.tensorflow import TFJobSpec
 from training_controllers.frameworks.tensorflow import ALL_WORKERS, CHIEFS, PS, WORKER
-from training_controllers.model.pod_spec import env, env_from_field, port_of
+from training_controllers.model.pod_spec import container_named, env, env_from_field, port_of
 from training_migration.convert.compat import drop_overridden
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import INDEX_FIELD, NODE, Context, Json
-from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
+from training_migration.convert.lifecycle import Decides, job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 
+EVALUATOR: Final = "Evaluator"
 INDEX: Final = "TF_TASK_INDEX"
 """The variable with a pod's index, of which TF_CONFIG is made."""
 PLACE: Final = f"$({INDEX})"
@@ -34,15 +36,31 @@ def plan(context: Context) -> Plan:
     if _spec(context).enable_dynamic_worker:
         context.notes.add(
             "MIG205",
-            "the number of workers cannot change any more; each still knows only itself and the servers.",
+            "the number of workers cannot change while the job runs; each still knows only itself and the servers."
+            " To change it, convert again with another number and create the TrainJob anew.",
             "spec.enableDynamicWorker",
         )
     return Plan(
         framework="plainml",
         groups=groups,
         policy={"numNodes": context.count(decider)},
-        succeeds_with=decider.lower() if decider in (*CHIEFS, WORKER) else "",
+        succeeds_with=_succeeds_with(context, decider, types),
     )
+
+
+def _succeeds_with(context: Context, decider: str, types: Sequence[str]) -> list[str]:
+    """The roles that decide: parameter servers never end, and an evaluator of its own need not."""
+    if decider not in (*CHIEFS, WORKER):
+        return []
+    program = _program(context, decider)
+    ends = {name: name != PS and (name != EVALUATOR or _program(context, name) == program) for name in types}
+    return [name.lower() for name in succeeds_with(context, decider, ends)]
+
+
+def _program(context: Context, replica_type: str) -> Json:
+    """What the main container of a role runs."""
+    main = container_named(context.replica(replica_type).template, context.main_container(replica_type)) or {}
+    return {field: main.get(field) for field in ("image", "command", "args")}
 
 
 def _group(context: Context, replica_type: str, *, decides: bool) -> Group:

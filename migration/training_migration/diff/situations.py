@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from training_api.models.common import RestartPolicy
+from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_migration.diff import v1_endings, v2_endings
 from training_migration.diff.endings import Fate, Reaction
 from training_migration.diff.model import Aspect, Item, Likeness
@@ -52,8 +52,16 @@ class Lives:
             for answer, known in ((first, self.numbers[0]), (second, self.numbers[1]))
         ]
         when = "for the job to succeed, these pods have to end with 0"
-        if first == second:
+        lets_run_on = self.job.job.spec.run_policy.clean_pod_policy in (None, CleanPodPolicy.NONE)
+        cut_off = len(second.pods) < len(self.numbers[1]) or second.any_of_them
+        if first == second and not (lets_run_on and cut_off and self.job.job.info.kind != "MPIJob"):
             return _item(when, texts[0], texts[1], same=texts[0] == texts[1], reason="the same pods")
+        if lets_run_on and first.pods <= second.pods and not cut_off:
+            reason = "v2 waits for pods that v1 lets run on"
+            return _item(when, texts[0], texts[1], severity=Severity.INFO, reason=reason)
+        if lets_run_on and first.pods <= second.pods:
+            reason = "pods that v1 lets run on are deleted"
+            return _item(when, texts[0], texts[1], severity=Severity.WARNING, reason=reason)
         severity = Severity.WARNING
         return _item(when, texts[0], texts[1], severity=severity, reason="other pods decide on the end of the job")
 
@@ -113,9 +121,7 @@ class Lives:
         """JobSet deletes what still runs, and keeps what has ended, unless it has a time to live of its own."""
         policy = self.job.job.spec.run_policy.clean_pod_policy or "None"
         at_once = v2_endings.jobset(self.v2).get("ttlSecondsAfterFinished") == 0
-        v1 = {"None": "all pods stay", "Running": "running pods are deleted", "All": "all pods are deleted"}[
-            str(policy)
-        ]
+        v1 = _TIDIED[str(policy)]
         v2 = _TIDIED["All" if at_once else "Running"]
         when = "when the job has ended"
         if v1 == v2:

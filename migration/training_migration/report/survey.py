@@ -20,7 +20,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     Verdict.EXACT.value: "nothing but names differs",
     Verdict.EQUIVALENT.value: "the same training happens, something around it differs",
     Verdict.NEEDS_WORK.value: "somebody has to change something first",
-    Verdict.IMPOSSIBLE.value: "a part of the job has no counterpart",
+    Verdict.IMPOSSIBLE.value: "no TrainJob can do its training",
     BROKEN: "not readable, or nothing that v1 would take",
 }
 COLOURS: Final[Mapping[str, str]] = {

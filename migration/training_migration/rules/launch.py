@@ -79,7 +79,9 @@ RULES: Final = (
         "A host name as v1 made them",
         "v1's pods were called `JOB-master-0` and `JOB-worker-1`, and that was their host name. v2's are "
         "`JOB-node-0-0.JOB`; the name of a pod alone leads nowhere, and worker i is now index i + 1.",
-        "Take the address from the environment, and the rank from `JOB_COMPLETION_INDEX` or the launcher.",
+        "Take the address from the environment, and the rank from `JOB_COMPLETION_INDEX` or the launcher. `convert` "
+        "writes v2's name for each name of the job's own pods, and the variable for a rank that a shell takes from the "
+        "host name, where both give the same number.",
         "kubernetes-sigs/jobset, network of a JobSet; kubeflow/trainer#2365",
     ),
     Rule(

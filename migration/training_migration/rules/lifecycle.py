@@ -48,7 +48,8 @@ RULES: Final = (
         Severity.WARNING,
         "What remains of the pods",
         "v1's `cleanPodPolicy: None` (which is the default) leaves running pods alone after the end, and `All` "
-        "deletes all of them. v2 always deletes those that run and keeps those that have finished.",
+        "deletes all of them. v2 always deletes those that run and keeps those that have finished. A job that "
+        "succeeds because all of its pods have has none that run ([MIG308](MIG308.md)); one that fails may.",
         "Collect logs while the job runs, or end every process by itself. For `All`, delete the TrainJob afterwards.",
         JOBSET,
         converted=True,
@@ -77,9 +78,12 @@ RULES: Final = (
         "MIG308",
         Severity.WARNING,
         "One replica decides on success",
-        "v1's job has succeeded when its master has, even if workers still run. A Job waits for all of its pods, "
-        "unless it has a success policy, which Kubernetes has by default from 1.31 on.",
-        "Keep the `successPolicy` that `convert` writes, and give the version of the cluster with `--kubernetes`.",
+        "v1's job has succeeded when its master has, even if workers still run. What becomes of these is up to "
+        "`cleanPodPolicy`: with `None`, the default, they run on, and may write their checkpoint. A success policy of "
+        "v2 deletes them at once; without one the TrainJob waits for all.",
+        "`convert` writes no success policy where v1 lets pods run on, but for parameter servers, which never end; and "
+        "one where v1 deletes them too (`Running`, `All`), which Kubernetes has by default from 1.31 on "
+        "(`--kubernetes`). Where some pods never end by themselves, add the policy.",
         SUCCESS_POLICY,
         converted=True,
     ),
@@ -130,5 +134,16 @@ RULES: Final = (
         "For `restart-scope: job` keep the failure policy of the JobSet that `convert` writes. For `disruptions` see "
         "whether a failure policy of the Jobs does the same.",
         "kubernetes-sigs/jobset, failure policy of a JobSet",
+    ),
+    Rule(
+        "MIG314",
+        Severity.WARNING,
+        "An annotation by which another tool acts on jobs of v1 only",
+        "Some tools beside the operator watch PyTorchJobs and their like: HyperPod, for example, resumes a job on "
+        "another node where `sagemaker.amazonaws.com/enable-job-auto-resume` asks for it. They do not watch TrainJobs, "
+        "so that the annotation means nothing there.",
+        "See what the tool offers for JobSets or Jobs, and remove the annotation. Failed pods start again by "
+        "`backoffLimit` of the runtime's Job.",
+        "https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod-eks-resiliency.html",
     ),
 )

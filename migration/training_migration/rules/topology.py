@@ -32,8 +32,11 @@ RULES: Final = (
         Severity.ERROR,
         "An elastic number of workers",
         "v2 has no elastic jobs: the number of nodes is fixed, there is no scale subresource, and no autoscaler can be "
-        "given. `torchrun` still forms a new group after a failure.",
-        "`convert` writes the fixed number `replicas`. Where the number must change while the job runs, stay with v1.",
+        "given. `torchrun` still forms a new group after a failure. A job whose command says `--nnodes=4`, or whose "
+        "bounds are equal, is not elastic in practice: there it is worth a note only.",
+        "`convert` writes the fixed number `replicas`. Decide on `trainer.numNodes`. To go on with fewer nodes after a "
+        "loss write `--nnodes=MIN:N` behind `torchrun`; to change the number delete the TrainJob and create it with "
+        "another one, so that it goes on from its checkpoint. Remove what has scaled the job.",
         "kubeflow/trainer#2903, kubeflow/trainer#3235, kubeflow/trainer#3654",
         converted=True,
         counterpart=False,
@@ -53,7 +56,7 @@ RULES: Final = (
         "Dynamic workers of TensorFlow",
         "v1 gave each worker a sparse cluster specification, so that workers could come and go. v2 has no policy for "
         "TensorFlow, and a specification that is written out is fixed.",
-        "Set `enableDynamicWorker` to false, or stay with v1.",
+        "Decide on a number of workers; to change it, convert again and create the TrainJob anew.",
         "kubeflow/trainer#2443, kubeflow/trainer#2699",
         counterpart=False,
     ),
@@ -69,7 +72,7 @@ RULES: Final = (
     ),
     Rule(
         "MIG207",
-        Severity.WARNING,
+        Severity.ERROR,
         "The image of an MPI job needs SSH",
         "v1's launcher reached workers with `kubectl exec`. v2's uses SSH: workers run a server, the launcher has a "
         "client, and both need the same user.",
@@ -110,7 +113,8 @@ RULES: Final = (
         "Programs that v1 put into MPI pods",
         "`kubectl`, `/etc/mpi/kubexec.sh` and `/etc/mpi/discover_hosts.sh` came from v1's operator. v2 has SSH and a "
         "fixed host file, and nothing that finds hosts.",
-        "Use `mpirun` with `/etc/mpi/hostfile`. Elastic Horovod has no counterpart.",
+        "Use `mpirun` with `/etc/mpi/hostfile`. For elastic Horovod write `horovodrun -np N --hostfile "
+        "/etc/mpi/hostfile` in place of the script and the bounds: the number of hosts is fixed.",
         "kubeflow/trainer#2751, kubeflow/trainer#2903",
         counterpart=False,
     ),
@@ -214,6 +218,7 @@ RULES: Final = (
         "A TrainJob has at least one node.",
         "Mend the job first, or leave it behind.",
         "kubeflow/trainer, TrainJob API",
+        trains=False,
     ),
     Rule(
         "MIG223",

@@ -108,7 +108,9 @@ def success(difference: Difference) -> tuple[str, str, Severity | None]:
 
 
 def test_the_pods_that_decide_on_success_are_those_of_v1s_own_rules() -> None:
-    assert success(compared(*converted(pytorch(2)))) == ("master 0", "node 0", None)
+    assert success(compared(*converted(pytorch(2)))) == ("master 0", "all pods have to", Severity.INFO)
+    tidied = pytorch(2, policy={"cleanPodPolicy": "Running"})
+    assert success(compared(*converted(tidied))) == ("master 0", "node 0", None)
     assert success(compared(*naive(pytorch(2), nodes=3)))[:2] == ("master 0", "all pods have to")
     assert success(compared(*converted(pytorch(2, master=False)))) == ("all pods have to", "all pods have to", None)
     assert success(compared(*converted(jax(2)))) == ("all pods have to", "all pods have to", None)
@@ -119,6 +121,7 @@ def test_the_pods_that_decide_on_success_are_those_of_v1s_own_rules() -> None:
 def test_any_worker_of_an_elastic_job_is_enough() -> None:
     obj = pytorch(3, master=False, command=["torchrun", "train.py"])
     obj["spec"]["elasticPolicy"] = {"minReplicas": 3, "maxReplicas": 3, "rdzvBackend": "c10d"}
+    obj["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
     assert success(compared(*converted(obj))) == ("one pod is enough", "one pod is enough", None)
 
 

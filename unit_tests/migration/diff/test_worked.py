@@ -24,7 +24,7 @@ def pairs(difference: Difference) -> list[str]:
          ["master 0 = node 0", "worker 0, worker 1, worker 2 = node 1, node 2, node 3"]),
         ("tensorflow", Summary.COMPAT, "4 pods in one group, world size 4",
          ["chief 0 = chief 0", "worker 0, worker 1 = worker 0, worker 1", "ps 0 = ps 0"]),
-        ("xgboost", Summary.COMPAT, "3 pods in one group, world size 3",
+        ("xgboost", Summary.LIFE_CYCLE, "3 pods in one group, world size 3",
          ["master 0 = node 0", "worker 0, worker 1 = node 1, node 2"]),
         ("mpi", Summary.LIFE_CYCLE, "3 pods in one group, world size 4",
          ["launcher 0 = launcher 0", "worker 0, worker 1 = node 0, node 1"]),

@@ -197,7 +197,7 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
                 elastic(metrics=[{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}])
             ),
         ],
-        [case(elastic()), case(pytorch())],
+        [case(pytorch())],
     ),
     "MIG204": (
         [case(elastic()), case(alike(command=["sh", "-c", "echo $PET_RDZV_ENDPOINT"]))],
@@ -302,6 +302,7 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     "MIG308": (
         [case(pytorch()), case(xgboost()), case(tensorflow(Worker=role(2))), case(elastic())],
         [
+            case(pytorch(run={"cleanPodPolicy": "None"})),
             case(alone()),
             case(tensorflow(Chief=role(), Worker=role(2))),
             case(job("TFJob", {"Worker": role(2)}, successPolicy="AllWorkers")),
@@ -327,6 +328,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             case(pytorch(run={"schedulingPolicy": {"queue": "gold"}}), replace(OPTIONS, gang_scheduler="volcano")),
             case(pytorch(run={"schedulingPolicy": {}}, master=role(pod={"schedulerName": "volcano"}))),
         ],
+    ),
+    "MIG314": (
+        [case(pytorch(metadata={"annotations": {"sagemaker.amazonaws.com/enable-job-auto-resume": "true"}}))],
+        [case(pytorch(metadata={"annotations": {"example.com/owner": "me"}}))],
     ),
     "MIG313": (
         [case(pytorch(metadata={"annotations": {"extension.training.kubeflow.org/restart-scope": "job"}}))],

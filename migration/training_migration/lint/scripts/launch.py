@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from training_migration.convert.host_names import RANK_OF_HOST, V1_HOST
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.environ import Access, Manner, accesses, by_manner
@@ -28,15 +29,6 @@ _FLAGS: Final = re.compile(
 _OTHER_LAUNCHERS: Final = re.compile(
     r"(?:^|[\s;&|'\"/])(accelerate\s+launch|deepspeed(?=\s)|horovodrun|colossalai\s+run|ray\s+(?:start|job))"
     r"|^\s*(?:import|from)\s+(lightning|pytorch_lightning)\b"
-)
-_HOSTS: Final = re.compile(
-    r"-(master|worker|launcher|ps|chief|evaluator)-(?=\d|[{$%\"'(*]|$)(?!\d+-[\d{$%\"'])"
-    r"|[\w}]-(launcher)(?=[\"'\s:,]|$)"
-)
-_RANK_OF_HOST: Final = re.compile(
-    r"gethostname\(\)[^#\n]*(?:split|\[|re\.)|platform\.node\(\)[^#\n]*split|HOSTNAME[\"'\])]+[^#\n]*split"
-    r"|\$\{HOSTNAME(?:##|%%|#|%|//|:)|\$\{?HOSTNAME\}?[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
-    r"|\bhostname\b[^\n]*\|\s*(?:awk|cut|sed|grep|rev)"
 )
 _ALONE_WITHOUT_TF_CONFIG: Final = re.compile(r"\b(MultiWorkerMirroredStrategy|TFConfigClusterResolver)\(")
 _RENDEZVOUS: Final = re.compile(r"\bPET_(?:RDZV_\w+|MAX_RESTARTS)\b")
@@ -157,10 +149,10 @@ def _means_a_port(text: str, port: int) -> bool:
 def host_name(script: Script) -> Iterator[Spot]:
     """Names of hosts as v1 made them, and ranks that are read from them."""
     for line in script.lines:
-        if found := _HOSTS.search(line.text):
+        if found := V1_HOST.search(line.text):
             part = f"-{found[1] or found[2]}"
             yield Spot(f"a host name with {part!r}: v2's hosts are called JOB-node-0-INDEX.JOB.", line=line.number)
-        elif _RANK_OF_HOST.search(line.text):
+        elif RANK_OF_HOST.search(line.text):
             yield Spot("it takes a part of the host name: v2's names end otherwise.", line=line.number)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from training_migration.convert.elasticity import names_processes, names_rendezvous
 from training_migration.convert.launchers import Launcher
 from training_migration.findings import Severity
 from training_migration.lint import pods
@@ -63,7 +64,9 @@ def _variables(subject: Subject, names: frozenset[str], comes_of_it: str) -> Ite
 @V1.rule("MIG108")
 def no_master(subject: Subject) -> Iterator[Spot]:
     """A PyTorchJob of workers only."""
-    if subject.kind == _PYTORCH and not subject.has_master and subject.spec.elastic_policy is None:
+    if subject.kind != _PYTORCH or subject.has_master or subject.spec.elastic_policy is not None:
+        return
+    if not any(names_rendezvous(role.container) for role in subject.roles):
         message = (
             "without a master v1 sets neither rank nor address; v2 gives every node PET_NODE_RANK and PET_MASTER_ADDR."
         )
@@ -76,7 +79,7 @@ def uncounted_processes(subject: Subject) -> Iterator[Spot]:
     if subject.kind != _PYTORCH or subject.spec.nproc_per_node not in ("auto", "cpu"):
         return
     for role, launcher in subject.launchers:
-        if launcher is Launcher.PYTHON or _has_accelerator(role):
+        if launcher is Launcher.PYTHON or _has_accelerator(role) or names_processes(role.container):
             continue
         cpus = pods.resources(role.container).get("cpu")
         becomes = f"the {cpus} CPUs that are requested" if cpus else "1, because no CPU is requested"

@@ -8,6 +8,7 @@ from typing import Final
 from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 from training_migration.convert.conversion import Ttl
+from training_migration.convert.hazards import V1_ONLY
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot
 from training_migration.lint.v1.subject import V1, Subject
@@ -63,8 +64,7 @@ def remains(subject: Subject) -> Iterator[Spot]:
     if policy is CleanPodPolicy.ALL:
         yield Spot("v1 deletes all pods at the end; v2 keeps those that have finished.", path)
     elif policy is not CleanPodPolicy.RUNNING:
-        severity = None if policy is CleanPodPolicy.NONE else Severity.INFO
-        yield Spot("v1 leaves running pods alone at the end; v2 deletes them.", path, severity=severity)
+        yield Spot("v1 leaves running pods alone at the end; v2 deletes them.", path, severity=Severity.INFO)
 
 
 @V1.rule("MIG306")
@@ -90,6 +90,8 @@ def deadline(subject: Subject) -> Iterator[Spot]:
 @V1.rule("MIG308")
 def one_decides(subject: Subject) -> Iterator[Spot]:
     """A replica whose success is that of the job, beside others."""
+    if subject.policy.clean_pod_policy in (None, CleanPodPolicy.NONE):
+        return
     elastic = getattr(subject.spec, "elastic_policy", None) is not None
     if subject.kind in ("PyTorchJob", "XGBoostJob") and subject.size > 1 and (subject.has_master or elastic):
         who = "its master" if subject.has_master else "any worker"
@@ -141,6 +143,14 @@ def extensions(subject: Subject) -> Iterator[Spot]:
     """Annotations that ask this operator for more than v1 has."""
     for name in sorted(_MORE_THAN_V1 & subject.job.metadata.annotations.keys()):
         yield Spot(f"v2 does not know annotation {name}.", f"metadata.annotations[{name}]")
+
+
+@V1.rule("MIG314")
+def of_other_tools(subject: Subject) -> Iterator[Spot]:
+    """Annotations by which other tools act on jobs of v1."""
+    for name in subject.job.metadata.annotations:
+        if name in V1_ONLY:
+            yield Spot(f"{V1_ONLY[name]}.", f"metadata.annotations[{name}]")
 
 
 @V1.rule("MIG311")

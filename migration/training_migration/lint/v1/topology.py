@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.convert.elasticity import size_of
 from training_migration.findings import Severity
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
@@ -60,6 +61,12 @@ def elastic(subject: Subject) -> Iterator[Spot]:
     policy = getattr(subject.spec, "elastic_policy", None)
     if policy is None:
         return
+    if subject.kind == "PyTorchJob" and (role := subject.role("Worker")) is not None:
+        size = size_of(policy, role.count, role.container, subject.launcher(role))
+        if not size.elastic and size.nodes in (None, subject.size):
+            text = f"the bounds have no counterpart, and no effect either: {size.why}."
+            yield Spot(text, "spec.elasticPolicy", severity=Severity.WARNING if policy.metrics else Severity.INFO)
+            return
     metrics = bool(getattr(policy, "metrics", None))
     if policy.min_replicas != policy.max_replicas or metrics:
         bounds = f"between {policy.min_replicas} and {policy.max_replicas}"
