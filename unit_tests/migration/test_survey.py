@@ -124,7 +124,7 @@ def test_the_table_is_ranked_and_says_what_stands_in_the_way() -> None:
     lines = survey("-", stdin=dump(reversed(EXAMPLES))).stdout.splitlines()
     verdicts = [word for line in lines for word in line.split() if word in ORDER][: len(EXAMPLES)]
     assert verdicts == sorted(verdicts, key=ORDER.index)
-    assert "write their number into trainer.numProcPerNode" in " ".join(survey("-", stdin=dump(EXAMPLES)).stdout.split())
+    assert "into trainer.numProcPerNode" in " ".join(survey("-", stdin=dump(EXAMPLES)).stdout.split())
     assert lines[-1].startswith(f"{len(EXAMPLES)} jobs for Trainer 2.3: ")
 
 
