@@ -17,6 +17,7 @@ VERBS: Final = {
         "down": "End the cluster NAME, with everything that runs in it, and wait until it has gone.",
         "run": "Start a cluster, run the job of FILES in it, show what happens, and stop.",
         "demo": "Run an example that really trains, distributed over several processes.",
+        "runs": "Show the runs that were kept, the newest first.",
         "logs": "Print the logs of a job's replicas, or of one pod, line by line in the order of time.",
         "shell": "Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.",
     }.items()

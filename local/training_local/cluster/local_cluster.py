@@ -86,6 +86,8 @@ class ClusterOptions:
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
     log_limits: LogLimits = field(default_factory=LogLimits)
+    logs: Path | None = None
+    """Folder for the logs of pods; None for one below `data`, else below the cluster's own."""
 
 
 class LocalCluster:
@@ -233,7 +235,7 @@ class LocalCluster:
 
     @property
     def _logs(self) -> Path | None:
-        return self._options.data.absolute() / "logs" if self._options.data else None
+        return self._options.logs or (self._options.data.absolute() / "logs" if self._options.data else None)
 
     async def _put_definitions(self) -> None:
         """Create the CRDs of all kinds, or bring those that are kept up to date."""

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from training_local.cluster.connection import ClusterChoice, connect
 from training_local.cluster.registry import running
+from training_local.run.archive import archived_runs
 from training_local.run.targets import Contents, contents
 
 PATIENCE_SECONDS: Final = 2.0
@@ -24,6 +25,14 @@ def clusters(_context: click.Context, _parameter: click.Parameter, begun: str) -
     names: list[str] = []
     with suppress(Exception):  # an error has no place in a line that is being typed
         names = [record.name for record in running()]
+    return _beginning(names, begun)
+
+
+def archived(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the runs that are kept."""
+    names: list[str] = []
+    with suppress(Exception):  # an error has no place in a line that is being typed
+        names = [run.id for run in archived_runs()]
     return _beginning(names, begun)
 
 

@@ -9,7 +9,7 @@ import cloup
 
 from training_local.cluster.local_cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
-from training_local.commands.flags import cluster_flags, follow_flags
+from training_local.commands.flags import archive_flags, cluster_flags, follow_flags
 from training_local.commands.run import RunOptions, run_objects
 from training_local.run.apply import load_objects
 from training_local.run.examples import DEMOS, example, python_for
@@ -19,6 +19,7 @@ from training_local.run.examples import DEMOS, example, python_for
 @click.option("--framework", default="jax", show_default=True, type=click.Choice(tuple(DEMOS)))
 @cluster_flags
 @follow_flags
+@archive_flags
 def demo(
     *,
     framework: str,
@@ -27,10 +28,12 @@ def demo(
     allow_missing_mounts: bool,
     limit: float | None,
     as_json: bool,
+    archive: bool,
+    archive_size: int,
 ) -> None:
     """Run an example that really trains, distributed over several processes."""
     options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts)
-    finish(_demo(framework, options, RunOptions(limit, as_json)))
+    finish(_demo(framework, options, RunOptions(limit, as_json, archive=archive_size if archive else None)))
 
 
 async def _demo(framework: str, cluster_options: ClusterOptions, options: RunOptions) -> int:

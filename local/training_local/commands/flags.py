@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -12,6 +13,7 @@ from training_local.cluster.local_cluster import SandboxMode
 from training_local.commands.completion import clusters
 
 Command = Callable[..., None]
+ARCHIVE_SIZE_VARIABLE: Final = "TRAINING_OPERATOR_ARCHIVE_SIZE"
 
 
 def cluster_flags(command: Command) -> Command:
@@ -43,7 +45,7 @@ def _quantity(_context: click.Context, _option: click.Parameter, value: str) -> 
     except ValueError:
         fits = False
     if not fits:
-        raise click.BadParameter(f"{value!r} is no amount of memory, as 64Gi is")
+        raise click.BadParameter(f"{value!r} is no amount of bytes, as 64Gi is")
     return value
 
 
@@ -67,6 +69,23 @@ def follow_flags(command: Command) -> Command:
     limit = click.option("--timeout", "limit", type=float, help="Give up after this many seconds (exit status 124).")
     as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
     return limit(as_json(command))
+
+
+def archive_flags(command: Command) -> Command:
+    """Add the flags of commands whose runs are kept."""
+    kept = click.option(
+        "--archive/--no-archive", default=True, help="Keep logs, events and statuses, for `local runs`. Default: yes."
+    )
+    size = click.option(
+        "--archive-size",
+        default="1Gi",
+        show_default=True,
+        show_envvar=True,
+        envvar=ARCHIVE_SIZE_VARIABLE,
+        callback=lambda context, option, value: int(quantity.parse(_quantity(context, option, value))),
+        help="How much of the disk all runs take that are kept; the oldest go first.",
+    )
+    return kept(size(command))
 
 
 def connection_flags(command: Command) -> Command:

@@ -15,10 +15,11 @@ import cloup
 from rich.console import Console
 
 from training_local.cluster.connection import ClusterChoice, connect
-from training_local.commands.completion import targets
+from training_local.commands.completion import archived, targets
 from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
 from training_local.errors import BadInput
+from training_local.run.archive import find_run, merged_lines
 from training_local.run.follow import JobFollower
 from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
 from training_local.run.progress import TERMINAL, JobRef
@@ -48,14 +49,36 @@ class LogOptions:
 @click.option("--previous", "-p", is_flag=True, help="Of the attempt before the last restart.")
 @click.option("--timestamps", is_flag=True, help="With the time of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
+@click.option("--run", shell_complete=archived, help="Of a run that is over, or of the newest of a job of that name.")
 def logs(
-    *, target: str | None, name: str | None, kubeconfig: Path | None, namespace: str | None, **options: Any
+    *,
+    target: str | None,
+    name: str | None,
+    kubeconfig: Path | None,
+    namespace: str | None,
+    run: str | None,
+    **options: Any,
 ) -> None:
     """Print the logs of a job's replicas, or of one pod, line by line in the order of time.
 
-    Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0.
+    Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0. With
+    --run it is every attempt of every replica of a run that `local runs` lists.
     """
-    finish(_logs(target, ClusterChoice(name, kubeconfig, namespace), LogOptions(**options)))
+    choice = ClusterChoice(name, kubeconfig, namespace)
+    if run is not None:
+        finish(_archived_logs(run, target, choice, LogOptions(**options)))
+    finish(_logs(target, choice, LogOptions(**options)))
+
+
+async def _archived_logs(run: str, target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
+    if options.follow or choice != ClusterChoice():
+        raise BadInput("--run is about what is over and kept: --follow, --name, --kubeconfig and --namespace are not")
+    found = find_run(run)
+    printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
+    wanted = found.chosen_logs(target, options.container, previous=options.previous)
+    for line in merged_lines(wanted, options.tail):
+        printer.print(line)
+    return 0 if wanted else EXIT_FAILED
 
 
 async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) -> int:

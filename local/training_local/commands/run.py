@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,10 +28,10 @@ from training_local.commands.finish import (
     finish,
     one_sentence,
 )
-from training_local.commands.flags import cluster_flags, follow_flags, resource_flags
+from training_local.commands.flags import archive_flags, cluster_flags, follow_flags, resource_flags
 from training_local.commands.up import say_up
 from training_local.node.container_spec import PYTHON_ANNOTATION
-from training_local.run.apply import Created, create_objects, job_of, load_objects, refuse
+from training_local.run.apply import create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
 from training_local.run.examples import DEMOS, python_of_job
 from training_local.run.follow import JobFollower
@@ -39,11 +39,12 @@ from training_local.run.hopeless import crash_looping, hopelessness
 from training_local.run.imports import remedy, repeated_import_error
 from training_local.run.pod_metrics import poll_usage
 from training_local.run.progress import JobProgress
+from training_local.run.recorder import Recorder, log_limits, recording
 from training_local.run.scale import scale_requests
 from training_local.run.script import Script, objects_of, save_job
 from training_local.show.json_lines import print_json
 from training_local.show.output import Output
-from training_local.show.report import failure_json, failure_report, next_steps, unfinished
+from training_local.show.report import PROGRAM, failure_json, failure_report, next_steps, unfinished
 from training_local.show.view import View, choose_view
 
 SCRIPT_ARGUMENTS: Final = "training_local.script_arguments"
@@ -65,6 +66,8 @@ class RunOptions:
     """Seconds after which a job is given up that lacks what will not come."""
     scale_resources: bool = False
     """Whether requests are brought down until they fit."""
+    archive: int | None = None
+    """Bytes that all runs take which are kept; None to keep nothing of this one."""
 
 
 class _RunCommand(cloup.Command):
@@ -81,6 +84,7 @@ class _RunCommand(cloup.Command):
 @cluster_flags
 @resource_flags
 @follow_flags
+@archive_flags
 @click.option("--namespace", "-n", help="For objects that name none. Default: default.")
 @click.option("--workers", type=click.IntRange(1), help="Of a script: in how many processes it trains. Default: 1.")
 @click.option("--framework", type=click.Choice(tuple(DEMOS)), help="Of a script. Default: the one that it imports.")
@@ -112,6 +116,8 @@ def run(
     patience: float,
     scale_resources: bool,
     keep: bool,
+    archive: bool,
+    archive_size: int,
 ) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop.
 
@@ -121,7 +127,7 @@ def run(
     """
     options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, cpus=cpus, memory=memory)
     options = replace(options, allow_missing_mounts=allow_missing_mounts)
-    how = RunOptions(limit, as_json, keep, patience, scale_resources)
+    how = RunOptions(limit, as_json, keep, patience, scale_resources, archive_size if archive else None)
     arguments: list[str] = click.get_current_context().meta[SCRIPT_ARGUMENTS]
     if len(files) == 1 and files[0].suffix == ".py":
         with one_sentence():
@@ -150,26 +156,44 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
     python = python_of_job(job, cluster_options.python)
     if cluster_options.python:  # it wins
         (job["metadata"].get("annotations") or {}).pop(PYTHON_ANNOTATION, None)
-    async with LocalCluster(replace(cluster_options, python=python.path)) as cluster:
+    cluster_options = replace(cluster_options, python=python.path)
+    async with AsyncExitStack() as stack:
+        recorder = stack.enter_context(recording(job, [PROGRAM, *sys.argv[1:]], options.archive))
+        if options.archive is not None:
+            cluster_options = replace(cluster_options, logs=recorder.logs, log_limits=log_limits(options.archive))
+        cluster = await stack.enter_async_context(LocalCluster(cluster_options))
         if not options.as_json:
             say_up(cluster, python)
         if options.scale_resources:
             scale_requests(job, kinds()[job["kind"]], cluster.capacity)
+        recorder.applied(objects)
         created = await create_objects(cluster.transport, objects)
         for warning in created.warnings:
             print(f"Warning: {legible(warning)}", file=sys.stderr)
-        follower = JobFollower(cluster.transport, created.job)
-        status = await _follow(follower, created, options, cluster, python)
+        recorder.begun(created.job, cluster.record.sandbox, python.sentence)
+        follower = JobFollower(cluster.transport, created.job, observe=recorder.changed)
+        async with recorder.following_events(cluster.transport, created.job.namespace):
+            status = await _follow(follower, options, cluster, python, recorder)
         if options.keep:
             await _keep(cluster)
     return status
 
 
 async def _follow(
-    follower: JobFollower, created: Created, options: RunOptions, cluster: LocalCluster, python: Python
+    follower: JobFollower, options: RunOptions, cluster: LocalCluster, python: Python, recorder: Recorder
 ) -> int:
     """Show the job until it has ended or its time is over, then say how it went; returns the exit status."""
-    job, since = created.job, datetime.now(UTC)
+    job, since = follower.job, datetime.now(UTC)
+
+    async def ended(outcome: str, status: int, message: str, *, report: bool = True) -> int:
+        first = follower.failures.first if status else None
+        recorder.finish(outcome, status, message, follower.progress, first)
+        if report:
+            await _report(follower, options, status, recorder)
+        if recorder.folder and not options.as_json:
+            print(f"Kept in {recorder.folder}: {PROGRAM} local logs --run {recorder.folder.name}", flush=True)
+        return status
+
     try:
         async with Output(sys.stdout) as out:
             with choose_view(job, out, as_json=options.as_json) as view:
@@ -179,22 +203,22 @@ async def _follow(
                     )
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
-        print(f"{job} did not end within {options.limit:g} s: {reason}", file=sys.stderr)
-        await _report(follower, options, EXIT_TIMEOUT)
-        return EXIT_TIMEOUT
+        told = f"{job} did not end within {options.limit:g} s: {reason}"
+        print(told, file=sys.stderr)
+        return await ended("TimedOut", EXIT_TIMEOUT, told)
     except asyncio.CancelledError:
         told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
         print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
-        await _report(follower, options, EXIT_INTERRUPTED)
+        await ended("Interrupted", EXIT_INTERRUPTED, told)
         raise
     if given_up:
-        if options.as_json or given_up.status == EXIT_FAILED:
-            await _report(follower, options, given_up.status)
+        told_before = options.as_json or given_up.status == EXIT_FAILED
+        await ended("GivenUp", given_up.status, given_up.sentence, report=told_before)
         print(given_up.sentence, file=sys.stderr)
         return given_up.status
-    status = 0 if follower.progress.outcome == "Succeeded" else EXIT_FAILED
-    await _report(follower, options, status)
-    return status
+    outcome = follower.progress.outcome or "Deleted"
+    status = 0 if outcome == "Succeeded" else EXIT_FAILED
+    return await ended(outcome, status, follower.progress.message)
 
 
 class _GivenUp(NamedTuple):
@@ -255,14 +279,16 @@ async def _watch_standstill(follower: JobFollower, view: View, since: datetime) 
         await asyncio.sleep(STANDSTILL_SECONDS)
 
 
-async def _report(follower: JobFollower, options: RunOptions, status: int) -> None:
+async def _report(follower: JobFollower, options: RunOptions, status: int, recorder: Recorder) -> None:
     """Say how it ended and, unless it succeeded, what went wrong first and what to do about it."""
     first = follower.failures.first if status else None
     lines = await follower.last_lines(first) if first is not None else []
     others = max(len(follower.failures.seen) - 1, 0)
     if options.as_json:
         outcome = follower.progress.outcome
-        print_json({"end": {"status": status, "outcome": outcome, "firstCause": failure_json(first, others, lines)}})
+        archive = str(recorder.folder) if recorder.folder else None
+        cause = failure_json(first, others, lines)
+        print_json({"end": {"status": status, "outcome": outcome, "firstCause": cause, "archive": archive}})
         return
     if status == 0:
         _print_conditions(follower.progress)

@@ -171,7 +171,8 @@ class ContainerSpecBuilder:
         rewriter = await self._rewriter(container)
         # What the pod asks about itself stays true: its name is no address there, though a service has it too.
         own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
-        rewritten = rewriter.rewrite(spec.argv, spec.env, names - own, paths)
+        secrets = environment.secret_values(container, self._facts())
+        rewritten = rewriter.rewrite(spec.argv, spec.env, names - own, paths, secrets)
         if rewritten.changes and attempt == 0:
             changes = "; ".join(rewritten.changes)
             self._announce("Normal", "HostMode", f"container {container.name} runs without a sandbox: {changes}")

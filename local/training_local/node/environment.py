@@ -69,6 +69,13 @@ def referenced(container: Container) -> Iterator[Key]:
             yield SECRET, variable.value_from.secret_key_ref.name
 
 
+def secret_values(container: Container, facts: Facts) -> set[str]:
+    """What the container's environment has from secrets, which is not to be told."""
+    named = {name for kind, name in referenced(container) if kind == SECRET}
+    data = (facts.objects.get((SECRET, name)) or {} for name in named)
+    return {value.decode(errors="replace") for each in data for value in each.values()}
+
+
 class ArgumentListTooLong(SandboxError):
     """The kernel would not take arguments or variables (E2BIG); the text is as a container runtime has it."""
 

@@ -60,7 +60,8 @@ class LogFiles:
 
     def begin(self, directory: Path, attempt: int) -> None:
         """Make room for the log of an attempt of a container: those long before it go."""
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (directory.parent, directory):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in segments(directory):
             if old[0] <= attempt - self.limits.attempts:
                 self._remove(segment(directory, *old))

@@ -64,19 +64,29 @@ class Rewriter:
         )
 
     def rewrite(
-        self, argv: Sequence[str], env: Mapping[str, str], addressed: Collection[str], paths: Mapping[str, str]
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        addressed: Collection[str],
+        paths: Mapping[str, str],
+        secrets: Collection[str] = (),
     ) -> Rewritten:
         """Rewrite a command line and those variables in which service names are addresses.
 
-        `paths` says which folder stands for which mount path.
+        `paths` says which folder stands for which mount path. What holds a value of `secrets` is not told.
         """
         changed = dict(env)
         for name in addressed:
             changed[name] = self._port(name, env[name], env) or self._text(env[name], paths)
-        differences = [f"{name}={env[name]} became {value}" for name, value in changed.items() if value != env[name]]
         line = self.arguments(argv, paths)
-        differences += [f"argument {old} became {new}" for old, new in zip(argv, line, strict=True) if old != new]
-        return Rewritten(line, changed, tuple(differences))
+        pairs = [(f"{name}=", env[name], value) for name, value in changed.items()]
+        pairs += [("argument ", old, new) for old, new in zip(argv, line, strict=True)]
+        told = [
+            f"{what}{old} became {new}" if not any(secret in old for secret in secrets if secret) else f"{what}(secret)"
+            for what, old, new in pairs
+            if old != new
+        ]
+        return Rewritten(line, changed, tuple(told))
 
     def arguments(self, argv: Sequence[str], paths: Mapping[str, str]) -> list[str]:
         """Rewrite a command line."""

@@ -20,8 +20,11 @@ COALESCE: Final = 0.05
 class JobFollower:
     """Keeps the progress of one job up to date and hands out its changes and log lines."""
 
-    def __init__(self, transport: Transport, job: JobRef, choice: LogChoice | None = None) -> None:
-        self._transport, self.job = transport, job
+    def __init__(
+        self, transport: Transport, job: JobRef, choice: LogChoice | None = None, observe: Seen = lambda *_: None
+    ) -> None:
+        """`observe` is told every change of the job and its pods, as they are stored."""
+        self._transport, self.job, self._observe = transport, job, observe
         self.logs = LogFollower(transport, job.namespace, choice or LogChoice(job.info.container, all_attempts=True))
         self.failures = Failures()
         self.progress = JobProgress()
@@ -72,10 +75,12 @@ class JobFollower:
                 raise
 
     def _on_job(self, change: str, job: dict[str, Any]) -> None:
+        self._observe(change, job)
         self._stored = job
         self._show(gone=change == "DELETED")
 
     def _on_pod(self, change: str, pod: dict[str, Any]) -> None:
+        self._observe(change, pod)
         uid = pod["metadata"]["uid"]
         self.failures = self.failures.after_pod(pod)
         if change == "DELETED":
