@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
     ("words", "values"),
     [
         (["mig"], ["migrate"]),
-        (["local", "r"], ["run"]),
+        (["local", "r"], ["run", "runs"]),
         (["local", "demo", "--framework", "p"], ["pytorch", "paddle"]),
         (["local", "run", "--framework", "j"], ["jax"]),
         (["migrate", "con"], ["convert"]),
