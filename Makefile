@@ -125,6 +125,8 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/sdk/requirements.txt \
 	  --output-file e2e/migration/sdk/constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/page/requirements.txt \
+	  --output-file e2e/migration/page/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra speed pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-image.txt

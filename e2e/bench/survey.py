@@ -23,8 +23,9 @@ from e2e.support.v1_examples.expected import examples
 from training_api.documents import read
 from training_api.yaml_text import dump
 from training_migration.convert.conversion import Options
+from training_migration.report.fleet import as_html
 from training_migration.report.jobs import job_entry, report
-from training_migration.report.survey import as_html, as_text
+from training_migration.report.survey import as_text
 from training_migration.survey import rows
 from training_migration.targets import Target
 

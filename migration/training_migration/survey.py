@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert import convert
-from training_migration.convert.conversion import Options
+from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded.held import Held, held, within
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.lint import lint_v1
@@ -32,6 +32,7 @@ class Row:
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
     """None for what is broken."""
     findings: tuple[Finding, ...] = ()
@@ -41,6 +42,8 @@ class Row:
     """Whether `convert` leaves it as it is."""
     error: str = ""
     """One sentence for what is broken."""
+    conversion: Conversion | None = None
+    """What is compared with the job, for those who want that."""
 
     @property
     def reason(self) -> str:
@@ -102,7 +105,9 @@ def _begun(document: Document, obj: Json) -> Row:
     metadata = obj.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     namespace, name = (str(given.get(field) or "") for field in ("namespace", "name"))
-    return Row(document.source, document.line, str(obj.get("kind") or ""), namespace, name)
+    given_labels = given.get("labels")
+    labels = {str(key): str(value) for key, value in (given_labels if isinstance(given_labels, dict) else {}).items()}
+    return Row(document.source, document.line, str(obj.get("kind") or ""), namespace, name, labels)
 
 
 def _row(document: Document, obj: Json, options: Options) -> Row:
@@ -136,7 +141,7 @@ def examined(row: Row, job: V1Job, options: Options) -> Row:
     result = verdict(findings)
     if conversion.refused and result in (Verdict.EXACT, Verdict.EQUIVALENT):
         result = Verdict.NEEDS_WORK
-    return replace(row, verdict=result, findings=findings, refused=conversion.refused)
+    return replace(row, verdict=result, findings=findings, refused=conversion.refused, conversion=conversion)
 
 
 def together(linted: Iterable[Finding], converted: Iterable[Finding]) -> tuple[Finding, ...]:

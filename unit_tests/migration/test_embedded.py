@@ -52,7 +52,7 @@ def experiment(job: Json, **template: Any) -> Json:
 
 
 def app_wrapper(*jobs: Json) -> Json:
-    components = [{"template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}}]
+    components: list[Json] = [{"template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}}]
     components += [{"podSets": [{"path": "gone"}], "annotations": {"a": "b"}, "template": job} for job in jobs]
     return {"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"name": "w"},
             "spec": {"components": components}}  # fmt: skip

@@ -12,17 +12,23 @@ from typing import Any
 import click
 import cloup
 
-from training_api.documents import Document, files, read
+from training_api.documents import Document, Unreadable, files, read, read_text
+from training_api.yaml_text import json_value
 from training_migration.cluster import read_cluster
 from training_migration.commands import flags
 from training_migration.convert.conversion import Options
-from training_migration.exits import Exit, final, of_findings, worst
+from training_migration.convert.round_trip import round_trip
+from training_migration.exits import Exit, Failure, final, of_findings, worst
 from training_migration.findings import Severity
+from training_migration.report.diff import as_html as diff_as_html
+from training_migration.report.fleet import as_html
 from training_migration.report.jobs import job_entry, report
-from training_migration.report.survey import as_html, as_markdown, as_text
+from training_migration.report.since import progress
+from training_migration.report.survey import as_markdown, as_text
 from training_migration.survey import Row, rows
 from training_migration.targets import Target
 
+PAGE = cloup.OptionGroup("What is told beside the jobs")
 CLUSTER = cloup.OptionGroup("Jobs of a cluster, which is only read")
 
 
@@ -37,6 +43,19 @@ CLUSTER = cloup.OptionGroup("Jobs of a cluster, which is only read")
 @CLUSTER.option("-A", "--all-namespaces", is_flag=True, help="All of its namespaces, as without --namespace.")
 @CLUSTER.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @CLUSTER.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
+@PAGE.option(
+    "--owner-label",
+    "owner_labels",
+    multiple=True,
+    default=("owner", "team", "app.kubernetes.io/part-of", "kueue.x-k8s.io/queue-name"),
+    show_default=True,
+    help="A label of jobs that says whose they are; repeatable, the first that a job has counts.",
+)
+@PAGE.option(
+    "--since",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An earlier survey, as JSON, to compare with.",
+)
 @flags.formats("text", "json", "markdown", "html")
 @flags.output
 @flags.fail_on
@@ -53,6 +72,8 @@ def survey(
     all_namespaces: bool,
     kubeconfig: str,
     cluster_context: str,
+    owner_labels: tuple[str, ...],
+    since: Path | None,
     style: str,
     output: Path | None,
     fail_on: Severity | None,
@@ -74,8 +95,11 @@ def survey(
     found = list(rows(_in_files(paths), options, ignored))
     if from_cluster:
         found += rows(read_cluster(kubeconfig, cluster_context, namespaces or None), options, ignored)
-    content = report(target.value, kubernetes, [job_entry(row) for row in found], ignored)
-    flags.write(_shown(content, style, terminal=output is None and sys.stdout.isatty()), output)
+    content = report(target.value, kubernetes, [job_entry(row, owner_labels) for row in found], ignored)
+    if since is not None:
+        content["since"] = progress(_earlier(since), content["jobs"], str(since))
+    diffs = _diffs(found) if style == "html" else {}
+    flags.write(_shown(content, style, diffs, terminal=output is None and sys.stdout.isatty()), output)
     examined = (_code(row, fail_on, strict=strict) for row in found if not row.error)
     context.exit(final(examined, (Exit.USAGE for row in found if row.error), fail_on))
 
@@ -100,12 +124,33 @@ def _code(row: Row, fail_on: Severity | None, *, strict: bool) -> Exit:
     return worst([code, Exit.REFUSED]) if row.refused or row.left else code
 
 
-def _shown(content: dict[str, Any], style: str, *, terminal: bool) -> str:
+def _earlier(path: Path) -> dict[str, Any]:
+    """The survey of a file; raises Failure for one that is none."""
+    try:
+        content = json_value(read_text(path))
+        progress(content, content["jobs"], "")
+    except (Unreadable, ValueError, LookupError, TypeError):
+        raise Failure(f"{path}: is no survey: `survey --format json` writes one.", Exit.USAGE) from None
+    return dict(content)
+
+
+def _diffs(found: Sequence[Row]) -> dict[int, str]:
+    """The pods of both sides compared, by the number of the job; none for those that have no pods on one side."""
+    pieces = {}
+    for at, row in enumerate(found):
+        if row.conversion is not None and not row.conversion.refused:
+            difference = round_trip(row.conversion).difference
+            if difference is not None:
+                pieces[at] = diff_as_html(difference)
+    return pieces
+
+
+def _shown(content: dict[str, Any], style: str, diffs: dict[int, str], *, terminal: bool) -> str:
     match style:
         case "json":
             return json.dumps(content, indent=2, ensure_ascii=False)
         case "markdown":
             return as_markdown(content)
         case "html":
-            return as_html(content)
+            return as_html(content, diffs)
     return as_text(content, terminal=terminal)

@@ -37,8 +37,8 @@ def summary(jobs: Iterable[Json]) -> dict[str, int]:
     return {each: counted[each] for each in (*(each.value for each in Verdict), BROKEN)}
 
 
-def job_entry(row: Row) -> Json:
-    """One job of a survey; without a verdict where it is broken."""
+def job_entry(row: Row, owner_labels: Sequence[str] = ()) -> Json:
+    """One job of a survey; without a verdict where it is broken. Its owner is the first of these labels that it has."""
     return {
         "ref": {
             "kind": row.kind,
@@ -47,6 +47,7 @@ def job_entry(row: Row) -> Json:
             "source": row.source,
             "line": row.line,
         },
+        "owner": next((row.labels[each] for each in owner_labels if row.labels.get(each)), ""),
         "verdict": row.verdict.value if row.verdict else None,
         "reason": mask_text(row.reason),
         "refused": mask_text(row.refused),
@@ -63,6 +64,7 @@ def finding_entry(finding: Finding) -> Json:
         "path": finding.path,
         "source": finding.source,
         "line": finding.line,
+        "title": finding.rule.finds,
         "message": mask_text(finding.message),
         "remedy": finding.rule.remedy,
         "reference": finding.rule.reference,

@@ -10,7 +10,7 @@ from training_api.yaml_text import json_value
 from training_migration.compare import Comparison, Outcome
 from training_migration.comparison.rows import Answer, Row
 from training_migration.findings import Severity
-from training_migration.report import compare, jobs, survey
+from training_migration.report import compare, fleet, jobs, survey
 from training_migration.report.chapter import Chapter, Check, Standing
 from training_migration.report.columns import Table
 from training_migration.runs.record import from_json
@@ -122,7 +122,7 @@ def _survey(content: Json, source: str) -> Chapter:
     ]
     table = ("", survey.as_table(content["jobs"]))
     return Chapter(
-        "survey", source, survey.headline(content), tuple(checks), (table,), "\n".join(survey.sections(content))
+        "survey", source, survey.headline(content), tuple(checks), (table,), "\n".join(fleet.sections(content, {}))
     )
 
 

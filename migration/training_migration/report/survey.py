@@ -1,4 +1,4 @@
-"""A survey for people: a ranked table, and a page with a picture. Both are made of its JSON."""
+"""A survey for people: a ranked table, and the pieces that its page (`fleet`) is made of. All is made of its JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from training_migration.findings import Severity, Verdict
 from training_migration.report.columns import Table
 from training_migration.report.jobs import BROKEN
-from training_migration.report.page import page
+from training_migration.report.since import in_one_line
 
 Json = dict[str, Any]
 
@@ -30,6 +30,8 @@ COLOURS: Final[Mapping[str, str]] = {
     Verdict.IMPOSSIBLE.value: "bold red",
     BROKEN: "bold red",
 }
+SEVERITIES: Final = {Severity.ERROR: "bad", Severity.WARNING: "maybe", Severity.INFO: ""}
+"""Classes of the page's styles."""
 _CLASSES: Final[Mapping[str, str]] = {
     Verdict.EXACT.value: "good",
     Verdict.EQUIVALENT.value: "v1",
@@ -92,6 +94,8 @@ def headline(content: Json) -> str:
     if ignored := content["ignored"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in ignored.items())
         lines.append(f"Ignored: {kinds}.")
+    if since := content.get("since"):
+        lines.append(in_one_line(since))
     return "\n".join(lines)
 
 
@@ -106,27 +110,17 @@ def as_markdown(content: Json) -> str:
     return f"## Survey\n\n{headline(content)}\n\n{as_table(content['jobs']).markdown()}"
 
 
-def as_html(content: Json) -> str:
-    """A whole page: the picture, what the words mean, every job with its findings, and the rules."""
-    return page(f"Jobs for Trainer {content['target']}", *sections(content))
-
-
-def sections(content: Json) -> Iterator[str]:
-    """The pieces of the page."""
-    yield f"<p>{escape(headline(content))}</p>"
-    yield bar(content["summary"])
-    yield "<h2>Jobs</h2>"
-    head = "<tr><th>job</th><th>verdict</th><th>findings</th><th>where</th></tr>"
-    yield f"<table>{head}{''.join(_row(job) for job in ranked(content['jobs']))}</table>"
-    rules = {each["id"]: each for job in content["jobs"] for each in job["findings"]}
-    if rules:
+def rules(content: Json) -> Iterator[str]:
+    """What to do about each rule that has been found, for a page."""
+    found = {each["id"]: each for job in content["jobs"] for each in job["findings"]}
+    if found:
         yield "<h2>What to do</h2>"
-        yield f"<dl>{''.join(_rule(rules[name]) for name in sorted(rules))}</dl>"
+        yield f"<dl>{''.join(_rule(found[name]) for name in sorted(found))}</dl>"
 
 
-def bar(summary: Mapping[str, int]) -> str:
+def bar(summary: Mapping[str, int], *, legend: bool = True) -> str:
     """A bar whose parts are as long as there are jobs of each verdict, with a legend."""
-    total, at, parts, legend = sum(summary.values()), 0.0, [], []
+    total, at, parts, words = sum(summary.values()), 0.0, [], []
     for verdict, count in summary.items():
         if not count:
             continue
@@ -137,7 +131,7 @@ def bar(summary: Mapping[str, int]) -> str:
             f'<rect class="{colour}" x="{at:.3f}" y="0" width="{length:.3f}" height="8" fill="currentColor">'
             f"<title>{text}</title></rect>"
         )
-        legend.append(
+        words.append(
             f'<li><span class="{colour}">&#9632;</span> <strong>{text}</strong>, {escape(MEANINGS[verdict])}</li>'
         )
         at += length
@@ -145,19 +139,20 @@ def bar(summary: Mapping[str, int]) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 8" width="100%" height="48" '
         f'preserveAspectRatio="none" role="img" aria-label="Jobs by verdict">{"".join(parts)}</svg>'
     )
-    return f"{picture}<ul>{''.join(legend)}</ul>"
+    return f"{picture}<ul>{''.join(words)}</ul>" if legend else picture
 
 
-def _row(job: Json) -> str:
-    colour = _CLASSES[word(job)]
-    findings = "".join(_finding(each) for each in job["findings"])
-    amount = counts(job) or ("none open" if job["findings"] else "none")
-    shown = f"<details><summary>{escape(amount)}</summary><ul>{findings}</ul></details>" if findings else escape(amount)
+def verdict_cell(job: Json) -> str:
+    """The verdict and what stands in the way, as a cell of a table."""
     reason = f"<br>{escape(job['reason'])}" if job["reason"] else ""
-    return (
-        f'<tr><td>{escape(title(job))}</td><td><span class="{colour}">{escape(word(job))}</span>{reason}</td>'
-        f"<td>{shown}</td><td><code>{escape(place(job['ref']))}</code></td></tr>"
-    )
+    return f'<td><span class="{_CLASSES[word(job)]}">{escape(word(job))}</span>{reason}</td>'
+
+
+def findings_of(job: Json) -> str:
+    """How many there are, and all of them where somebody wants to see them."""
+    amount = escape(counts(job) or ("none open" if job["findings"] else "none"))
+    findings = "".join(_finding(each) for each in job["findings"])
+    return f"<details><summary>{amount}</summary><ul>{findings}</ul></details>" if findings else amount
 
 
 def _finding(finding: Json) -> str:
