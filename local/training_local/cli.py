@@ -19,6 +19,7 @@ VERBS: Final = {
         "demo": "Run an example that really trains, distributed over several processes.",
         "runs": "Show the runs that were kept, the newest first.",
         "logs": "Print the logs of a job's replicas, or of one pod, line by line in the order of time.",
+        "forward": "Reach a port of a pod on this machine, as http://127.0.0.1:6006: local forward worker-0 6006.",
         "shell": "Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.",
     }.items()
 }

@@ -9,6 +9,7 @@ from training_local.apiserver.options import Query
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OF_NAMESPACES = ("status", "finalize")
 _BY_NAME = "metadata.name="
+_UPGRADED = (("pods", "exec"), ("pods", "portforward"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,9 @@ def attributes(method: str, path: str, query: Query) -> Attributes:
 
 def _verb(method: str, of: tuple[str, str], name: str, query: Query) -> str:
     verb = _VERBS.get(method, "")
-    if of == ("pods", "exec") and verb == "get":
+    if of in _UPGRADED and verb == "get":
         # A WebSocket opens with GET. The real server asks for the right to `create` there as well since 1.35; before,
-        # `get` was enough to execute, though kubectl's older protocol needed `create`, which roles therefore grant.
+        # `get` was enough, though kubectl's older protocol needed `create`, which roles therefore grant.
         return "create"
     if not name and verb == "get":
         return "watch" if query.get("watch") in ("true", "1") else "list"

@@ -39,6 +39,7 @@ _SUBRESOURCES: Mapping[str, _Subresource] = {
     "exec": _Subresource("PodExecOptions", ("create", "get")),
     "finalize": _Subresource("", ("update",)),
     "log": _Subresource("", ("get",)),
+    "portforward": _Subresource("PodPortForwardOptions", ("create", "get")),
     "scale": _Subresource("Scale", _CHANGED, "autoscaling"),
     "status": _Subresource("", _CHANGED),
     "token": _Subresource("TokenRequest", ("create",), "authentication.k8s.io"),

@@ -14,6 +14,7 @@ from training_local.apiserver.errors import ApiError, bad_request, method_not_al
 from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
+from training_local.apiserver.portforward import ForwardRequest, PortSource, forward_request
 from training_local.apiserver.resource_types import Review
 from training_local.apiserver.state import State, served
 from training_local.apiserver.target import Target
@@ -33,6 +34,7 @@ class Handlers:
         self._state = state
         self.logs: pods.LogSource = pods.NoLogs()
         self.programs: ExecSource | None = None
+        self.ports: PortSource | None = None
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", COLLECTION): self._list_or_watch,
             ("POST", COLLECTION): self._create,
@@ -50,6 +52,8 @@ class Handlers:
             ("GET", "log"): self._log,
             ("GET", "exec"): self._exec,
             ("POST", "exec"): self._exec,
+            ("GET", "portforward"): self._forward,
+            ("POST", "portforward"): self._forward,
             ("POST", "eviction"): self._evict,
             ("POST", "binding"): self._bind,
             ("PUT", "finalize"): self._finalize,
@@ -144,6 +148,14 @@ class Handlers:
     def execution(self, target: Target, query: Query, command: Sequence[str]) -> ExecRequest:
         """Read a request to execute `command`, for a connection that can be upgraded; raises `ApiError`."""
         return exec_request(self._state, target, query, command, self.programs)
+
+    def _forward(self, target: Target, request: Request) -> Response:
+        self.forwarding(target)
+        raise bad_request(UPGRADE_REQUIRED)
+
+    def forwarding(self, target: Target) -> ForwardRequest:
+        """Read a request for ports of a pod, for a connection that can be upgraded; raises `ApiError`."""
+        return forward_request(self._state, target, self.ports)
 
     def _evict(self, target: Target, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

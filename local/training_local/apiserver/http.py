@@ -17,6 +17,7 @@ from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest
+from training_local.apiserver.portforward import ForwardRequest, forward
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
@@ -43,7 +44,7 @@ class HttpsFront:
         self._server = server
         self._authenticate = authenticate
         self._open: set[Live] = set()
-        self._executing: set[asyncio.Task[object]] = set()
+        self._upgraded: set[asyncio.Task[object]] = set()
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a watch or log lasts until one side ends it."""
@@ -51,8 +52,8 @@ class HttpsFront:
             user = self._authenticate(http.headers.get("Authorization", ""))
             if "Upgrade" in http.headers:
                 command = http.query.getall("command", [])
-                if request := self._server.execution(http.path, dict(http.query), command, user):
-                    return await self._execute(http, request)
+                if request := self._server.upgrade(http.path, dict(http.query), command, user):
+                    return await self._leave_http(http, request)
             answer = self._server.handle(await _read(http), user)
         except ApiError as error:
             answer = refusal(error)
@@ -63,18 +64,18 @@ class HttpsFront:
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
 
-    async def _execute(self, http: web.BaseRequest, request: ExecRequest) -> web.StreamResponse:
+    async def _leave_http(self, http: web.BaseRequest, request: ExecRequest | ForwardRequest) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
-        self._executing.add(task)
+        self._upgraded.add(task)
         try:
-            return await execute(http, request)
+            return await (execute(http, request) if isinstance(request, ExecRequest) else forward(http, request))
         finally:
-            self._executing.discard(task)
+            self._upgraded.discard(task)
 
     def close(self) -> None:
-        """End all streams and executions, so that connections can be closed."""
-        for task in self._executing:
+        """End all streams, executions and forwarded ports, so that connections can be closed."""
+        for task in self._upgraded:
             task.cancel()
         for answer in tuple(self._open):
             answer.close()

@@ -126,7 +126,7 @@ class ResourceType:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: frozenset[str] = frozenset()
-    """Of "status", "scale", "log", "exec", "binding", "eviction", "finalize", "token"."""
+    """Of "status", "scale", "log", "exec", "portforward", "binding", "eviction", "finalize", "token"."""
     verbs: frozenset[str] = frozenset(
         {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
     )

@@ -24,6 +24,7 @@ from training_local.apiserver.handlers import Handlers
 from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
 from training_local.apiserver.options import Query
+from training_local.apiserver.portforward import ForwardRequest, PortSource
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
@@ -41,7 +42,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class AttachedNode(pods.LogSource, metrics_api.UsageSource, ExecSource, Protocol):
+class AttachedNode(pods.LogSource, metrics_api.UsageSource, ExecSource, PortSource, Protocol):
     """What a node does for the requests that an API server passes on to it."""
 
 
@@ -80,8 +81,8 @@ class ApiServer:
                 self.state.storage.put(NAMESPACES, new_namespace(self.state, name))
 
     def attach_node(self, node: AttachedNode) -> None:
-        """Pass requests for logs, usage and executions on to `node`, which needs this server before it exists."""
-        self._node = self._handlers.logs = self._handlers.programs = node
+        """Pass on to `node` what is asked of pods that run; it needs this server before it exists."""
+        self._node = self._handlers.logs = self._handlers.programs = self._handlers.ports = node
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
@@ -114,13 +115,17 @@ class ApiServer:
         entry = self.state.storage.collection(("", "serviceaccounts")).get(account.namespace, account.name)
         return entry is not None and entry.uid == account.uid
 
-    def execution(self, path: str, query: Query, command: Sequence[str], user: User = OWNER) -> ExecRequest | None:
-        """Read a user's request to execute a program in a pod; None if the path is about something else."""
+    def upgrade(
+        self, path: str, query: Query, command: Sequence[str], user: User = OWNER
+    ) -> ExecRequest | ForwardRequest | None:
+        """Read a user's request to execute a program in a pod, or to reach its ports; None if it is about neither."""
         target = route(path, self.state.catalog)
-        if target is None or target.subresource != "exec":
+        if target is None or target.subresource not in ("exec", "portforward"):
             return None
         Rights(user, self._stored).require(attributes("GET", path, query))
-        return self._handlers.execution(target, query, command)
+        if target.subresource == "exec":
+            return self._handlers.execution(target, query, command)
+        return self._handlers.forwarding(target)
 
     def _answer(self, request: Request, rights: Rights) -> Response | Live:
         rights.require(attributes(request.method, request.path, request.query))

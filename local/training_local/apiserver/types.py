@@ -111,7 +111,7 @@ CORE = (
         POD_COLUMNS,
         short_names=("po",),
         categories=_ALL,
-        subresources=("log", "exec", "binding", "eviction"),
+        subresources=("log", "exec", "portforward", "binding", "eviction"),
         generation=True,
         returns_deleted=True,
         selectable=POD_FIELDS,

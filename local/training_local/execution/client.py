@@ -80,7 +80,7 @@ async def execute(
                 proxy=proxy,
             )
         except aiohttp.WSServerHandshakeError:
-            raise ExecError(await _refusal(session, url, execution)) from None
+            raise ExecError(await refusal(session, url, execution.query, execution.pod)) from None
         except aiohttp.ClientError as error:
             raise ConnectionError(str(error)) from None
     async with socket:
@@ -90,14 +90,16 @@ async def execute(
             return await _converse(socket, execution)
 
 
-async def _refusal(session: aiohttp.ClientSession, url: str, execution: Execution) -> Mapping[str, Any]:
+async def refusal(
+    session: aiohttp.ClientSession, url: str, query: Sequence[tuple[str, str]], pod: str
+) -> Mapping[str, Any]:
     """Ask again without WebSocket: only then the client library hands out the answer's sentence."""
-    async with session.get(url, params=execution.query) as answer:
+    async with session.get(url, params=query) as answer:
         try:
             status: Mapping[str, Any] = await answer.json()
             return status
         except (ValueError, aiohttp.ClientError):
-            return {"message": f"pod {execution.pod} cannot be entered: the API server answers {answer.status}"}
+            return {"message": f"pod {pod} cannot be entered: the API server answers {answer.status}"}
 
 
 async def _converse(socket: aiohttp.ClientWebSocketResponse, execution: Execution) -> int:

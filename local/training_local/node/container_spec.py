@@ -52,6 +52,7 @@ class ContainerSpecBuilder:
         self._devices: Mapping[str, Sequence[str]] = {}
         self._token = ServiceAccountToken(pod, context.api, context.endpoint)
         self._contents = ""
+        self._rewriters: dict[str, Rewriter] = {}
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
@@ -84,6 +85,10 @@ class ContainerSpecBuilder:
     def hosts(self) -> Path:
         """The file that is the pod's `/etc/hosts`."""
         return self._folder / "hosts"
+
+    def listening_ports(self, port: int) -> Sequence[int]:
+        """Where a program of the pod may listen that would listen on `port` on a cluster; the likely one first."""
+        return tuple(dict.fromkeys([*(rewriter.own_port(port) for rewriter in self._rewriters.values()), port]))
 
     def message_file(self, container: Container, attempt: int) -> Path:
         """The file in which an attempt of a container may leave a message about its end."""
@@ -168,7 +173,7 @@ class ContainerSpecBuilder:
     ) -> tuple[ContainerSpec, Arguments]:
         paths = {mount.target: mount.source for mount in (*spec.own, *spec.mounts)}
         paths = {**dict(zip(spec.visible, spec.visible, strict=True)), **paths}
-        rewriter = await self._rewriter(container)
+        rewriter = self._rewriters[container.name] = await self._rewriter(container)
         # What the pod asks about itself stays true: its name is no address there, though a service has it too.
         own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
         secrets = environment.secret_values(container, self._facts())

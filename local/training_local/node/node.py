@@ -20,6 +20,7 @@ from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
+from training_local.apiserver.portforward import Dial
 from training_local.node import ephemeral_storage, gpus, machine, scratch, stats, status, tools, volumes
 from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
@@ -205,6 +206,13 @@ class Node:
             return await converse(program, options, streams)
 
         return execute
+
+    def dial(self, pod: Wire) -> Dial:
+        """Return how to reach a pod's ports; raises `ApiError` at once (implements the API server's `PortSource`)."""
+        worker = self._workers.get(pod["metadata"]["uid"])
+        if worker is None or not worker.running:
+            raise internal(f"unable to upgrade connection: pod {pod['metadata']['name']} does not run")
+        return worker.dial
 
     async def _follow_services(self) -> None:
         async for change in self._api.follow("services"):

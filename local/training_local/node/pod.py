@@ -17,6 +17,7 @@ from training_local.node.checks import Inside
 from training_local.node.container import Attempt, ContainerLife
 from training_local.node.container_spec import ContainerSpecBuilder
 from training_local.node.context import HOST_IP, NodeContext
+from training_local.node.dialling import dial
 from training_local.node.gpus import GpuError
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container, Pod
@@ -26,6 +27,7 @@ from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.status import CREATING, INITIALIZING, ContainerView, PodView, Waiting
 from training_local.node.termination_message import termination_message
 from training_local.node.volumes import VolumeError
+from training_local.relay import TcpEnd
 
 _EVICTION_GRACE = 1.0
 """Seconds that a kubelet gives a pod which it evicts for its use of the disk."""
@@ -204,10 +206,14 @@ class PodWorker:
         launching = partial(self.launch, container.name, stdin=False, terminal=False)
         return Inside(container, self._specs.address, launching, self._open_socket)
 
-    async def _open_socket(self) -> socket.socket:
+    async def dial(self, port: int) -> TcpEnd:
+        """Connect with a program that listens on a port of the pod's `localhost`; raises `OSError`."""
+        return await dial(self._open_socket, self._specs.listening_ports(port), f"pod {self.pod.metadata.name}")
+
+    async def _open_socket(self, family: int = socket.AF_INET) -> socket.socket:
         if self._supervisor is None:
             raise SandboxError("the pod has no sandbox")
-        return await self._supervisor.open_socket(self.pod.metadata.uid)
+        return await self._supervisor.open_socket(self.pod.metadata.uid, family)
 
     async def termination_message(self, container: Container, attempt: int, *, failed: bool) -> str:
         """The message that an attempt has left about its end."""

@@ -92,6 +92,10 @@ class Rewriter:
         """Rewrite a command line."""
         return [self._text(part, paths) for part in argv]
 
+    def own_port(self, port: int) -> int:
+        """Return what stands for a port of the pod itself."""
+        return self._replaced(self._own, port)
+
     def _text(self, text: str, paths: Mapping[str, str]) -> str:
         return relocated(self._pattern.sub(self._address, text), paths)
 

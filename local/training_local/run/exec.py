@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
@@ -52,8 +53,15 @@ def _state(status: Mapping[str, Any], container: str) -> Mapping[str, Any]:
 
 async def execute_in(config: ClusterConfig, execution: Execution) -> int:
     """Run a program in a pod of a cluster with the user's streams; see `execute`."""
+    async with session_with(config) as session:
+        return await execute(session, config.server, execution, config.server_name or None, config.proxy or None)
+
+
+@asynccontextmanager
+async def session_with(config: ClusterConfig) -> AsyncIterator[aiohttp.ClientSession]:
+    """Yield what sends requests that leave HTTP."""
     authorization = await config.credentials.authorization()
     headers = {"Authorization": authorization} if authorization else {}
-    connector = aiohttp.TCPConnector(ssl=config.tls or False)
+    connector = aiohttp.TCPConnector(ssl=config.tls or False, limit=0)
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        return await execute(session, config.server, execution, config.server_name or None, config.proxy or None)
+        yield session

@@ -151,9 +151,9 @@ class Supervisor:
         ours, theirs = await self._open("terminal", pod_id)
         return ours, theirs
 
-    async def open_socket(self, pod_id: str) -> socket.socket:
+    async def open_socket(self, pod_id: str, family: int = socket.AF_INET) -> socket.socket:
         """Open a TCP socket of a pod's network. Raises `SandboxError`."""
-        return await self._open_socket("socket", pod_id)
+        return await self._open_socket("socket6" if family == socket.AF_INET6 else "socket", pod_id)
 
     async def open_listener(self) -> socket.socket:
         """Open a socket that listens where all pods reach it. Raises `SandboxError`."""

@@ -259,11 +259,11 @@ class IsolatedPods:
         """Open a socket that listens at the gateway, where only the pods here can reach it."""
         return socket.create_server((self._gateway, _HTTPS), backlog=BACKLOG).detach()
 
-    def open_socket(self, pod_id: str) -> int:
+    def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket of the pod's network."""
         with self._elsewhere():
             syscalls.setns(self._pods[pod_id].namespaces["net"], syscalls.CLONE_NEWNET)
-            return socket.socket().detach()
+            return socket.socket(family).detach()
 
     def _enter(self, pod: _Pod, spec: ContainerSpec) -> None:
         for name, descriptor in pod.namespaces.items():

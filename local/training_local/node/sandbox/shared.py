@@ -48,9 +48,9 @@ class SharedPods:
         """Open a socket that listens on a free port of the loopback interface."""
         return socket.create_server(("127.0.0.1", 0), backlog=BACKLOG).detach()
 
-    def open_socket(self, pod_id: str) -> int:
+    def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket."""
-        return socket.socket().detach()
+        return socket.socket(family).detach()
 
     def end(self, pid: int) -> None:
         """Kill what is left of a container whose first process has ended, also what left its session."""

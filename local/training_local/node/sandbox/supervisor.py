@@ -46,7 +46,7 @@ class Pods(Protocol):
     def open_listener(self) -> int:
         """Open a socket that listens where all pods reach it."""
 
-    def open_socket(self, pod_id: str) -> int:
+    def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket of a pod's network."""
 
     def end(self, pid: int) -> None:
@@ -154,7 +154,9 @@ class Supervisor:
     def _open(self, pod: str, what: str) -> Sequence[int]:
         if what == "terminal":
             return self._pods.open_terminal(pod)
-        return (self._pods.open_listener() if what == "listener" else self._pods.open_socket(pod),)
+        if what == "listener":
+            return (self._pods.open_listener(),)
+        return (self._pods.open_socket(pod, socket.AF_INET6 if what == "socket6" else socket.AF_INET),)
 
     def _do_signal(self, id: str, number: int) -> None:
         for pid, child in self._running.items():
