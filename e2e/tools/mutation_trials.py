@@ -1,7 +1,7 @@
 """What `e2e.tools.mutations` does inside pytest: collects and times the tests once, and forks for each mutant.
 
-A process tries one mutant with the tests that call the changed function until one fails. Those that call the fewest
-functions come first: they are about this one, and fast.
+A process tries one mutant with the tests that call the changed function until one fails. Those that have noticed other
+changes of it come first, then those that call the fewest functions: they are about this one, and fast.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Any, Final
 
 import pytest
@@ -37,6 +38,8 @@ class Trials:
         self._caches = [each for each in wrappers if each.__module__.startswith("training_")]
         gc.freeze()
         self._tests: dict[str, list[Timed]] = defaultdict(list)
+        self._noticed_by: dict[str, set[int]] = defaultdict(set)
+        """The numbers of tests that have noticed changes of a function."""
         self._watch(tests)
         gc.freeze()
 
@@ -65,11 +68,13 @@ class Trials:
             test._initrequest()
         return not any(report.failed for report in runtestprotocol(test, log=False, nextitem=None))
 
-    def _passes_in_time(self, test: pytest.Item, duration: float) -> bool:
+    def _passes_in_time(self, timed: Timed, present: mmap) -> bool:
         """As above; ends the process where a test takes several times as long as without any change.
 
         That is CPU time, because the machine may have other work. The alarm is for what waits without end.
         """
+        _, number, duration, test = timed
+        present[:] = number.to_bytes(len(present))
         signal.setitimer(signal.ITIMER_PROF, 5 + 5 * duration)
         signal.setitimer(signal.ITIMER_REAL, 60 + 60 * duration)
         return self._passes(test)
@@ -77,23 +82,28 @@ class Trials:
     def run(self, mutants: Sequence[str], children: int) -> dict[str, bool]:
         """Whether some test notices each of the mutants."""
         noticed: dict[str, bool] = {}
-        running: dict[int, str] = {}
+        running: dict[int, tuple[str, mmap]] = {}
         for mutant in (*mutants, *[None] * children):
             if running and (mutant is None or len(running) == children):
                 child, status = os.wait()
-                tried = running.pop(child)
+                tried, number = running.pop(child)
                 noticed[tried] = status != 0
+                if noticed[tried]:
+                    self._noticed_by[_function(tried)].add(int.from_bytes(number[:]))
                 print(len(noticed), "of", len(mutants), tried, _end(status), flush=True)
             if mutant is None:
                 continue
-            tests = sorted(self._tests[mutant.rpartition("__mutmut_")[0]])
+            first = self._noticed_by[_function(mutant)]
+            tests = sorted(self._tests[_function(mutant)], key=lambda timed: (timed[1] not in first, timed))
+            number = mmap(-1, 8)
             if tests:
-                running[self._fork(mutant, tests)] = mutant
+                running[self._fork(mutant, tests, number)] = mutant, number
             else:
                 noticed[mutant] = False
         return noticed
 
-    def _fork(self, mutant: str, tests: Sequence[Timed]) -> int:
+    def _fork(self, mutant: str, tests: Sequence[Timed], number: mmap) -> int:
+        """A process that tries the mutant; the number of its present test stands in `number`."""
         child = os.fork()
         if child:
             return child
@@ -105,9 +115,13 @@ class Trials:
         self._forget()
         unnoticed = False
         try:
-            unnoticed = all(self._passes_in_time(test, duration) for *_, duration, test in tests)
+            unnoticed = all(self._passes_in_time(timed, number) for timed in tests)
         finally:
             os._exit(not unnoticed)
+
+
+def _function(mutant: str) -> str:
+    return mutant.rpartition("__mutmut_")[0]
 
 
 def _end(status: int) -> str:

@@ -166,7 +166,7 @@ class Workspace:
         """The mutants that the tests notice."""
         (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": mutants, "children": children}))
         plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "e2e.tools.mutation_trials")
-        command = [sys.executable, "-m", "pytest", "-q", "-s", *plugins, *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "--tb=no", *plugins, *tests]
         with (WORKSPACE / "log").open("w") as log:
             done = subprocess.run(command, cwd=WORKSPACE, stdout=log, stderr=log, check=False)
         if done.returncode != 0:
