@@ -20,13 +20,23 @@ from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
-from e2e.tools.mutations import REQUEST, VERDICTS
+from e2e.support import profiles
+from e2e.tools.mutations import PROFILE, REQUEST, VERDICTS
+from hypothesis import HealthCheck, Phase, settings
 from mutmut.mutation import trampoline
 
 MEMORY: Final = 4 << 30
 """Of a process: a changed loop may have no end."""
 Timed = tuple[int, int, float, pytest.Item]
 """How many functions a test calls, its place among the tests, the seconds of CPU time that it takes, and the test."""
+
+# Nobody reads which is the smallest example, and the machine may have other work.
+settings.register_profile(
+    PROFILE,
+    settings.get_profile(profiles.REPEATABLE),
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 class Trials:

@@ -36,6 +36,8 @@ REQUEST: Final = Path("trials.json")
 """For `mutation_trials`: the names of mutants, and how many processes may try them at a time."""
 VERDICTS: Final = Path("verdicts.json")
 """Its answer: of each mutant whether a test has noticed it."""
+PROFILE: Final = "mutations"
+"""Of hypothesis, in which it does not look for smaller examples."""
 ENOUGH: Final = 0.95
 SAMPLE: Final = 60
 """Mutants that are tried of each module, unless all are."""
@@ -166,7 +168,8 @@ class Workspace:
         """The mutants that the tests notice."""
         (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": mutants, "children": children}))
         plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "e2e.tools.mutation_trials")
-        command = [sys.executable, "-m", "pytest", "-q", "-s", "--tb=no", *plugins, *tests]
+        options = ("-q", "-s", "--tb=no", f"--hypothesis-profile={PROFILE}")
+        command = [sys.executable, "-m", "pytest", *plugins, *options, *tests]
         with (WORKSPACE / "log").open("w") as log:
             done = subprocess.run(command, cwd=WORKSPACE, stdout=log, stderr=log, check=False)
         if done.returncode != 0:

@@ -43,22 +43,12 @@ def resume(builder: StatusBuilder) -> None:
 
 
 def _stop_counters(state: JobState, builder: StatusBuilder) -> None:
-    """Nothing is active any more; what has succeeded, failed and restarted stays as it was."""
+    """Nothing is active any more; what has succeeded and failed stays as it was, also when its pods have gone."""
     stored = state.job.status.replica_statuses
+    counted = {name: status for name, status in state.statuses.items() if name in stored}
+    kept = {name: {"succeeded": stored[name].succeeded, "failed": stored[name].failed} for name in counted}
     builder.set_replicas(
-        {
-            name: stored[name].model_copy(
-                update={
-                    "active": 0,
-                    "ready": 0,
-                    "restarts": counted.restarts,
-                    "completed_indexes": counted.completed_indexes,
-                    "restarting_indexes": counted.restarting_indexes,
-                }
-            )
-            for name, counted in state.statuses.items()
-            if name in stored
-        }
+        {name: each.model_copy(update={"active": 0, "ready": 0} | kept[name]) for name, each in counted.items()}
     )
 
 

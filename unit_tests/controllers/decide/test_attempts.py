@@ -9,6 +9,7 @@ import pytest
 from unit_tests.controllers.builders import World, conditions, texts, world
 
 from training_api.constants import ATTEMPT_ANNOTATION
+from training_api.models.common import ReplicaStatus
 from training_controllers.model.plan import Counter, NewPod, Plan, Slot
 from training_controllers.reconcile.builders import build_pod
 
@@ -45,11 +46,13 @@ def restarts(w: World) -> int:
 
 def test_a_failed_replica_takes_all_others_along_and_none_comes_before_the_last_has_gone() -> None:
     w = together()
+    selector = w.status.replica_statuses["Worker"].selector
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     plan = w.step()
     assert sorted(deleted(plan)) == NAMES
     assert deleted(plan)[-1] == "sim-worker-0"
     assert plan.create_pods == ()
+    assert w.status.replica_statuses["Worker"] == ReplicaStatus(selector=selector, restarts=1)
     assert w.status.attempt == 1
     assert conditions(w.status)[-1] == "Restarting=True"
     for gone in ("sim-worker-0", "sim-master-0"):

@@ -117,6 +117,25 @@ def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
     assert (worker.restarts, worker.succeeded, worker.completed_indexes) == (3, 1, "1")
 
 
+@pytest.mark.parametrize(("restart", "completed"), [("OnFailure", "2"), ("Always", "")])
+def test_of_the_counters_only_those_of_active_pods_fall(restart: str, completed: str) -> None:
+    w = world("PyTorchJob", {"Worker": 3}, restart=restart)
+    w.settle()
+    w.set_pods("Running")
+    w.settle()
+    w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], backoff_level=1)
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    w.set_pods("Succeeded", "sim-worker-2", exit_code=0)
+    w.settle()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.active, worker.ready, worker.succeeded, worker.failed) == (1, 1, 1, 1)
+    assert (worker.restarts, worker.completed_indexes, worker.restarting_indexes) == (1, completed, "0")
+    suspend(w)
+    w.settle()
+    stopped = {"active": 0, "ready": 0, "restarting_indexes": ""}
+    assert w.status.replica_statuses == {"Worker": worker.model_copy(update=stopped)}
+
+
 @pytest.mark.shows("K-03")
 def test_every_slot_keeps_its_own_restarts_over_a_suspension() -> None:
     w = running("JAXJob")
