@@ -85,12 +85,12 @@ class Trials:
         """
         _, number, duration, test = timed
         present[:] = number.to_bytes(len(present))
-        signal.setitimer(signal.ITIMER_PROF, 5 + 5 * duration)
+        signal.setitimer(signal.ITIMER_PROF, 2 + 5 * duration)
         signal.setitimer(signal.ITIMER_REAL, 60 + 60 * duration)
         return self._passes(test)
 
-    def run(self, mutants: Sequence[str], children: int) -> dict[str, bool]:
-        """Whether some test notices each of the mutants."""
+    def run(self, mutants: Sequence[str], children: int, nearest: int | None) -> dict[str, bool]:
+        """Whether some test notices each of the mutants, of the `nearest` ones if there is such a limit."""
         noticed: dict[str, bool] = {}
         running: dict[int, tuple[str, mmap]] = {}
         for mutant in (*mutants, *[None] * children):
@@ -107,7 +107,7 @@ class Trials:
             tests = sorted(self._tests[_function(mutant)], key=lambda timed: (timed[1] not in first, timed))
             number = mmap(-1, 8)
             if tests:
-                running[self._fork(mutant, tests, number)] = mutant, number
+                running[self._fork(mutant, tests[:nearest], number)] = mutant, number
             else:
                 noticed[mutant] = False
         return noticed
@@ -141,5 +141,5 @@ def _end(status: int) -> str:
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Try mutants in place of running the tests."""
     wanted: dict[str, Any] = json.loads(REQUEST.read_text())
-    VERDICTS.write_text(json.dumps(Trials(session.items).run(wanted["mutants"], wanted["children"])))
+    VERDICTS.write_text(json.dumps(Trials(session.items).run(**wanted)))
     return True

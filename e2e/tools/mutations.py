@@ -33,7 +33,7 @@ TOOLS: Final = ROOT / "constraints-mutation.txt"
 EQUIVALENT: Final = Path(__file__).with_name("equivalent_mutants.yaml")
 WORKSPACE: Final = ROOT / "build" / "mutations"
 REQUEST: Final = Path("trials.json")
-"""For `mutation_trials`: the names of mutants, and how many processes may try them at a time."""
+"""For `mutation_trials`: the names of mutants, how many processes may try them at a time, and with how many tests."""
 VERDICTS: Final = Path("verdicts.json")
 """Its answer: of each mutant whether a test has noticed it."""
 PROFILE: Final = "mutations"
@@ -164,9 +164,9 @@ class Workspace:
             if error["line"] in lines
         }
 
-    def noticed(self, tests: Sequence[str], mutants: Sequence[str], children: int) -> set[str]:
+    def noticed(self, tests: Sequence[str], mutants: Sequence[str], **limits: int | None) -> set[str]:
         """The mutants that the tests notice."""
-        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": mutants, "children": children}))
+        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": mutants, **limits}))
         plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "e2e.tools.mutation_trials")
         options = ("-q", "-s", "--tb=no", f"--hypothesis-profile={PROFILE}")
         command = [sys.executable, "-m", "pytest", *plugins, *options, *tests]
@@ -187,7 +187,7 @@ class Workspace:
         return old, new
 
 
-def judge(names: Sequence[str], sample: int | None, seed: int, children: int) -> dict[str, Verdict]:
+def judge(names: Sequence[str], sample: int | None, seed: int, **limits: int | None) -> dict[str, Verdict]:
     """Try mutants of each module, all if there is no `sample`."""
     workspace = Workspace([MODULES[name] for name in names])
     refused, noticed = workspace.refused(), set[str]()
@@ -203,7 +203,7 @@ def judge(names: Sequence[str], sample: int | None, seed: int, children: int) ->
             groups[tests] += [each for each in verdict.tried if each not in noticed]
         for tests, group in groups.items():
             if tests and group:
-                noticed |= workspace.noticed(tests, group, children)
+                noticed |= workspace.noticed(tests, group, **limits)
     known = {(each["in"], each["was"], each["is"]) for each in yaml.safe_load(EQUIVALENT.read_text()) or ()}
     for verdict in verdicts.values():
         for mutant in (each for each in verdict.tried if each not in noticed):
@@ -221,6 +221,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of each module (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the sample")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
+    parser.add_argument("--nearest", type=int, help="of the tests that call the changed function no more than so many")
     options = parser.parse_args()
     if importlib.util.find_spec("mutmut") is None:
         python = environment("mutation", TOOLS) / "python"
@@ -229,7 +230,8 @@ def main() -> int:
     console.print(f"seed {options.seed}")
     enough = True
     names = options.modules or [*MODULES]
-    verdicts = judge(names, None if options.all else options.sample, options.seed, options.children)
+    limits = {"children": options.children, "nearest": options.nearest}
+    verdicts = judge(names, None if options.all else options.sample, options.seed, **limits)
     for name, verdict in verdicts.items():
         for function, old, new in verdict.survivors:
             console.print(f"{function}\n  - {old}\n  + {new}", markup=False, highlight=False, soft_wrap=True)

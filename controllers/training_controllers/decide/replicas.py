@@ -94,10 +94,8 @@ def _set_waiting(state: JobState, builder: StatusBuilder, unmet: Iterable[Cause]
 
 def _overdue_times(state: JobState) -> Iterator[datetime]:
     """When the deletion of terminating pods will be overdue, which the status then says."""
-    for pod in state.assignment.notable.values():
-        moment = deletion_overdue_at(pod) if pod.deleting else None
-        if moment is not None and moment > state.snapshot.now:
-            yield moment
+    moments = (deletion_overdue_at(pod) for pod in state.assignment.notable.values())
+    return (moment for moment in moments if moment is not None and moment > state.snapshot.now)
 
 
 def _new_pods(state: JobState) -> tuple[NewPod, ...]:

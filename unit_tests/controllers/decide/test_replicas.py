@@ -227,6 +227,18 @@ def test_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
     assert conditions(w.status) == ["Created=True", "Running=True"]
 
 
+@pytest.mark.parametrize(("stops_in", "requeue_after"), [(5, 15), (-9, 1), (-10, None), (None, None)])
+def test_the_job_is_looked_at_again_when_a_deletion_becomes_overdue(
+    stops_in: int | None, requeue_after: float | None
+) -> None:
+    stops_by = START + timedelta(seconds=stops_in) if stops_in is not None else None
+    going = pod("Worker", 0, "Running", deleting=True, stops_by=stops_by)
+    plan = plan_for(make_job("JAXJob", {"Worker": 1}), [going])
+    assert plan.requeue_after == requeue_after
+    assert plan.status is not None
+    assert (plan.status.waiting is not None) == (requeue_after is None)
+
+
 @pytest.mark.shows("K-12")
 def test_the_older_of_two_pods_stays() -> None:
     job = make_job("JAXJob", {"Worker": 1})

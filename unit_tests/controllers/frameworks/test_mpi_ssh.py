@@ -193,7 +193,7 @@ def test_openssh_reads_the_client_s_configuration(tmp_path: Path) -> None:
         ({ANNOTATION: "ssh"}, []),
         ({ANNOTATION: "exec", "note": "mine"}, []),
         (
-            {ANNOTATION: "SSH"},
+            {"an.example.com/other": "theirs", ANNOTATION: "SSH"},
             [f'Warning BadAnnotation annotation {ANNOTATION}: \'SSH\' must be "exec" or "ssh"; "exec" applies'],
         ),
         (
