@@ -1,8 +1,11 @@
-"""Spans of time: as `kubectl` shows them, as a running clock, as a short wait."""
+"""Spans of time: as `kubectl` shows them, as a running clock, as a short wait; since the start of the command."""
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import datetime, timedelta
+from pathlib import Path
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
@@ -59,3 +62,20 @@ def _days(whole: int) -> str:
 def _pair(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:
     rest = whole % large // small
     return f"{whole // large}{large_name}{rest}{small_name}" if rest else f"{whole // large}{large_name}"
+
+
+def age_of_process(stat: Path = Path("/proc/self/stat")) -> float:
+    """Return how many seconds ago this process was started; 0 where the system does not tell."""
+    try:
+        ticks = int(stat.read_text().rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):  # no /proc, as on macOS
+        return 0.0
+
+
+_BEGUN = time.monotonic() - age_of_process()
+
+
+def since_command() -> float:
+    """Return the seconds since the command was started: loading it is part of what its user waits for."""
+    return time.monotonic() - _BEGUN

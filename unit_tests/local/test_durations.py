@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from training_local.durations import age, human
+from training_local.durations import age, age_of_process, human
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
@@ -37,3 +41,11 @@ def test_spans(seconds: float, shown: str) -> None:
 def test_ages() -> None:
     assert age("2024-01-01T00:00:00Z", "2024-01-01T00:00:30Z") == "30s"
     assert age(None, "2024-01-01T00:00:30Z") == "<unknown>"
+
+
+def test_the_clock_of_a_command_begins_with_its_process(tmp_path: Path) -> None:
+    # What is loaded before counts: that is most of what a user waits for.
+    program = "import time; time.sleep(0.3)\nfrom training_local.durations import since_command; print(since_command())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) >= 0.3
+    assert age_of_process(tmp_path / "absent") == 0.0

@@ -104,8 +104,6 @@ class LocalCluster:
         """The cluster's own, which ends with it."""
         self.sandbox_notes: list[str] = []
         """Sentences on how pods are kept apart."""
-        self.started_in = 0.0
-        """Seconds that the start took."""
 
     @property
     def capacity(self) -> Mapping[str, str]:
@@ -121,13 +119,10 @@ class LocalCluster:
 
     async def __aenter__(self) -> Self:
         """Start everything; raises `BadInput` for options that this machine cannot follow."""
-        clock = asyncio.get_running_loop().time
-        begun = clock()
         raise_soft_limit()
         async with AsyncExitStack() as stack:
             await self._start(stack)
             self._stack = stack.pop_all()
-        self.started_in = clock() - begun
         return self
 
     async def __aexit__(

@@ -36,7 +36,7 @@ from training_local.run.cause import standstill
 from training_local.run.examples import DEMOS, python_of_job
 from training_local.run.follow import JobFollower
 from training_local.run.hopeless import crash_looping, hopelessness
-from training_local.run.imports import remedy, repeated_import_error
+from training_local.run.imports import check_mpirun, remedy, repeated_import_error
 from training_local.run.pod_metrics import poll_usage
 from training_local.run.progress import JobProgress
 from training_local.run.recorder import Recorder, log_limits, recording
@@ -154,6 +154,7 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
     """Run the job among the objects and return the exit status that tells its end."""
     job = job_of(objects)
     python = python_of_job(job, cluster_options.python)
+    check_mpirun(job, python)
     if cluster_options.python:  # it wins
         (job["metadata"].get("annotations") or {}).pop(PYTHON_ANNOTATION, None)
     cluster_options = replace(cluster_options, python=python.path)

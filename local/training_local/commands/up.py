@@ -20,6 +20,7 @@ from training_local.cluster.pythons import PACKAGES, Python, choose
 from training_local.cluster.registry import DEFAULT_NAME
 from training_local.commands.finish import finish
 from training_local.commands.flags import cluster_flags, resource_flags
+from training_local.durations import since_command
 
 LOG = "log"
 """In the folder of a cluster in the background: what it would print."""
@@ -100,5 +101,5 @@ def _say(cluster: LocalCluster, python: Python, detached: Detached | None) -> No
 
 def say_up(cluster: LocalCluster, python: Python) -> None:
     """Say how fast the cluster came up, how it keeps pods apart, and what they run."""
-    print(f"The cluster is up after {cluster.started_in:.1f} s.")
+    print(f"The cluster is up after {since_command():.1f} s.")
     print(*cluster.sandbox_notes, python.sentence, sep="\n", flush=True)

@@ -47,7 +47,12 @@ def install(folder: Path, python: Path) -> str:
         for name in ("python", "python3"):
             (folder / name).unlink(missing_ok=True)
             (folder / name).symlink_to(python)
-    return os.pathsep.join((str(folder), str(python.parent), _SYSTEM_PATH))
+    return os.pathsep.join((str(folder), search_path(python)))
+
+
+def search_path(python: Path) -> str:
+    """Where the programs of the machine are looked for by pods with this Python."""
+    return os.pathsep.join((str(python.parent), _SYSTEM_PATH))
 
 
 def _script(path: Path, command: tuple[str, ...]) -> None:

