@@ -123,9 +123,10 @@ class TransportApi:
                 return (found.get("metadata") or {}).get("annotations") or {}
         return {}
 
-    async def services(self, namespace: str) -> list[Wire]:
-        """Read the services of a namespace as they are now."""
-        return list((await self._send(Request("GET", _path("services", namespace)))).get("items") or ())
+    async def services(self, namespace: str) -> tuple[int, list[Wire]]:
+        """Read the services of a namespace as they are now, and the version of the cluster that has them."""
+        found = await self._send(Request("GET", _path("services", namespace)))
+        return int(found["metadata"]["resourceVersion"]), list(found.get("items") or ())
 
     async def register(self, node: Wire) -> None:
         """Create the node object, or bring it and its status up to date."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from training_local.node import (
     environment,
@@ -25,7 +25,6 @@ from training_local.node import (
 from training_local.node.container import Arguments, as_given
 from training_local.node.context import HOST_IP, NodeContext
 from training_local.node.environment import ConfigError, Facts, Key
-from training_local.node.hosts import Service
 from training_local.node.podspec import Container, Pod
 from training_local.node.rewrite import Rewriter, relocated
 from training_local.node.sandbox.client import SandboxError
@@ -228,17 +227,8 @@ class ContainerSpecBuilder:
             self._objects[key] = environment.data_of(stored, kind)
 
     async def _rewriter(self, container: Container) -> Rewriter:
-        network, namespace = self._context.network, self._pod.metadata.namespace
-        # Read now: the pod may have been seen before the services that were created first.
-        stored = await self._context.api.services(namespace)
-        network.set_services(namespace, [Service.parse(service) for service in stored])
-        known = network.services(namespace)
-        own = next((hosts.own_name(self._pod, service) for service in known if service.selects(self._pod)), "")
-        ports = frozenset(p for service in stored for p in _ports(service)) | {
-            p.container_port for p in container.ports
-        }
-        return Rewriter(known, own or self._pod.metadata.name, ports, network.scope(self._pod).free_port)
-
-
-def _ports(service: Mapping[str, Any]) -> list[int]:
-    return [port["port"] for port in (service.get("spec") or {}).get("ports") or ()]
+        network, pod = self._context.network, self._pod
+        known = await network.services(pod, self._context.api)
+        own = next((hosts.own_name(pod, service) for service in known.around([pod]) if service.selects(pod)), "")
+        ports = {port for service in known for port in service.ports} | {p.container_port for p in container.ports}
+        return Rewriter([*known], own or pod.metadata.name, frozenset(ports), network.scope(pod).free_port)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ class Service:
     selector: Mapping[str, str]
     publish_unready: bool
     headless: bool
+    ports: frozenset[int] = frozenset()
+    version: int = 0
+    """Of the cluster when the service was changed last."""
 
     @classmethod
     def parse(cls, stored: Wire) -> Service:
@@ -47,6 +51,8 @@ class Service:
             selector=spec.get("selector") or {},
             publish_unready=bool(spec.get("publishNotReadyAddresses")),
             headless=spec.get("clusterIP") == "None",
+            ports=frozenset(port["port"] for port in spec.get("ports") or ()),
+            version=int(metadata.get("resourceVersion", 0)),
         )
 
     def selects(self, pod: Pod) -> bool:
@@ -66,6 +72,9 @@ class Services:
         self._by_label: dict[tuple[str, str], dict[str, Service]] = {}
         """Each service under one label of its selector, which all its pods must have."""
         self._labels: dict[str, tuple[str, str]] = {}
+        self.complete_at = -1
+        """The version of the cluster at which all of them were read last; later changes may be among them."""
+        self.reading = asyncio.Lock()
 
     def __iter__(self) -> Iterator[Service]:
         return iter(self._by_name.values())
@@ -80,13 +89,24 @@ class Services:
             self._by_label.setdefault(label, {})[service.name] = service
             self._labels[service.name] = label
 
-    def remove(self, name: str) -> Service | None:
-        """Remove and return the service of that name, if there is one."""
+    def get(self, name: str) -> Service | None:
+        """Return the service of that name, if there is one."""
+        return self._by_name.get(name)
+
+    def remove(self, name: str) -> None:
+        """Remove the service of that name, if there is one."""
         if label := self._labels.pop(name, None):
             del self._by_label[label][name]
             if not self._by_label[label]:
                 del self._by_label[label]
-        return self._by_name.pop(name, None)
+        self._by_name.pop(name, None)
+
+    def replace(self, services: Iterable[Service]) -> None:
+        """Forget all services, and add these."""
+        for name in tuple(self._by_name):
+            self.remove(name)
+        for service in services:
+            self.put(service)
 
     def around(self, pods: Iterable[Pod]) -> list[Service]:
         """Every service that may have one of the pods behind it, by name."""

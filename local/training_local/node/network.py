@@ -6,14 +6,14 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 from training_local.node.hosts import API_NAMES, Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
-from training_local.node.ports import ApiEndpoint
+from training_local.node.ports import ApiEndpoint, NodeApi
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
@@ -239,21 +239,21 @@ class Network:
     def put_service(self, service: Service, *, gone: bool) -> None:
         """Note a change of a service, and bring the names of the pods behind it up to date."""
         known = self._services.setdefault(service.namespace, Services())
-        before = known.remove(service.name)
+        before = known.get(service.name)
+        if before and before.version > service.version:  # it has been read since
+            return
+        known.remove(service.name)
         if not gone:
             known.put(service)
         for scope in self._scopes.values():
             if any(scope.is_behind(each) for each in (service, before) if each):
                 scope.names_changed()
 
-    def set_services(self, namespace: str, services: Iterable[Service]) -> None:
-        """Replace what is known of the services of a namespace."""
-        known = self._services.setdefault(namespace, Services())
-        for service in tuple(known):
-            known.remove(service.name)
-        for service in services:
-            known.put(service)
-
-    def services(self, namespace: str) -> list[Service]:
-        """The services of a namespace."""
-        return list(self._services.get(namespace, ()))
+    async def services(self, pod: Pod, api: NodeApi) -> Services:
+        """The services of a pod's namespace, with all that there were when the pod was stored: it may be seen first."""
+        known = self._services.setdefault(pod.metadata.namespace, Services())
+        async with known.reading:  # pods that come together are content with one look
+            if known.complete_at < int(pod.metadata.resource_version):
+                known.complete_at, stored = await api.services(pod.metadata.namespace)
+                known.replace(map(Service.parse, stored))
+        return known

@@ -183,6 +183,7 @@ class Metadata(_Struct, frozen=True):
     name: str
     namespace: str
     uid: str
+    resource_version: str = "0"
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()

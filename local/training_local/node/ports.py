@@ -35,8 +35,8 @@ class NodeApi(Protocol):
         """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
         ...
 
-    async def services(self, namespace: str) -> list[Wire]:
-        """Read the services of a namespace as they are now."""
+    async def services(self, namespace: str) -> tuple[int, list[Wire]]:
+        """Read the services of a namespace as they are now, and the version of the cluster that has them."""
         ...
 
     async def register(self, node: Wire) -> None:
