@@ -20,7 +20,7 @@ POLL = 0.25
 """Seconds between two looks at something that is about to happen."""
 AT_ONCE = 4
 """Topics in work at the same time; most of the time they wait."""
-LIMIT = 60.0
+LIMIT = 120.0
 """Seconds after which it will not happen any more."""
 
 
@@ -80,6 +80,36 @@ def job(kind: str, name: str, script: str = "true", workers: int = 1, **policy: 
     )
 
 
+def fine_tune(s: Session, name: str, **training: Any) -> None:
+    """Call `train()` as its page shows it, with settings of the trainer."""
+    sys.path.insert(0, str(Path(__file__).with_name("train_dependencies")))
+    from kubeflow.storage_initializer.hugging_face import (  # noqa: PLC0415  # needs the line above
+        HuggingFaceModelParams,
+        HuggingFaceTrainerParams,
+    )
+    from kubeflow.storage_initializer.s3 import S3DatasetParams  # noqa: PLC0415  # likewise
+    from peft import LoraConfig  # noqa: PLC0415  # likewise
+    from transformers import (  # noqa: PLC0415  # likewise
+        AutoModelForSequenceClassification,
+        TrainingArguments,
+    )
+
+    s.client.train(
+        name=name,
+        num_workers=2,
+        num_procs_per_worker=1,
+        resources_per_worker={"cpu": 1},
+        model_provider_parameters=HuggingFaceModelParams(
+            model_uri="hf://example/model", transformer_type=AutoModelForSequenceClassification, num_labels=2
+        ),
+        dataset_provider_parameters=S3DatasetParams("https://s3.example.com", "bucket", "file"),
+        trainer_parameters=HuggingFaceTrainerParams(
+            training_parameters=TrainingArguments(**training),
+            lora_config=LoraConfig(target_modules=frozenset({"q"})),
+        ),
+    )
+
+
 def refused(call: Callable[[], Any]) -> str:
     """The sentence with which a call fails."""
     try:
@@ -90,7 +120,7 @@ def refused(call: Callable[[], Any]) -> str:
 
 
 def until(check: Callable[[], Any], what: str) -> Any:
-    """The first answer that counts as true; raises after a minute."""
+    """The first answer that counts as true; raises after two minutes."""
     deadline = time.monotonic() + LIMIT
     while not (answer := check()):
         if time.monotonic() > deadline:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, LIMIT, Session, job, refused, run, template, until
+from e2e.clients.sdk_jobs import KINDS, LIMIT, Session, fine_tune, job, refused, run, template, until
 from kubeflow.training import models
 from kubernetes import client as k8s
 
@@ -125,14 +125,21 @@ def torchrun(s: Session) -> dict[str, Any]:
         base_image="example.com/torch:1",
         num_workers=3,
         num_procs_per_worker=1,
-        # The torchrun of torch 1.13 with Python 3.11 fails unless it keeps logs of its own, be that as it may.
-        env_vars={"PET_REDIRECTS": "1", "PET_TEE": "1", "OMP_NUM_THREADS": "1"},
     )
     until(lambda: {pod.status.phase for pod in s.pods("torchrun", 3)} == {"Running"}, "three running pods")
     # Followed, as a worker that is late is run again once the master's store is gone with its pod.
     logs, _ = s.client.get_job_logs("torchrun", is_master=False, follow=True)
     s.wait("torchrun")
     return {"logs": logs}
+
+
+def fine_tuning(s: Session) -> dict[str, Any]:
+    """`train()`, with programs of this machine in the place of its two images."""
+    fine_tune(s, "tuned", output_dir="/workspace/out", num_train_epochs=3, learning_rate=3e-3)
+    s.wait("tuned")
+    s.all_end("tuned")
+    initialized = s.core.read_namespaced_pod_log("tuned-master-0", s.namespace, container="storage-initializer")
+    return {"initialized": initialized, "logs": s.client.get_job_logs("tuned", is_master=False)[0]}
 
 
 def failing(s: Session) -> dict[str, Any]:
@@ -233,6 +240,7 @@ TOPICS: dict[str, Callable[[Session], Any]] = {
     "function": from_function,
     "tensorflow-function": tensorflow_function,
     "torchrun": torchrun,
+    "fine-tuning": fine_tuning,
     "failing": failing,
     "expiring": expiring,
     "preparing": preparing,

@@ -7,12 +7,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, Session, job, refused, run, until
+from e2e.clients.sdk_jobs import KINDS, Session, fine_tune, job, refused, run, until
 from kubeflow.training import TrainingClient
 from kubernetes import client as k8s
 from kubernetes import config
@@ -121,29 +119,7 @@ def bodies(s: Session) -> dict[str, Any]:
 
 def train(s: Session) -> dict[str, Any]:
     """Fine-tuning of a language model, up to the pods."""
-    sys.path.insert(0, str(Path(__file__).with_name("train_dependencies")))
-    from kubeflow.storage_initializer.hugging_face import (  # noqa: PLC0415  # needs the line above
-        HuggingFaceModelParams,
-        HuggingFaceTrainerParams,
-    )
-    from kubeflow.storage_initializer.s3 import S3DatasetParams  # noqa: PLC0415  # likewise
-    from peft import LoraConfig  # noqa: PLC0415  # likewise
-    from transformers import AutoModelForSequenceClassification  # noqa: PLC0415  # likewise
-
-    def tune(name: str) -> None:
-        s.client.train(
-            name=name,
-            num_workers=2,
-            num_procs_per_worker=1,
-            resources_per_worker={"cpu": 1},
-            model_provider_parameters=HuggingFaceModelParams(
-                model_uri="hf://example/model", transformer_type=AutoModelForSequenceClassification, num_labels=2
-            ),
-            dataset_provider_parameters=S3DatasetParams("https://s3.example.com", "bucket", "file"),
-            trainer_parameters=HuggingFaceTrainerParams(lora_config=LoraConfig(target_modules=frozenset({"q"}))),
-        )
-
-    tune("tuned")
+    fine_tune(s, "tuned")
     seen = drafted(s, "tuned", "PyTorchJob", 2)
     claim = s.core.read_namespaced_persistent_volume_claim("tuned", s.namespace)
     seen["claim"] = {
@@ -154,7 +130,7 @@ def train(s: Session) -> dict[str, Any]:
     s.client.delete_job("tuned")
     s.pods("tuned", 0)
     until(lambda: "(404)" in refused(lambda: s.client.get_job("tuned")), "the end of the job")
-    tune("tuned")
+    fine_tune(s, "tuned")
     seen["again"] = len(s.pods("tuned", 2))
     return seen
 

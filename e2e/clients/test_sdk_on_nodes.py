@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from e2e.clients.session import Seen, session
 from e2e.harness.local_up import local_up
 from e2e.support import marks
+from e2e.support.paths import ROOT
 from e2e.support.skips import without_pytorch
 
 pytestmark = marks.local  # pods must run
@@ -16,6 +18,9 @@ pytestmark = marks.local  # pods must run
 FIRST = {"JAXJob": "worker-0", "TFJob": "chief-0", "MPIJob": "launcher"}
 """The master pod of a kind that calls it otherwise."""
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
+FINE_TUNING = ROOT / "examples/pytorch/fine-tuning/images.yaml"
+REPORT = '{"rank"'
+"""Begin of the line in which a rank tells its results; torchrun puts words before it."""
 PYTHON = Path("/usr/bin/python3")
 """The machine's own, for which distributions have torch."""
 
@@ -81,12 +86,34 @@ def test_a_tfjob_from_a_function(seen: Seen) -> None:
     }
 
 
-def test_three_nodes_from_a_function(tmp_path: Path) -> None:
-    """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
+@pytest.fixture(scope="module")
+def seen_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """The same where pods have PyTorch, and programs for the images of `train()`."""
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
         without_pytorch(f"{PYTHON} has no torch")
-    with local_up(tmp_path, "--python", str(PYTHON)) as cluster:
-        told = session("sdk_on_nodes", cluster.kubeconfig, "torchrun")("torchrun")
+    flags = ("--python", str(PYTHON), "--image-program", str(FINE_TUNING))
+    with local_up(tmp_path_factory.mktemp("torch"), *flags) as cluster:
+        return session("sdk_on_nodes", cluster.kubeconfig, "torchrun", "fine-tuning")
+
+
+@pytest.mark.shows("SDK-4.4", "SDK-7.1", "SDK-7.2", "SDK-7.3")
+def test_train(seen_with_torch: Seen) -> None:
+    """The master's init container fills the volume, then both processes fine-tune one model as the user wants it."""
+    told = seen_with_torch("fine-tuning")
+    assert told["initialized"] == "made what stands for hf://example/model and file\n"
+    lines = [line for log in told["logs"].values() for line in log.splitlines() if REPORT in line]
+    reports = [json.loads(line[line.index(REPORT) :]) for line in lines]
+    assert sorted((each["rank"], each["worldSize"], each["host"]) for each in reports) == [
+        (0, 2, "tuned-master-0"),
+        (1, 2, "tuned-worker-0"),
+    ]
+    assert len({each["weights"] for each in reports}) == 1
+    assert all(each["lastLoss"] < 0.8 * each["firstLoss"] for each in reports), reports
+
+
+def test_three_nodes_from_a_function(seen_with_torch: Seen) -> None:
+    """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
+    told = seen_with_torch("torchrun")
     # `[default0]:` is the mark of torchrun's own log of a local rank.
     assert told["logs"] == {
         f"torchrun-{pod}": f"[default0]:rank {rank} of 3: sum 6, local 0"

@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
-from e2e.harness.client import Api, connect, eventually
-from e2e.harness.local_up import LocalUp, local_up
-from e2e.harness.operator import PROGRAM
+from e2e.harness.client import connect, eventually
+from e2e.local.many_pods import JOBS, NAMESPACE, cluster_under, delete, sleepers, until_all_run
 from e2e.support import marks
 
 pytestmark = marks.local  # about the local cluster
 
-NAMESPACE = "/api/v1/namespaces/default"
-JOBS = "/apis/kubeflow.org/v1/namespaces/default/jaxjobs"
 MANY, FEW_FILES = 100, 256
 """A pod takes three files of the node, and something of everything that it has in common with others."""
-
-
-@contextmanager
-def cluster_under(limit: str, folder: Path) -> Iterator[LocalUp]:
-    program = ("bash", "-c", f'{limit}; exec "$@"', "-", PROGRAM)
-    with local_up(folder, "--sandbox=host", program=program) as cluster:
-        yield cluster
-
-
-def sleepers(workers: int) -> dict[str, object]:
-    container = {"name": "jax", "image": "example.com/x:1", "command": ["sh", "-c", "ulimit -Sn; sleep 600"]}
-    template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
-    spec = {"jaxReplicaSpecs": {"Worker": {"replicas": workers, "template": template}}}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "many"}, "spec": spec}
 
 
 def printed(folder: Path, pod: str) -> str:
@@ -42,20 +24,11 @@ def printed(folder: Path, pod: str) -> str:
     return log.read_text()
 
 
-async def running(api: Api) -> int:
-    found = await api.get(f"{NAMESPACE}/pods") or {"items": []}
-    return sum(each["status"].get("phase") == "Running" for each in found["items"])
-
-
 async def test_many_pods_run_at_a_small_soft_limit_which_they_have_themselves(tmp_path: Path) -> None:
     with cluster_under(f"ulimit -Sn {FEW_FILES}", tmp_path) as cluster:
         async with connect(cluster.kubeconfig) as api:
             await api.create(JOBS, sleepers(MANY))
-
-            async def all_run() -> bool:
-                return await running(api) == MANY
-
-            await eventually(all_run, f"{MANY} pods run")
+            await until_all_run(api, MANY)
         assert printed(tmp_path, "many-worker-7").endswith(f"stdout F {FEW_FILES}\n")
 
 
@@ -69,12 +42,7 @@ async def test_pods_beyond_the_hard_limit_wait_and_the_cluster_goes_on(tmp_path:
                 return any("Too many open files" in each["message"] for each in events["items"])
 
             await eventually(refused, "an event about too many open files")
-            await api.delete(f"{JOBS}/many")
-
-            async def none_left() -> bool:
-                return not (await api.get(f"{NAMESPACE}/pods") or {"items": []})["items"]
-
-            await eventually(none_left, "the end of all pods")
+            await delete(api)
 
 
 async def test_connections_without_a_token_do_not_end_the_cluster(tmp_path: Path) -> None:
@@ -86,8 +54,4 @@ async def test_connections_without_a_token_do_not_end_the_cluster(tmp_path: Path
                 opened.enter_context(socket.create_connection((address.hostname, address.port), timeout=1))
         async with connect(cluster.kubeconfig) as api, asyncio.timeout(20):
             await api.create(JOBS, sleepers(1))
-
-            async def runs() -> bool:
-                return await running(api) == 1
-
-            await eventually(runs, "a pod runs")
+            await until_all_run(api, 1)

@@ -36,6 +36,7 @@ PROGRAMS = {
     "tools.mutations": ["--sample", "40"],
     "tools.package": [],
     "tools.image": [],
+    "local.many_pods": [],
     # What a pod costs can only be measured where nothing else runs.
     "local.sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }

@@ -12,6 +12,8 @@ class TrainingArguments:
 
     output_dir: str = "out"
     num_train_epochs: float = 3.0
+    learning_rate: float = 5e-5
+    per_device_train_batch_size: int = 8
 
     def to_dict(self) -> dict[str, Any]:
         """The settings."""

@@ -29,6 +29,7 @@ from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.apiserver.users import Tokens
 from training_local.cluster.cleanup import remove_tree
+from training_local.cluster.image_programs import ImagePrograms
 from training_local.cluster.kubeconfig_file import check_ours, placed
 from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
@@ -85,6 +86,8 @@ class ClusterOptions:
     """How much memory to offer, as a quantity; empty for that of the machine."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
+    images: ImagePrograms = field(default_factory=dict)
+    """What stands for images of which containers give no command."""
     log_limits: LogLimits = field(default_factory=LogLimits)
     logs: Path | None = None
     """Folder for the logs of pods; None for one below `data`, else below the cluster's own."""
@@ -164,7 +167,7 @@ class LocalCluster:
             mode,
             NODE,
             self._python,
-            entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND},
+            entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND, **self._options.images},
             logs=self._logs,
             hidden=state_folder(),
             private=[self._options.data.absolute() / name for name in _KEPT] if self._options.data else (),

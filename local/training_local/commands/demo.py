@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import cloup
 
+from training_local.cluster.image_programs import ImagePrograms
 from training_local.cluster.local_cluster import ClusterOptions, SandboxMode
 from training_local.commands.finish import finish
 from training_local.commands.flags import archive_flags, cluster_flags, follow_flags
@@ -26,13 +27,14 @@ def demo(
     python: Path | None,
     sandbox: str,
     allow_missing_mounts: bool,
+    images: ImagePrograms,
     limit: float | None,
     as_json: bool,
     archive: bool,
     archive_size: int,
 ) -> None:
     """Run an example that really trains, distributed over several processes."""
-    options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts)
+    options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts, images=images)
     finish(_demo(framework, options, RunOptions(limit, as_json, archive=archive_size if archive else None)))
 
 

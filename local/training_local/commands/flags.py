@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
 from training_api import quantity
+from training_local.cluster.image_programs import ImagePrograms, image_programs
 from training_local.cluster.local_cluster import SandboxMode
 from training_local.commands.completion import clusters
+from training_local.errors import BadInput
 
 Command = Callable[..., None]
 ARCHIVE_SIZE_VARIABLE: Final = "TRAINING_OPERATOR_ARCHIVE_SIZE"
@@ -36,7 +38,22 @@ def cluster_flags(command: Command) -> Command:
         is_flag=True,
         help="In host mode, also run containers with volumes that they cannot find.",
     )
-    return python(sandbox(missing(command)))
+    images = click.option(
+        "--image-program",
+        "images",
+        multiple=True,
+        metavar="IMAGE=COMMAND",
+        callback=_programs,
+        help="Run this command where a container has the image and no command, or those of a YAML file of such pairs.",
+    )
+    return python(sandbox(missing(images(command))))
+
+
+def _programs(_context: click.Context, option: click.Parameter, value: Sequence[str]) -> ImagePrograms:
+    try:
+        return image_programs(value)
+    except BadInput as error:
+        raise click.BadParameter(str(error), param=option) from None
 
 
 def _quantity(_context: click.Context, _option: click.Parameter, value: str) -> str:

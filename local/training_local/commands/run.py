@@ -18,6 +18,7 @@ from rich.console import Console
 from training_api.printable import legible
 from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
+from training_local.cluster.image_programs import ImagePrograms
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.cluster.pythons import Python
 from training_local.commands.finish import (
@@ -104,6 +105,7 @@ def run(
     python: Path | None,
     sandbox: str,
     allow_missing_mounts: bool,
+    images: ImagePrograms,
     cpus: int | None,
     memory: str,
     gpus: int | None,
@@ -126,7 +128,7 @@ def run(
     1 if it Failed.
     """
     options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, cpus=cpus, memory=memory)
-    options = replace(options, allow_missing_mounts=allow_missing_mounts)
+    options = replace(options, allow_missing_mounts=allow_missing_mounts, images=images)
     how = RunOptions(limit, as_json, keep, patience, scale_resources, archive_size if archive else None)
     arguments: list[str] = click.get_current_context().meta[SCRIPT_ARGUMENTS]
     if len(files) == 1 and files[0].suffix == ".py":

@@ -15,6 +15,7 @@ import click
 import cloup
 
 from training_local.cluster.detached import Detached
+from training_local.cluster.image_programs import ImagePrograms
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
 from training_local.cluster.pythons import PACKAGES, Python, choose
 from training_local.cluster.registry import DEFAULT_NAME
@@ -54,6 +55,7 @@ def up(
     python: Path | None,
     sandbox: str,
     allow_missing_mounts: bool,
+    images: ImagePrograms,
     cpus: int | None,
     memory: str,
     gpus: int | None,
@@ -65,7 +67,7 @@ def up(
     """
     detached = Detached.enter() if detach else None
     options = ClusterOptions(
-        python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts
+        python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts, images
     )
     finish(_up(options, as_json, detached))
 

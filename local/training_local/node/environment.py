@@ -15,6 +15,7 @@ from training_local.node.podspec import Container, EnvVar, Pod, ResourceRef, Val
 from training_local.node.sandbox.client import SandboxError
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
+_TAG = re.compile(r"(:[^:/@]+)?(@.+)?$")
 _KEYED_FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 MAX_STRING = 128 * 1024
@@ -115,15 +116,22 @@ def command_line(container: Container, entry_points: Mapping[str, Sequence[str]]
 
     Raises `ConfigError` if there is nothing to execute, `ArgumentListTooLong` if it is more than the kernel takes.
     """
-    command = container.command or tuple(entry_points.get(container.image, ()))
+    command = container.command or tuple(_entry_point(container.image, entry_points))
     if not command:
         raise ConfigError(
             f"container {container.name!r} has no command: images are not pulled here, so the entry point of "
-            f"{container.image!r} is unknown; set `command` in the container"
+            f"{container.image!r} is unknown; set `command` in the container, or name what takes its place: "
+            f"--image-program {container.image}=COMMAND"
         )
     arguments = [expand(part, env) for part in (*command, *container.args)]
     check_size(arguments, env)
     return arguments
+
+
+def _entry_point(image: str, entry_points: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """The command of the image as it is written, else that of its name without tag and digest."""
+    name = _TAG.sub("", image)
+    return entry_points.get(image) or entry_points.get(name, ())
 
 
 def build(container: Container, facts: Facts, base: Mapping[str, str]) -> dict[str, str]:
