@@ -40,7 +40,7 @@ def remove_leftovers(folder: Path, cluster_id: str) -> None:
 def _end_processes(cluster_id: str) -> bool:
     mark = f"{CLUSTER}={cluster_id}"
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while found := processes_with(mark):  # again until none is left: one may have forked before it was killed
+    while found := processes_with([mark]):  # again until none is left: one may have forked before it was killed
         if time.monotonic() > deadline:
             return False
         for pid in found:

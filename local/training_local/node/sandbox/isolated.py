@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, NoReturn
 
@@ -278,10 +278,11 @@ class IsolatedPods:
         protect_kernel()
         syscalls.give_up_privileges()
 
-    def end(self, pid: int) -> None:
-        """Kill what is left of a container whose first process has ended."""
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # only found where the pod's containers share process ids
+    def end(self, pids: Collection[int]) -> None:
+        """Kill what is left of containers whose first processes have ended."""
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)  # only found where the pod's containers share process ids
 
     def remove(self, pod_id: str) -> None:
         """Give up a pod's namespaces, if it still has any; its containers have ended."""

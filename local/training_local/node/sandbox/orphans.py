@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 CLUSTER = "TRAINING_LOCAL_CLUSTER"
@@ -14,10 +14,13 @@ OPEN_FILES = "TRAINING_LOCAL_OPEN_FILES"
 """Carries, on supervisors, how many files a container's process may have open until it asks for more."""
 
 
-def processes_with(mark: str) -> list[int]:
-    """Return the processes with `mark` (NAME=value) in the environment that they were started with."""
-    wanted = mark.encode()
-    return [pid for pid in _processes() if wanted in _environment(pid)]
+def processes_with(marks: Collection[str]) -> list[int]:
+    """Return the processes with one of `marks` (NAME=value) in the environment that they were started with.
+
+    Each call reads the environment of every process, so ask for many at once.
+    """
+    wanted = {mark.encode() for mark in marks}
+    return [pid for pid in _processes() if not wanted.isdisjoint(_environment(pid))] if wanted else []
 
 
 def _processes() -> Iterator[int]:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from training_local.node.sandbox import syscalls
@@ -52,12 +52,13 @@ class SharedPods:
         """Open a TCP socket."""
         return socket.socket(family).detach()
 
-    def end(self, pid: int) -> None:
-        """Kill what is left of a container whose first process has ended, also what left its session."""
-        mark = f"{CONTAINER}={self._marks.pop(pid)}"
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        for leftover in processes_with(mark):
+    def end(self, pids: Collection[int]) -> None:
+        """Kill what is left of containers whose first processes have ended, also what left their sessions."""
+        marks = {f"{CONTAINER}={self._marks.pop(pid)}" for pid in pids}
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        for leftover in processes_with(marks):
             with suppress(ProcessLookupError):
                 os.kill(leftover, signal.SIGKILL)
 
@@ -66,8 +67,7 @@ class SharedPods:
 
     def close(self) -> None:
         """End every container, and the orphans this process has adopted from them."""
-        for pid in list(self._marks):
-            self.end(pid)
+        self.end([*self._marks])
 
 
 def _die_with_supervisor() -> None:

@@ -12,7 +12,7 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -49,8 +49,8 @@ class Pods(Protocol):
     def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket of a pod's network."""
 
-    def end(self, pid: int) -> None:
-        """Kill what is left of a container whose first process has ended."""
+    def end(self, pids: Collection[int]) -> None:
+        """Kill what is left of containers whose first processes have ended."""
 
     def remove(self, pod_id: str) -> None:
         """Give up what a pod's containers shared."""
@@ -190,22 +190,17 @@ class Supervisor:
         return not error
 
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid in self._running:  # else an orphan that a container left
-                self._report_end(pid, status)
+        # Else it is an orphan that a container left.
+        ended = {pid: status for pid, status in _ended_children() if pid in self._running}
+        self._pods.end([pid for pid in ended if isinstance(self._running[pid].spec, ContainerSpec)])
+        for pid, status in ended.items():
+            self._report_end(pid, status)
 
     def _report_end(self, pid: int, status: int) -> None:
         if self._running[pid].report >= 0:
             self._read_report(pid)
         child = self._running.pop(pid)
         if isinstance(child.spec, ContainerSpec):
-            self._pods.end(pid)
             self._end_programs_of(child.spec.id)
         code = os.waitstatus_to_exitcode(status)
         number = max(0, -code)
@@ -217,6 +212,13 @@ class Supervisor:
             if isinstance(child.spec, ExecSpec) and child.spec.container == container:
                 with suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
+
+
+def _ended_children() -> Iterator[tuple[int, int]]:
+    """The children that have ended, each with its status."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            yield ended
 
 
 def _serve(channel: Channel, setup: Setup) -> None:
