@@ -22,8 +22,10 @@ class LocalUp:
 
 
 @contextmanager
-def local_up(folder: Path, *flags: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator[LocalUp]:
-    """Run the cluster with its files below `folder`; it must then end in good order on SIGTERM."""
+def local_up(
+    folder: Path, *flags: str, program: Sequence[str | Path] = (PROGRAM,), grace: float = 10.0
+) -> Iterator[LocalUp]:
+    """Run the cluster with its files below `folder`; it must then end in good order on SIGTERM, `grace` in seconds."""
     kubeconfig = folder / "kubeconfig"
     command: list[str | Path] = [*program, "local", "up", f"--kubeconfig={kubeconfig}", *flags]
     child = Child(command, folder / "cluster.log", env={"TRAINING_OPERATOR_STATE": str(folder / "state")})
@@ -33,5 +35,5 @@ def local_up(folder: Path, *flags: str, program: Sequence[str | Path] = (PROGRAM
     except BaseException:
         child.kill()
         raise
-    if (status := child.stop()) not in (0, 128 + 15, 130):
+    if (status := child.stop(grace)) not in (0, 128 + 15, 130):
         raise HarnessError(f"the local cluster ended with status {status}:\n{child.output()[-4000:]}")

@@ -28,7 +28,7 @@ SECONDS = 900.0
 def cluster_under(limit: str, folder: Path, *flags: str) -> Iterator[LocalUp]:
     """A cluster in host mode, after a command of the shell that sets a limit."""
     program = ("bash", "-c", f'{limit}; exec "$@"', "-", PROGRAM)
-    with local_up(folder, "--sandbox=host", *flags, program=program) as cluster:
+    with local_up(folder, "--sandbox=host", *flags, program=program, grace=60) as cluster:
         yield cluster
 
 

@@ -41,3 +41,5 @@ async def test_a_job_that_is_started_again_goes_on(framework: str, start: Start)
 async def test_the_loss_falls_over_200_steps(framework: str, start: Start) -> None:
     outcome = await (await start(Example(f"{framework}/language-model.yaml"))).end()
     outcome.check_trained(RANKS, fall=1.5)
+    # On two cores that have nothing else to do, half of the sum is what it takes.
+    assert sum(report["cpuSeconds"] for report in outcome.reports) < 2 * 60, outcome.reports

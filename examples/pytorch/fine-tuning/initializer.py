@@ -1,4 +1,4 @@
-"""In the place of the image storage-initializer: makes a small model and a data set instead of fetching them from a hub.
+"""In the place of the image storage-initializer: makes a small model and a data set, without a hub.
 
 The texts are pieces of the help that ships with Python; which topic a piece is from is its label.
 """

@@ -1,4 +1,4 @@
-"""The model that initializer and trainer share: it guesses from the triples of characters in a text where that is from."""
+"""The model of both programs: it guesses from the triples of characters in a text where that is from."""
 
 import zlib
 

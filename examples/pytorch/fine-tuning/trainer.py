@@ -1,4 +1,4 @@
-"""In the place of the image trainer-huggingface: fine-tunes the model with the arguments that the SDK gives, by torchrun."""
+"""In the place of the image trainer-huggingface: fine-tunes the model as the SDK asks, by torchrun."""
 
 import argparse
 import hashlib

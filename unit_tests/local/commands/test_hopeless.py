@@ -59,6 +59,17 @@ def test_a_job_that_nothing_can_help_ends_with_status_2(
     assert told in sentence
 
 
+def test_a_program_takes_the_place_of_an_image(tmp_path: Path, local: Local) -> None:
+    how = ("--sandbox", "host", "--patience", "0", "--timeout", "60", write(tmp_path, without_command()))
+    assert "--image-program example.com/train:1=COMMAND" in local("run", *how)[2]
+    status, out, _ = local("run", "--image-program", "example.com/train=echo it runs", *how)
+    assert status == 0
+    assert "it runs" in out
+    status, _, err = local("run", "--image-program", "example.com/train", *how)
+    assert status == 2
+    assert "Invalid value for '--image-program': example.com/train: It cannot be read" in err
+
+
 def test_the_message_names_what_the_machine_offers(tmp_path: Path, local: Local) -> None:
     small = ("--cpus", "3", "--memory", "5Gi", "--patience", "0")
     status, _, err = local("run", "--sandbox", "host", *small, "--timeout", "60", write(tmp_path, hungry(memory="6Gi")))

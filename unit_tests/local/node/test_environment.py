@@ -16,7 +16,7 @@ from e2e.support.local_node import Cluster, cluster_in, entries, exists, pod
 
 from training_local.node import environment, volumes
 from training_local.node.environment import MAX_STRING, ArgumentListTooLong, ConfigError, Facts, expand
-from training_local.node.podspec import parse_pod
+from training_local.node.podspec import Container, parse_pod
 from training_local.node.volumes import VolumeError
 
 
@@ -191,10 +191,22 @@ async def test_a_late_config_map_lets_the_container_start(cluster: Cluster) -> N
 
 
 async def test_an_entry_point_can_be_declared(tmp_path: Path) -> None:
-    entry_points = {"greeter": ("echo", "hello")}
+    entry_points = {"greeter": ("echo", "hello"), "greeter:old": ("echo", "good day,")}
+    said = {"greeter": "hello world", "greeter:1": "hello world", "greeter:old": "good day, world"}
     async with cluster_in(tmp_path / "state", "host", entry_points=entry_points) as cluster:
-        await cluster.run("greeting", container={"image": "greeter", "args": ["world"], "command": []})
-        assert await cluster.log("greeting") == "hello world\n"
+        for number, image in enumerate(said):
+            await cluster.run(f"greeting-{number}", container={"image": image, "args": ["world"], "command": []})
+            assert await cluster.log(f"greeting-{number}") == f"{said[image]}\n"
+
+
+@pytest.mark.parametrize("tag", ["", ":1", "@sha256:0a", ":1@sha256:0a"])
+def test_an_entry_point_is_found_without_tag_and_digest(tag: str) -> None:
+    image = f"host:5000/team/greeter{tag}"
+    container = Container(name="main", image=image, args=("$(WHO)",))
+    line = environment.command_line(
+        container, {"host:5000/team/greeter": ["echo"], "host": ["false"]}, {"WHO": "world"}
+    )
+    assert line == ["echo", "world"]
 
 
 async def test_python_is_the_chosen_one(cluster: Cluster) -> None:
