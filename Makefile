@@ -26,7 +26,7 @@ FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
 ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := api controllers operator local migration unit_tests e2e deploy examples
+SOURCES := api controllers operator local migration console unit_tests e2e deploy examples
 
 CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_branches_covered"]; \
   print(f"branches of the decisions covered: {p:.1f} % (at least 95)"); sys.exit(p < 95)
@@ -128,7 +128,7 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/page/requirements.txt \
 	  --output-file e2e/migration/page/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
-	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra speed pyproject.toml --constraint constraints.txt \
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra console --extra speed pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-image.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group package --constraint constraints.txt \
 	  --output-file constraints-package.txt

@@ -8,7 +8,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -41,25 +41,32 @@ class ClusterConfig:
     """The namespace of our own pod; empty outside of a cluster."""
     source: str = ""
     """Where all this comes from, for messages."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request: whom to impersonate, for example."""
 
 
 async def load(
-    kubeconfig: str = "", environment: Mapping[str, str] = os.environ, *, context: str = ""
+    kubeconfig: str = "",
+    environment: Mapping[str, str] = os.environ,
+    *,
+    context: str = "",
+    anonymous: bool = False,
 ) -> ClusterConfig:
     """Return the configuration of `--kubeconfig`, KUBECONFIG, the cluster around us, or ~/.kube/config, in this order.
 
-    With a `context`, which is one of a kubeconfig, the cluster around us is passed over.
-    Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
+    With a `context`, which is one of a kubeconfig, the cluster around us is passed over. An `anonymous` configuration
+    has no token and no client certificate. Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
     """
     if kubeconfig:
-        return await from_kubeconfig(kubeconfig, context)
+        return await from_kubeconfig(kubeconfig, context, anonymous=anonymous)
     if paths := environment.get("KUBECONFIG"):
-        return await from_kubeconfig(paths, context)
+        return await from_kubeconfig(paths, context, anonymous=anonymous)
     if not context and environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
-        return in_cluster(environment)
+        around = in_cluster(environment)
+        return replace(around, credentials=Fixed()) if anonymous else around
     default = Path(environment.get("HOME", "/")) / ".kube" / "config"
     if default.exists():
-        return await from_kubeconfig(str(default), context)
+        return await from_kubeconfig(str(default), context, anonymous=anonymous)
     raise ConfigError(
         "no cluster to connect to: there is neither --kubeconfig nor KUBECONFIG, "
         f"this is no pod with a service account, and {default} does not exist"
@@ -84,9 +91,11 @@ def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     )
 
 
-async def from_kubeconfig(paths: str, context: str = "") -> ClusterConfig:
-    """Return what a context of a kubeconfig says, by default its current one."""
+async def from_kubeconfig(paths: str, context: str = "", *, anonymous: bool = False) -> ClusterConfig:
+    """Return what a context of a kubeconfig says, by default its current one; `anonymous`: without its user."""
     access = await _read(paths, context)
+    if anonymous:
+        access = Access(access.server, access.ca, insecure=access.insecure, server_name=access.server_name, proxy=access.proxy)
     if not access.server:
         which = f"context {context!r}" if context else "its current context"
         raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of {which} has no server")

@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import AddrInfoType
+from multidict import CIMultiDict
 from yarl import URL
 
 from training_operator.kube.config import ClusterConfig
@@ -42,7 +43,7 @@ class HttpTransport:
             connector=aiohttp.TCPConnector(
                 limit=connections, ssl=config.tls or False, keepalive_timeout=60, socket_factory=open_socket
             ),
-            headers={"User-Agent": AGENT},
+            headers=CIMultiDict((("User-Agent", AGENT), *config.headers)),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 

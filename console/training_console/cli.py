@@ -1,0 +1,72 @@
+"""`training-operator console`: the jobs of a cluster in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+AUTHENTICATIONS = ("kubeconfig", "header", "token")
+
+
+@click.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Of any cluster, whose current context is taken. Default: as for the operator; in a pod its service account.",
+)
+@click.option("--cluster", help="Name of a cluster that `training-operator local up` has started.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--auth",
+    type=click.Choice(AUTHENTICATIONS),
+    default=AUTHENTICATIONS[0],
+    show_default=True,
+    help="As whom the API server is asked: the user of the kubeconfig, for the loopback only; the user whom an "
+    "authenticating proxy names, by impersonation; or with a bearer token that each viewer pastes.",
+)
+@click.option("--user-header", default="kubeflow-userid", show_default=True, help="Where the proxy names the user.")
+@click.option("--groups-header", default="", help="Where the proxy names the user's groups, with commas between them.")
+@click.option("--trusted-proxy", multiple=True, metavar="NETWORK", help="Whose headers are believed, as 10.0.0.0/8.")
+@click.option("--allowed-host", multiple=True, metavar="NAME", help="Names by which browsers reach it.")
+@click.option("--base-path", default="", metavar="PATH", help="What a proxy puts before all addresses, as /training.")
+@click.option("--frame-ancestors", default="'none'", help="Which pages may show it in a frame, as 'self'.")
+@click.option("--open", "open_browser", is_flag=True, help="Open it in the browser.")
+def console(
+    *,
+    kubeconfig: Path | None,
+    cluster: str | None,
+    port: int,
+    host: str,
+    auth: str,
+    user_header: str,
+    groups_header: str,
+    trusted_proxy: tuple[str, ...],
+    allowed_host: tuple[str, ...],
+    base_path: str,
+    frame_ancestors: str,
+    open_browser: bool,
+) -> None:
+    """Show jobs, replicas, logs and reasons in a browser; it reads only.
+
+    It asks the API server with the permissions of whoever looks, and only while somebody looks.
+    """
+    from training_console.serving import Wanted, run  # noqa: PLC0415 - --help needs none of it
+
+    run(
+        Wanted(
+            kubeconfig,
+            cluster,
+            host,
+            port,
+            auth,
+            user_header,
+            groups_header,
+            trusted_proxy,
+            allowed_host,
+            base_path,
+            frame_ancestors,
+            open_browser,
+        )
+    )

@@ -1,0 +1,1 @@
+"""The pages: what each reads, and how it becomes HTML, once and again while it is open."""

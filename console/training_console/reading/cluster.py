@@ -1,0 +1,131 @@
+"""A cluster as viewers may read it: each has connections and feeds of their own, for as long as they look."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from training_console.reading.feeds import Feeds, NoAnswer, NotAllowed
+from training_console.reading.viewers import Viewer
+from training_local.run.watching import message_of
+from training_operator.kube.client import KubeClient
+from training_operator.kube.config import ClusterConfig
+from training_operator.kube.flow import FairGate
+from training_operator.kube.http import HttpTransport
+from training_operator.kube.transport import Request, Response, Stream, Transport
+
+IDLE_SECONDS: Final = 60.0
+"""What is known for a viewer without an open page is kept so long."""
+MOST_VIEWERS: Final = 500
+CONNECTIONS: Final = 64
+"""Of one viewer: watches, logs that are followed, requests."""
+
+
+class TooManyViewers(Exception):
+    """There is no room for another viewer."""
+
+
+class ReadOnly:
+    """A transport that lets nothing through but GET."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def request(self, request: Request) -> Response:
+        """Send a request that reads."""
+        self._check(request)
+        return await self._transport.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """Send a request that reads, and hand out its answer line by line."""
+        self._check(request)
+        async with self._transport.stream(request) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    @staticmethod
+    def _check(request: Request) -> None:
+        if request.method != "GET" or request.body is not None:
+            raise PermissionError(f"the console reads only; {request.method} {request.path} was not sent")
+
+
+class Reader:
+    """What one viewer may read."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport: Transport = ReadOnly(transport)
+        self.feeds = Feeds(KubeClient(self.transport, FairGate(), random.Random()))
+        self.pages = 0
+        self.closing: asyncio.TimerHandle | None = None
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+        """Return the object or list at `path`, None if there is none; raises `NotAllowed` and `NoAnswer`."""
+        try:
+            answer = await self.transport.request(Request("GET", path, query or {}))
+        except OSError as error:
+            raise NoAnswer(f"The API server does not answer: {error or type(error).__name__}") from None
+        if answer.status == 404:
+            return None
+        if answer.status in (401, 403):
+            raise NotAllowed(message_of(answer))
+        if answer.status != 200:
+            raise NoAnswer(message_of(answer))
+        found: dict[str, Any] = json.loads(answer.body)
+        return found
+
+    async def close(self) -> None:
+        """End all watches and connections."""
+        await self.feeds.close()
+        await self.transport.close()
+
+
+class Cluster:
+    """Readers by viewer."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._config = config
+        self._readers: dict[str, Reader] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def reader(self, viewer: Viewer) -> AsyncIterator[Reader]:
+        """Hand out the reader of a viewer; raises `TooManyViewers`."""
+        key = viewer.key
+        if key not in self._readers:
+            if len(self._readers) >= MOST_VIEWERS:
+                raise TooManyViewers("Too many people look at the moment: try again in a minute.")
+            self._readers[key] = Reader(HttpTransport(viewer.access(self._config), CONNECTIONS))
+        reader = self._readers[key]
+        reader.pages += 1
+        if reader.closing is not None:
+            reader.closing.cancel()
+            reader.closing = None
+        try:
+            yield reader
+        finally:
+            reader.pages -= 1
+            if not reader.pages and self._readers.get(key) is reader:
+                reader.closing = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end, key)
+
+    def _end(self, key: str) -> None:
+        task = asyncio.create_task(self._readers.pop(key).close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End all that is open."""
+        readers = list(self._readers.values())
+        self._readers.clear()
+        for reader in readers:
+            if reader.closing is not None:
+                reader.closing.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*(reader.close() for reader in readers), *self._ending)

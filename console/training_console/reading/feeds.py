@@ -1,0 +1,149 @@
+"""Lists that are watched while somebody looks: one watch for all open pages of a viewer, none without any."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Final, Generic, TypeVar
+
+from training_operator.cache.reflector import Reflector
+from training_operator.cache.store import Change, Store
+from training_operator.kube.client import KubeClient
+from training_operator.kube.resources import Cacheable, Resource
+
+R = TypeVar("R", bound=Cacheable)
+
+LINGER_SECONDS: Final = 15.0
+"""A feed that nobody reads any more is kept so long: the next page often needs it again."""
+PATIENCE_SECONDS: Final = 10.0
+"""For the first list."""
+
+
+class NotAllowed(Exception):
+    """The viewer may not read this; the message is the API server's sentence."""
+
+
+class NoAnswer(Exception):
+    """The API server has not answered in time; the message says what is known."""
+
+
+class Feed(Generic[R]):
+    """All objects of one resource, of a namespace or everywhere, kept current."""
+
+    def __init__(self, client: KubeClient, resource: Resource[R], namespace: str, selector: str) -> None:
+        self.store = Store[R]()
+        self.readers = 0
+        self.closing: asyncio.TimerHandle | None = None
+        self._listeners: set[asyncio.Event] = set()
+        self._reflector = Reflector(
+            client,
+            resource,
+            self.store,
+            rng=random.Random(),
+            namespace=namespace,
+            selector=selector,
+            optional=True,
+            on_change=self._tell,
+        )
+        self.store.subscribe(self._changed)
+        self._task = asyncio.create_task(self._reflector.run())
+
+    async def ready(self, *, required: bool) -> None:
+        """Wait for the first list.
+
+        Raises `NotAllowed` where a `required` resource may not be listed, and `NoAnswer`.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._reflector.settled.wait()
+        except TimeoutError:
+            raise NoAnswer(self._reflector.complaint or "The API server does not answer.") from None
+        if required and self._reflector.complaint and not self.absent and not self._reflector.synced.is_set():
+            raise NotAllowed(self._reflector.complaint)
+
+    @property
+    def absent(self) -> bool:
+        """Whether the API server has no such resource."""
+        return self._reflector.absent
+
+    @property
+    def complaint(self) -> str:
+        """Why it is not current; empty if it is."""
+        return "" if self.absent else self._reflector.complaint
+
+    @contextmanager
+    def listened(self, event: asyncio.Event) -> Iterator[None]:
+        """Set `event` at each change inside the context."""
+        self._listeners.add(event)
+        try:
+            yield
+        finally:
+            self._listeners.discard(event)
+
+    async def close(self) -> None:
+        """End the watch."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    def _changed(self, _change: Change[R]) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        for event in self._listeners:
+            event.set()
+
+
+class Feeds:
+    """The feeds of one viewer."""
+
+    def __init__(self, client: KubeClient, linger: float = LINGER_SECONDS) -> None:
+        self._client, self._linger = client, linger
+        self._feeds: dict[tuple[str, str, str], Feed[Any]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def open_feeds(self) -> int:
+        """How many lists are watched."""
+        return len(self._feeds)
+
+    @asynccontextmanager
+    async def open(
+        self, resource: Resource[R], namespace: str = "", selector: str = "", *, required: bool = True
+    ) -> AsyncIterator[Feed[R]]:
+        """Hand out the feed of a resource, current when it comes; raises `NotAllowed` and `NoAnswer`."""
+        key = resource.path(namespace), resource.kind, selector
+        feed: Feed[R] = self._feeds.get(key) or Feed(self._client, resource, namespace, selector)
+        self._feeds[key] = feed
+        feed.readers += 1
+        if feed.closing is not None:
+            feed.closing.cancel()
+            feed.closing = None
+        linger = self._linger
+        try:
+            await feed.ready(required=required)
+            yield feed
+        except (NotAllowed, NoAnswer):
+            linger = 0.0
+            raise
+        finally:
+            feed.readers -= 1
+            if not feed.readers and self._feeds.get(key) is feed:
+                feed.closing = asyncio.get_running_loop().call_later(linger, self._end, key, feed)
+
+    def _end(self, key: tuple[str, str, str], feed: Feed[Any]) -> None:
+        del self._feeds[key]
+        task = asyncio.create_task(feed.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End all feeds."""
+        feeds = list(self._feeds.values())
+        self._feeds.clear()
+        for feed in feeds:
+            if feed.closing is not None:
+                feed.closing.cancel()
+        await asyncio.gather(*(feed.close() for feed in feeds), *self._ending)
