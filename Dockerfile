@@ -19,6 +19,7 @@ COPY controllers controllers
 COPY operator operator
 COPY local local
 COPY migration migration
+COPY console console
 COPY examples examples
 ARG SOURCE_DATE_EPOCH
 RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels

@@ -19,7 +19,7 @@ from training_console.model.yaml_view import yaml_lines
 from training_console.pages import html, logs
 from training_console.pages.job import CurvesPage, JobName, NotFound, job_name, job_page, stored_job
 from training_console.pages.jobs import JobsPage, Rows, job_feeds
-from training_console.pages.page import SINCE, Page, Snapshots, stream
+from training_console.pages.page import Page, Snapshots, stream
 from training_console.reading.cluster import Cluster, Reader, TooManyViewers
 from training_console.reading.feeds import NoAnswer, NotAllowed
 from training_console.reading.viewers import SESSION_COOKIE, SESSION_SECONDS, Authenticator, Refused, Sessions, Viewer
@@ -110,7 +110,7 @@ class Console:
     async def _shown(self, request: web.Request, page: Page) -> web.StreamResponse:
         """Answer with a page, or with what changes of it."""
         if EVENT_STREAM in request.headers.get("Accept", ""):
-            return await stream(request, page, self._snapshots.take(request.query.get(SINCE, "")))
+            return await stream(request, page, self._snapshots)
         fragments = await page.fragments()
         context = {"fragments": fragments, "snapshot": self._snapshots.keep(fragments), **page.context()}
         return self._page(request, page.template, context)

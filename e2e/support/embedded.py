@@ -13,6 +13,7 @@ from training_local.apiserver.certificates import ServerIdentity, server_identit
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
 from training_local.apiserver.kubeconfig import write_kubeconfig
+from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.types import BUILTIN
 
@@ -20,10 +21,10 @@ TOKEN = "token-of-the-test"
 
 
 @asynccontextmanager
-async def embedded(folder: Path) -> AsyncIterator[tuple[ApiServer, Path]]:
-    """A server of the real types, and its kubeconfig, which lies in `folder`."""
+async def embedded(folder: Path, *types: ResourceType) -> AsyncIterator[tuple[ApiServer, Path]]:
+    """A server of the real types and of these, and its kubeconfig, which lies in `folder`."""
     identity = server_identity(["127.0.0.1"])
-    server = ApiServer(BUILTIN, crd_types, authority=identity.authority.decode())
+    server = ApiServer([*BUILTIN, *types], crd_types, authority=identity.authority.decode())
     async with server.running(), serving(server, identity, TOKEN) as url:
         kubeconfig = folder / "kubeconfig"
         write_kubeconfig(kubeconfig, url, identity.authority, TOKEN)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from typing import Final
+from urllib.parse import urlencode
 
 from training_console.model.jobs import JobRow, by_attention
 
 LONGEST: Final = 253
 """Characters of one filter."""
-MOST_ROWS: Final = 5_000
+ROWS: Final = 200
+"""That a page begins with, and that are added as one scrolls."""
+MOST_ROWS: Final = 10_000
+TEXTS: Final = ("namespace", "kind", "state", "owner", "text")
 SORTS: Final = ("attention", "newest", "name")
 
 
@@ -24,14 +28,34 @@ class Filters:
     owner: str = ""
     text: str = ""
     sort: str = SORTS[0]
+    rows: int = ROWS
+    """How many are shown."""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Filters:
         """Read the query of an address; what it says beyond is ignored."""
-        known = {each.name: query[each.name].strip()[:LONGEST] for each in fields(cls) if each.name in query}
-        if known.get("sort") not in SORTS:
-            known.pop("sort", None)
-        return cls(**known)
+        known = {each: query[each].strip()[:LONGEST] for each in TEXTS if each in query}
+        rows = query.get("rows", "")
+        sort = query.get("sort", "")
+        return cls(
+            **known,
+            sort=sort if sort in SORTS else SORTS[0],
+            rows=min(max(int(rows), ROWS), MOST_ROWS) if rows.isdecimal() and len(rows) < 6 else ROWS,
+        )
+
+    @property
+    def more(self) -> Filters:
+        """The same with more rows."""
+        return replace(self, rows=min(self.rows + ROWS, MOST_ROWS))
+
+    @property
+    def query(self) -> str:
+        """As the query of an address."""
+        return urlencode({name: value for name, value in asdict(self).items() if value != getattr(Filters(), name)})
+
+    def with_state(self, state: str) -> Filters:
+        """The same for one state."""
+        return replace(self, state=state)
 
     def apply(self, rows: Iterable[JobRow]) -> list[JobRow]:
         """Return the jobs that it lets through, in its order."""

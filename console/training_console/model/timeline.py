@@ -110,11 +110,10 @@ def _states(created: datetime, conditions: Iterable[Mapping[str, Any]]) -> Itera
     for condition in conditions:
         at, style = moment(condition.get("lastTransitionTime")), condition["type"]
         # Running and Restarting are over when something else holds; their time tells still when they began.
-        if at is not None and (condition["status"] == "True" or style in ("Running", "Restarting")):
+        began = condition["status"] == "True" or style in ("Running", "Restarting")
+        if at is not None and began and style != "Created":
             changes.append((at, style, legible(condition.get("message", ""))))
-    shown = sorted(
-        (change for change in changes if change[1] != "Created" or not change[2]), key=lambda change: change[0]
-    )
+    shown = sorted(changes, key=lambda change: change[0])
     for (at, style, title), (until, _, _) in pairwise(shown):
         yield Span(at, until, style, f"{style}: {title}" if title else style)
     at, style, title = shown[-1]

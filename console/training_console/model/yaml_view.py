@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from training_api.decode import DecodeError, decode_job
 from training_api.defaults import with_defaults
 from training_controllers.frameworks.plugins import kinds
+
+LINE_END: Final = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,18 @@ def _entry(head: str, item: Any, stored: Any, depth: int, missing: bool) -> Iter
     if isinstance(item, Mapping | list) and item:
         yield Line(head, missing)
         yield from _lines(item, stored, depth + 1, missing=missing)
-    elif isinstance(item, str) and "\n" in item.strip("\n"):
-        yield Line(f"{head} |{'' if item.endswith(chr(10)) else '-'}", missing)
-        yield from (Line(f"{'  ' * (depth + 1)}{line}", missing) for line in item.rstrip("\n").split("\n"))
+    elif isinstance(item, str) and _is_block(item):
+        yield Line(f"{head} |{'' if item.endswith(LINE_END) else '-'}", missing)
+        yield from (
+            Line(f"{'  ' * (depth + 1)}{line}", missing) for line in item.removesuffix(LINE_END).split(LINE_END)
+        )
     else:
         yield Line(f"{head} {_scalar(item)}", missing)
+
+
+def _is_block(text: str) -> bool:
+    """Whether a text of several lines can be written line by line."""
+    return LINE_END in text.strip() and text.rstrip() in (text, text.removesuffix(LINE_END)) and not text[0].isspace()
 
 
 def _scalar(value: Any) -> str:

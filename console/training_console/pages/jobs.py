@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from typing import Any, Final
 
-from training_console.model.filters import MOST_ROWS, SORTS, Filters
+from training_console.model.filters import SORTS, Filters
 from training_console.model.jobs import JobRow, counted, resources
 from training_console.model.queues import WorkloadRow, workloads
 from training_console.pages.html import Macros
@@ -98,13 +97,14 @@ class JobsPage:
         by_owner = {each.owner.uid: each for each in self._queues.store if each.owner}
         feeds: list[Feed[Any]] = [*self._feeds, self._queues]
         complaints = sorted({feed.complaint for feed in feeds if feed.complaint})
-        rows = {row.id: self._rows.of(row, by_owner.get(row.uid)) for row in shown[:MOST_ROWS]}
+        rows = {row.id: self._rows.of(row, by_owner.get(row.uid)) for row in shown[: self.filters.rows]}
         self._rows.forget({row.uid for row in self._all})
-        of_all_states = counted(replace(self.filters, state="").apply(self._all))
+        of_all_states = counted(self.filters.with_state("").apply(self._all))
         self._fragments = {
-            "counts": self._macros("counts", of_all_states, self.filters, len(shown), min(len(shown), MOST_ROWS)),
+            "counts": self._macros("counts", of_all_states, self.filters, len(shown)),
             "complaints": self._macros("complaints", complaints),
             **rows,
+            "more": self._macros("more", self.filters.more, len(shown) - len(rows)),
         }
         return self._fragments
 

@@ -17,6 +17,7 @@ COALESCE_SECONDS: Final = 0.3
 PAUSE_SECONDS: Final = 1.0
 """Between two messages to one browser."""
 MOST_SNAPSHOTS: Final = 64
+LONGEST_SINCE: Final = 32
 SINCE: Final = "since"
 """Query parameter of a stream: what the browser shows already."""
 
@@ -42,22 +43,23 @@ class Page(Protocol):
 
 
 class Snapshots:
-    """What was sent to browsers that may ask for what has changed since."""
+    """What browsers show, by a name that the page has: a stream that is opened again goes on from there."""
 
     def __init__(self) -> None:
-        self._sent: OrderedDict[str, Mapping[str, int]] = OrderedDict()
+        self._shown: OrderedDict[str, Mapping[str, int]] = OrderedDict()
 
-    def keep(self, fragments: Fragments) -> str:
-        """Remember what a page shows; returns a name for it."""
-        name = secrets.token_urlsafe(12)
-        self._sent[name] = hashes(fragments)
-        while len(self._sent) > MOST_SNAPSHOTS:
-            self._sent.popitem(last=False)
+    def keep(self, fragments: Fragments, name: str = "") -> str:
+        """Remember what a page shows; returns its name."""
+        name = name or secrets.token_urlsafe(12)
+        self._shown[name] = hashes(fragments)
+        self._shown.move_to_end(name)
+        while len(self._shown) > MOST_SNAPSHOTS:
+            self._shown.popitem(last=False)
         return name
 
-    def take(self, name: str) -> Mapping[str, int]:
-        """Return what was sent under this name; nothing if it is not known."""
-        return self._sent.pop(name, {})
+    def of(self, name: str) -> Mapping[str, int]:
+        """Return what the page of this name shows; nothing if it is not known."""
+        return self._shown.get(name, {})
 
 
 def hashes(fragments: Fragments) -> dict[str, int]:
@@ -78,8 +80,9 @@ def changes(before: Mapping[str, int], now: Fragments) -> dict[str, Any] | None:
     return {"set": placed, "gone": gone} if placed or gone else None
 
 
-async def stream(request: web.Request, page: Page, before: Mapping[str, int]) -> web.StreamResponse:
+async def stream(request: web.Request, page: Page, snapshots: Snapshots) -> web.StreamResponse:
     """Send the changes of a page, as server-sent events, until the browser leaves."""
+    name = request.query.get(SINCE, "")[:LONGEST_SINCE]
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
@@ -89,9 +92,9 @@ async def stream(request: web.Request, page: Page, before: Mapping[str, int]) ->
         while True:
             page.changed.clear()
             now = await page.fragments()
-            if (message := changes(before, now)) is not None:
+            if (message := changes(snapshots.of(name), now)) is not None:
                 await response.write(f"data: {json.dumps(message)}\n\n".encode())
-                before = hashes(now)
+                name = snapshots.keep(now, name)
             else:
                 await response.write(b": nothing new\n\n")  # tells whether the browser is still there
             await asyncio.sleep(PAUSE_SECONDS)

@@ -100,7 +100,7 @@ class Feeds:
     """The feeds of one viewer."""
 
     def __init__(self, client: KubeClient, linger: float = LINGER_SECONDS) -> None:
-        self._client, self._linger = client, linger
+        self._client, self.linger = client, linger
         self._feeds: dict[tuple[str, str, str], Feed[Any]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -121,7 +121,7 @@ class Feeds:
         if feed.closing is not None:
             feed.closing.cancel()
             feed.closing = None
-        linger = self._linger
+        linger = self.linger
         try:
             await feed.ready(required=required)
             yield feed

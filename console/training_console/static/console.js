@@ -25,32 +25,48 @@ const place = (id, html, after) => {
   else list.prepend(element);
 };
 
+// Keeps a stream open while the page can be seen: nobody looks at a hidden one, and it asks for nothing.
 const live = document.getElementById("live");
 const streamed = (query, take) => {
   const address = new URL(location.href);
-  for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
   let source;
-  const open = () => {
+  const open = (more = {}) => {
+    source?.close();
+    for (const [name, value] of Object.entries({ ...query, ...more })) address.searchParams.set(name, value);
     source = new EventSource(address);
     source.onopen = () => { live.hidden = false; };
     source.onerror = () => { live.hidden = true; };
     source.onmessage = (event) => take(JSON.parse(event.data));
   };
-  // Nobody looks at a hidden page: it asks for nothing.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) source?.close();
-    else if (source?.readyState === EventSource.CLOSED) open();
+    else if (!source || source.readyState === EventSource.CLOSED) open();
   });
   if (!document.hidden) open();
+  return open;
 };
 
 const body = document.body;
 if (body.dataset.since) {
-  streamed({ since: body.dataset.since }, (message) => {
+  const open = streamed({ since: body.dataset.since }, (message) => {
     for (const id of message.gone) document.getElementById(id)?.remove();
     for (const [id, html, after] of message.set) place(id, html, after);
     ages();
+    watchEnd();
   });
+  // The end of a table that goes on comes into sight: the stream is opened for more rows.
+  const end = new IntersectionObserver((entries) => {
+    if (entries.some((each) => each.isIntersecting)) open({ rows: document.getElementById("more").dataset.rows });
+  }, { rootMargin: "1500px" });
+  let watched;
+  const watchEnd = () => {
+    const more = document.getElementById("more");
+    if (more === watched) return;
+    end.disconnect();
+    watched = more;
+    if (more && !more.hidden) end.observe(more);
+  };
+  watchEnd();
 }
 
 const log = document.getElementById("log");

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import json
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from training_local.run.progress import Replica, replica_of
-from training_operator.kube.transport import Request, Stream, Transport
+from training_local.run.watching import message_of
+from training_operator.kube.transport import Request, Response, Stream, Transport
 
 LAST_LINES: Final = 15
 """How many lines of each attempt are remembered, to be shown if it turns out to be the cause of a failure."""
@@ -205,7 +205,7 @@ async def read_log(transport: Transport, namespace: str, replica: Replica, choic
     path = f"/api/v1/namespaces/{namespace}/pods/{replica.pod}/log"
     async with transport.stream(Request("GET", path, query, timeout=_SILENCE_SECONDS)) as stream:
         if stream.status != 200:
-            raise LogRefused(json.loads(stream.body).get("message", f"status {stream.status}"))
+            raise LogRefused(message_of(Response(stream.status, stream.body)))
         async for line, _ in numbered(stream, replica):
             yield line
 

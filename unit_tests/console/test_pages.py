@@ -1,0 +1,164 @@
+"""Every page, from an API server over HTTPS to the HTML, and what is sent while it is open."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from unit_tests.console.served import Served, condition, served
+from unit_tests.local.pods import pod, terminated, waiting
+
+ATTACK = "<script>alert(1)</script>"
+JOB = "/jobs/default/jaxjobs/sim"
+
+
+@pytest.fixture
+async def console(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(tmp_path) as console:
+        yield console
+
+
+async def test_jobs_are_listed_with_state_replicas_and_reason(console: Served) -> None:
+    waits = {"reason": "Quota", "message": "no GPUs left"}
+    await console.job("sim", status={"conditions": [condition("Created")], "waiting": waits}, labels={"owner": "ana"})
+    done = {"conditions": [condition("Succeeded")], "replicaStatuses": {"Worker": {"succeeded": 2}}}
+    await console.job("done", kind="PyTorchJob", status=done)
+    page = await console.text("/")
+    assert "2 jobs. Created 1 Succeeded 1" in page
+    assert "default/ sim ana JAXJob Created 0/2" in page
+    assert "Quota: no GPUs left" in page
+    assert page.index("sim ana") < page.index("default/ done"), "what waits comes first"
+    assert "default/ done PyTorchJob Succeeded 2/2" in page
+
+
+@pytest.mark.parametrize("query", ["kind=PyTorchJob", "state=Succeeded", "text=don", "owner=bea"])
+async def test_filters_narrow_the_table(console: Served, query: str) -> None:
+    await console.job("sim")
+    done = {"conditions": [condition("Succeeded")]}
+    await console.job("done", kind="PyTorchJob", status=done, labels={"owner": "bea"})
+    page = await console.text(f"/?{query}")
+    assert "1 job." in page
+    assert "default/ done" in page and "default/ sim" not in page
+
+
+async def test_an_open_table_is_told_what_changes(console: Served) -> None:
+    created = await console.job("sim")
+    _, body = await console.get("/")
+    since = body.split('data-since="')[1].split('"')[0]
+    async with console.changes(f"/?since={since}") as changes:
+        await console.patch(
+            "/apis/kubeflow.org/v1/namespaces/default/jaxjobs/sim/status",
+            {"status": {"conditions": [condition("Running")]}},
+        )
+        message = await changes.next()
+        told = {name: html for name, html, _ in message["set"]}
+        assert "Running" in told[f"job-{created['metadata']['uid']}"]
+        assert not message["gone"]
+        other = await console.job("other")
+        message = await changes.next()
+        assert f"job-{other['metadata']['uid']}" in {name for name, _, _ in message["set"]}
+        assert f"job-{created['metadata']['uid']}" not in {name for name, _, _ in message["set"]}
+
+
+async def test_rows_are_added_to_a_table_that_is_open(console: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training_console.model.filters.ROWS", 2)
+    for number in range(3):
+        await console.job(f"sim-{number}")
+    _, body = await console.get("/?sort=name&rows=2")
+    assert body.count("<tr id=") == 2
+    assert '<a href="?sort=name&amp;rows=4">1 more</a>' in body
+    since = body.split('data-since="')[1].split('"')[0]
+    async with console.changes(f"/?sort=name&rows=4&since={since}") as changes:
+        message = await changes.next()
+    rows = [(html, after) for name, html, after in message["set"] if name.startswith("job-")]
+    [(html, after)] = rows
+    assert "sim-2" in html
+    assert after is not None and f'id="{after}"' in body, "it follows the last row"
+
+
+async def test_a_failed_job_shows_its_first_cause(console: Served) -> None:
+    status = {"conditions": [condition("Created"), condition("Failed", "two replicas failed")]}
+    await console.job(status=status)
+    later = terminated(1, "2026-01-01T12:00:09Z")
+    await console.pod("sim", pod("worker-0", later, phase="Failed"))
+    await console.pod("sim", pod("worker-1", terminated(137, "2026-01-01T12:00:01Z", "OOMKilled"), phase="Failed"))
+    page = await console.text(JOB)
+    assert "worker-1 (pod sim-worker-1, container jax) used more memory than its limit and was killed" in page
+    assert "1 more failure followed it" in page
+    assert "two replicas failed" in page
+    assert "2 of 2 replicas have a pod" in page
+
+
+async def test_replicas_that_do_not_start_say_why(console: Served) -> None:
+    await console.job(status={"conditions": [condition("Created")]})
+    unplaced = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes fit"}]
+    await console.pod("sim", pod("worker-0", phase="Pending", conditions=unplaced))
+    await console.pod("sim", pod("worker-1", waiting("ImagePullBackOff", "no such image"), phase="Pending"))
+    page = await console.text(JOB)
+    assert "Unschedulable: 0/3 nodes fit" in page
+    assert "ImagePullBackOff: no such image" in page
+
+
+async def test_text_of_others_is_never_html(console: Served) -> None:
+    told = {"conditions": [condition("Failed", ATTACK)], "waiting": {"reason": "Quota", "message": "\x1b[31m\u202e"}}
+    await console.job(status=told, labels={"owner": "x"}, annotations={"a": ATTACK})
+    failed = terminated(1, message=f"{ATTACK} \x1b]0;title\x07")
+    await console.pod("sim", pod("worker-0", failed, phase="Failed"))
+    event = {
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "sim-worker-0", "uid": "u"},
+        "type": "Warning",
+        "reason": ATTACK,
+        "message": ATTACK,
+    }
+    await console.create("/api/v1/namespaces/default/events", event)
+    for path in (
+        "/",
+        JOB,
+        f"{JOB}/yaml",
+        f"{JOB}/ranks",
+        f"{JOB}/pods/sim-worker-0",
+        f"/?text={ATTACK}",
+        f"/jobs/default/{ATTACK}/x",
+    ):
+        _, body = await console.get(path)
+        assert "<script>alert" not in body, path
+        assert not {"\x1b", "\x07", "\u202e"} & set(body), path
+    assert "&lt;script&gt;" in (await console.get(JOB))[1]
+
+
+async def test_ranks_are_told_before_any_pod_exists(console: Served) -> None:
+    await console.job()
+    page = await console.text(f"{JOB}/ranks")
+    assert "COORDINATOR_ADDRESS sim-worker-0" in page
+    assert "sim-worker-1 1" in page
+
+
+async def test_defaults_are_marked_in_yaml(console: Served) -> None:
+    await console.job()
+    _, body = await console.get(f"{JOB}/yaml")
+    assert "<mark>      restartPolicy: Never</mark>" in body
+    assert "\n      replicas: 2\n" in body
+    assert "managedFields" not in body
+
+
+async def test_fleet_adds_up_by_namespace(console: Served) -> None:
+    running = {"conditions": [condition("Running")], "startTime": "2026-01-01T12:00:00Z"}
+    await console.job(status=running)
+    page = await console.text("/fleet")
+    assert "default 1 1 2" in page, "one job, which runs, with two accelerators"
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/jobs/default/jaxjobs/none", "There is no JAXJob default/none"),
+        ("/jobs/default/cronjobs/x", "There is no kind of jobs with the plural cronjobs."),
+        (f"{JOB}/pods/none", "There is no pod default/none"),
+    ],
+)
+async def test_what_is_not_there_is_one_sentence(console: Served, path: str, sentence: str) -> None:
+    status, body = await console.get(path)
+    assert status == 404
+    assert sentence in body
