@@ -25,7 +25,6 @@ class Settings:
     frame_ancestors: str = "'none'"
     """Which pages may show it in a frame (Content-Security-Policy)."""
     title: str = "Training jobs"
-    secure_cookie: bool = False
 
     @property
     def policy(self) -> str:

@@ -67,11 +67,11 @@ class Console:
             f"{job}/pods/{{pod}}": self._pod,
             "/sign-in": self._sign_in,
             "/static/{file}": _static,
-            "/healthz": _healthz,
         }
         base = self._settings.base_path
         for path, handler in routes.items():
             made.router.add_get(f"{base}{path}", handler)
+        made.router.add_get("/healthz", _healthz)
         if self._authenticator.signs_in:
             made.router.add_post(f"{base}/sign-in", self._signed_in)
             made.router.add_post(f"{base}/sign-out", self._sign_out)
@@ -220,9 +220,9 @@ class Console:
             path=f"{self._settings.base_path}/",
             httponly=True,
             samesite="Strict",
-            secure=self._settings.secure_cookie,
+            secure=request.headers.get("X-Forwarded-Proto", request.scheme) == "https",
         )
-        return answer
+        raise answer
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
         assert isinstance(self._authenticator, Sessions)
@@ -230,7 +230,7 @@ class Console:
         self._authenticator.end(request)
         answer = web.HTTPSeeOther(f"{self._settings.base_path}/sign-in")
         answer.del_cookie(SESSION_COOKIE, path=f"{self._settings.base_path}/")
-        return answer
+        raise answer
 
 
 @asynccontextmanager

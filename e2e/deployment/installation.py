@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from e2e.harness.bare import AUDIT_LOG
+from e2e.harness.bare import AUDIT_LOG, AUDITED
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.support.paths import ROOT
 
@@ -64,12 +64,12 @@ def namespace_of(objects: list[Object]) -> str:
     return namespace
 
 
-def account_kubeconfig(cluster: Cluster, namespace: str, folder: Path) -> Path:
-    """A kubeconfig of the operator's own account, with a token as its pod would have one."""
-    token = cluster.run_kubectl("create", "token", ACCOUNT, f"--namespace={namespace}").strip()
+def account_kubeconfig(cluster: Cluster, namespace: str, folder: Path, account: str = ACCOUNT) -> Path:
+    """A kubeconfig of an account, the operator's own by default, with a token as its pod would have one."""
+    token = cluster.run_kubectl("create", "token", account, f"--namespace={namespace}").strip()
     admin = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]
     ca_file = Path(admin["certificate-authority"])
-    return write_kubeconfig(folder / "account.kubeconfig", admin["server"], ca_file, {"token": token})
+    return write_kubeconfig(folder / f"{account}.kubeconfig", admin["server"], ca_file, {"token": token})
 
 
 def granted(objects: list[Object], *kinds: str) -> set[Right]:
@@ -96,6 +96,8 @@ def asked(cluster: Cluster) -> Iterator[tuple[Right, bool]]:
     for line in cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines():
         entry = json.loads(line)
         where = entry.get("objectRef")
+        if entry["user"]["username"] != AUDITED:
+            continue
         if where is None or "resource" not in where:
             continue  # discovery, which everybody may read
         resource = "/".join(filter(None, (where["resource"], where.get("subresource"))))

@@ -19,13 +19,15 @@ from e2e.harness.startup import answers, private_file, service_account_keys, wai
 ETCD, API_SERVER, MANAGER = "etcd", "kube-apiserver", "kube-controller-manager"
 AUDITED = "system:serviceaccount:kubeflow:training-operator"
 """The operator's account in an installation."""
+CONSOLE = "system:serviceaccount:kubeflow:training-console"
+"""The console's."""
 AUDIT_LOG = "audit.log"
-"""File beside the kubeconfig: what that account has asked for, and what it was answered."""
+"""File beside the kubeconfig: what these accounts have asked for, and what they were answered."""
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "users": [AUDITED]}, {"level": "None"}],
+    "rules": [{"level": "Metadata", "users": [AUDITED, CONSOLE]}, {"level": "None"}],
 }
 
 

@@ -8,7 +8,12 @@ import pytest
 from e2e.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGES = {"training_controllers": "controllers", "training_operator": "operator", "training_local": "local"}
+PACKAGES = {
+    "training_controllers": "controllers",
+    "training_operator": "operator",
+    "training_local": "local",
+    "training_console": "console",
+}
 NAMED_BY_FOLDER = ("apiserver/", "node/", "commands/", "execution/", "show/")
 
 

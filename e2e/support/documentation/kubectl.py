@@ -20,6 +20,7 @@ VERBS: Final = {
     "cordon": "",
     "cp": "-c=",
     "create namespace": "",
+    "create token": "",
     "delete": "-f= -k= -l= --cascade= --ignore-not-found",
     "describe": "",
     "drain": "",

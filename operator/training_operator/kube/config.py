@@ -55,7 +55,8 @@ async def load(
     """Return the configuration of `--kubeconfig`, KUBECONFIG, the cluster around us, or ~/.kube/config, in this order.
 
     With a `context`, which is one of a kubeconfig, the cluster around us is passed over. An `anonymous` configuration
-    has no token and no client certificate. Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
+    has no token and no client certificate.
+    Raises `ConfigError` if the first of them that is there cannot be used, or if there is none.
     """
     if kubeconfig:
         return await from_kubeconfig(kubeconfig, context, anonymous=anonymous)
@@ -95,7 +96,8 @@ async def from_kubeconfig(paths: str, context: str = "", *, anonymous: bool = Fa
     """Return what a context of a kubeconfig says, by default its current one; `anonymous`: without its user."""
     access = await _read(paths, context)
     if anonymous:
-        access = Access(access.server, access.ca, insecure=access.insecure, server_name=access.server_name, proxy=access.proxy)
+        server, ca, name = access.server, access.ca, access.server_name
+        access = Access(server, ca, insecure=access.insecure, server_name=name, proxy=access.proxy)
     if not access.server:
         which = f"context {context!r}" if context else "its current context"
         raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of {which} has no server")

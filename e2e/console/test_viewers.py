@@ -1,0 +1,167 @@
+"""Each viewer sees what the API server lets them see: the console as it is deployed, with its shipped roles."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from e2e.deployment.installation import account_kubeconfig, combined
+from e2e.harness.bare import AUDIT_LOG, CONSOLE, bare
+from e2e.harness.cluster import Cluster
+from e2e.harness.operator import PROGRAM
+from e2e.harness.processes import Child
+from e2e.harness.startup import wait_until
+from e2e.support import marks
+
+pytestmark = marks.real  # impersonation is the real server's
+
+NAMESPACE = "kubeflow"
+JOB = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "PyTorchJob",
+    "metadata": {"name": "sim", "namespace": "team-a"},
+    "spec": {
+        "pytorchReplicaSpecs": {
+            "Worker": {"template": {"spec": {"containers": [{"name": "pytorch", "image": "train", "command": ["x"]}]}}}
+        }
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """A console that runs."""
+
+    address: str
+
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        """Status and text of a page."""
+        request = urllib.request.Request(
+            self.address + path, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A control plane with the operator's installation, the console, and two viewers of namespace team-a."""
+    with bare() as cluster:
+        for namespace in (NAMESPACE, "team-a", "team-b"):
+            cluster.run_kubectl("create", "namespace", namespace)
+        cluster.send("apply", *combined(cluster, "kubeflow", ["console", "console-proxy"]))
+        for role in ("kubeflow-training-view", "view"):
+            binding = ("create", "rolebinding", f"ana-{role}", f"--clusterrole={role}", "--user=ana")
+            cluster.run_kubectl(*binding, "--serviceaccount=team-a:viewer", "--namespace=team-a")
+        cluster.run_kubectl("create", "serviceaccount", "viewer", "--namespace=team-a")
+        cluster.send("apply", JOB)
+        yield cluster
+
+
+def running(cluster: Cluster, folder: Path, *flags: str) -> Iterator[Console]:
+    kubeconfig = account_kubeconfig(cluster, NAMESPACE, folder, "training-console")
+    child = Child([PROGRAM, "console", f"--kubeconfig={kubeconfig}", *flags], folder / "console.log")
+    try:
+        wait_until(lambda: "http://" in child.output(), "the console", [child])
+        found = re.search(r"http://\S+(?=/\s)", child.output())
+        assert found is not None
+        yield Console(found[0])
+    finally:
+        assert child.stop() == 0, child.output()
+        assert "Traceback" not in child.output()
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    flags = ("--auth=header", "--trusted-proxy=127.0.0.0/8", "--base-path=/training-console")
+    yield from running(cluster, tmp_path_factory.mktemp("proxy"), *flags)
+
+
+@pytest.fixture(scope="module")
+def with_tokens(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    yield from running(cluster, tmp_path_factory.mktemp("tokens"), "--auth=token")
+
+
+PAGES = ("", "/logs", "/curves", "/ranks", "/yaml")
+
+
+def test_a_viewer_sees_the_namespace_that_they_may_see(behind_proxy: Console) -> None:
+    status, page = behind_proxy.get("/?ns=team-a", kubeflow_userid="ana")
+    assert status == 200, page
+    assert "/training-console/jobs/team-a/pytorchjobs/sim" in page
+    assert "ana" in page
+    for path in PAGES:
+        status, page = behind_proxy.get(f"/jobs/team-a/pytorchjobs/sim{path}", kubeflow_userid="ana")
+        assert status == 200, page
+
+
+@pytest.mark.parametrize(
+    ("path", "user"),
+    [
+        ("/", "ana"),
+        ("/fleet", "ana"),
+        ("/?ns=team-b", "ana"),
+        ("/?ns=team-a", "bea"),
+        *((f"/jobs/team-a/pytorchjobs/sim{path}", "bea") for path in PAGES),
+    ],
+)
+def test_what_a_viewer_may_not_see_is_an_honest_page(behind_proxy: Console, path: str, user: str) -> None:
+    status, page = behind_proxy.get(path, kubeflow_userid=user)
+    assert status == 403
+    assert re.search(rf"User &#34;{user}&#34; cannot (list|get|watch) resource", page), page
+    assert "Namespace" in page, "another one can be asked for"
+
+
+def test_headers_from_outside_steer_nothing(behind_proxy: Console) -> None:
+    outside = {"Impersonate-User": "admin", "Impersonate-Group": "system:masters", "Authorization": "Bearer x"}
+    assert behind_proxy.get("/?ns=team-a", kubeflow_userid="bea", **outside)[0] == 403
+    assert behind_proxy.get("/?ns=team-a", **outside)[0] == 403
+    assert behind_proxy.get("/?ns=team-a", kubeflow_userid="system:admin")[0] == 403
+
+
+def test_a_token_is_what_its_viewer_sees_with(cluster: Cluster, with_tokens: Console) -> None:
+    token = cluster.run_kubectl("create", "token", "viewer", "--namespace=team-a").strip()
+
+    def sign_in(text: str) -> tuple[int, str]:
+        class Stay(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_: object) -> None:
+                return None
+
+        request = urllib.request.Request(
+            f"{with_tokens.address}/sign-in", f"token={text}".encode(), {"Origin": with_tokens.address}
+        )
+        try:
+            with urllib.request.build_opener(Stay()).open(request, timeout=60) as answer:
+                return answer.status, ""
+        except urllib.error.HTTPError as error:
+            return error.code, (error.headers["Set-Cookie"] or "").partition(";")[0]
+
+    assert sign_in("nonsense")[0] == 401
+    status, cookie = sign_in(token)
+    assert status == 303
+    assert with_tokens.get("/?namespace=team-a", Cookie=cookie)[0] == 200
+    assert with_tokens.get("/?namespace=team-b", Cookie=cookie)[0] == 403
+    assert "Sign in" in with_tokens.get("/?namespace=team-a")[1]
+
+
+def test_the_console_reads_only_and_has_no_permission_of_its_own(cluster: Cluster, behind_proxy: Console) -> None:
+    behind_proxy.get("/?ns=team-a", kubeflow_userid="ana")
+    entries = [json.loads(line) for line in cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines()]
+    ours = [entry for entry in entries if entry["user"]["username"] == CONSOLE]
+    assert {entry["verb"] for entry in ours} <= {"get", "list", "watch"}
+    assert {entry["impersonatedUser"]["username"] for entry in ours if "impersonatedUser" in entry} == {"ana", "bea"}
+    resources = {"/".join(filter(None, (e["objectRef"]["resource"], e["objectRef"].get("subresource")))) for e in ours}
+    assert "pods" in resources and "secrets" not in resources
+    listed = cluster.run_kubectl("auth", "can-i", "--list", f"--as={CONSOLE}")
+    granted = [line.split() for line in listed.splitlines() if "impersonate" in line]
+    assert len(granted) == 2
+    assert not [line for line in listed.splitlines() if re.match(r"(pods|secrets|\S+jobs|\*)", line)]
