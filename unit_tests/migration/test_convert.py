@@ -21,6 +21,7 @@ from unit_tests.migration.conversions import (
 
 from training_migration.convert.assemble import LOSSES
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Ttl
+from training_migration.convert.round_trip import round_trip
 from training_migration.findings import Severity, Verdict
 from training_migration.targets import Target
 
@@ -122,8 +123,26 @@ class TestAsymmetric:
         assert pod(conversion)["containers"][0]["resources"] == {"limits": {"cpu": "2", "memory": "4Gi"}}
         assert rules(conversion)["MIG201"]
 
+    def test_a_shell_chooses_between_two_commands(self) -> None:
+        conversion = converted(self.job(command=["python", "master.py", "--note=it's"], args=["--all"]))
+        command = pod(conversion)["containers"][0]["command"]
+        assert (command[:2], command[3]) == (["sh", "-c"], "by-index")
+        assert command[2].splitlines() == [
+            'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then',
+            "  exec python master.py '--note=it'\"'\"'s' --all",
+            "else",
+            "  exec python train.py",
+            "fi",
+        ]
+        assert "args" not in pod(conversion)["containers"][0]
+        assert rules(conversion)["MIG201"]
+        difference = round_trip(conversion).difference
+        assert difference is not None
+        assert difference.worst is Severity.INFO, "the comparison sees through the shell"
+
     def test_another_command_stays_another_command(self) -> None:
-        conversion = converted(self.job(command=["python", "master.py"]))
+        obj = self.job(command=["python", "master.py"])
+        conversion = converted(obj, asymmetric=Asymmetric.SPLIT)
         master, worker = pod(conversion, "master")["containers"][0], pod(conversion, "worker")["containers"][0]
         assert (master["command"], worker["command"]) == (["python", "master.py"], ["python", "train.py"])
         env = {each["name"]: each.get("value") for each in master["env"]}
@@ -150,6 +169,10 @@ class TestAsymmetric:
         ]
         assert worker["args"] == ["python", "train.py"]
         assert replicated_job(conversion, "worker")["template"]["spec"]["parallelism"] == 2
+
+    def test_an_image_that_decides_by_itself_cannot_be_put_behind_a_shell(self) -> None:
+        obj = self.job(command=None, args=["--master"])
+        assert replicated_job(converted(obj), "worker")
 
     def test_under_a_gang_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
         obj = self.job(command=["python", "master.py"])

@@ -34,7 +34,7 @@ def test_standard_input_to_standard_output(tmp_path: Path) -> None:
     result = run("-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [jax(), pytorch()]}))
     assert result.exit_code == 0, result.output
     kinds = [each["kind"] for each in yaml.safe_load_all(result.stdout)]
-    assert kinds == ["TrainingRuntime", "TrainJob", "TrainingRuntime", "TrainJob"]
+    assert kinds == ["TrainingRuntime", "TrainingRuntime", "TrainJob", "TrainJob"]
     assert "JAXJob job: exact" in result.stderr
 
 
@@ -55,9 +55,10 @@ def test_the_output_mirrors_the_folders_of_the_input(tmp_path: Path) -> None:
     result = run(str(tmp_path / "in"), "-o", str(tmp_path / "v2"), "--notes", "file")
     assert result.exit_code == 0, result.output
     files = sorted(str(each.relative_to(tmp_path / "v2")) for each in (tmp_path / "v2").rglob("*.yaml"))
-    assert files == ["base/jobs.yaml", "base/other.yaml", "overlays/prod/jobs.yaml"]
+    own = ["base/jobs.yaml", "base/other.yaml", "overlays/prod/jobs.yaml"]
+    assert files == [*own, "runtimes/jax-no-restart.yaml", "runtimes/torch.yaml"]
     kinds = [each["kind"] for each in yaml.safe_load_all((tmp_path / "v2" / files[2]).read_text())]
-    assert kinds == ["TrainingRuntime", "TrainJob"] * 2
+    assert kinds == ["TrainJob"] * 2
     assert "MIG101" in (tmp_path / "v2" / "base" / "jobs.notes.txt").read_text()
 
 
@@ -66,7 +67,7 @@ def test_jobs_of_two_kinds_and_one_name_in_two_files_are_still_one_too_many(tmp_
     written(tmp_path / "b.yaml", pytorch())
     result = run(str(tmp_path), "-o", str(tmp_path / "v2"))
     assert result.exit_code == 4
-    assert [each.name for each in (tmp_path / "v2").iterdir()] == ["a.yaml"]
+    assert [each.name for each in (tmp_path / "v2").glob("*.yaml")] == ["a.yaml"]
 
 
 def test_the_same_once_more_changes_nothing(tmp_path: Path) -> None:

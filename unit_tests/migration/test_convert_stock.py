@@ -61,7 +61,12 @@ def test_a_run_policy_that_the_shipped_runtime_does_not_have(change: Json, lost:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"ports": [{"name": "a", "containerPort": 1}]}, {"livenessProbe": {}}, {"lifecycle": {}}]
+    "fields",
+    [
+        {"ports": [{"name": "a", "containerPort": 1}]},
+        {"livenessProbe": {"tcpSocket": {"port": 1}}},
+        {"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}},
+    ],
 )
 def test_a_container_that_no_patch_can_make(fields: Json) -> None:
     conversion = converted(portable(**fields), stock=True)

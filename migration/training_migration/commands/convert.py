@@ -11,20 +11,25 @@ import click
 import cloup
 
 from training_migration.commands import flags
-from training_migration.commands.loading import given, named, placed, where
+from training_migration.commands.loading import documents, given, named, placed, where
 from training_migration.commands.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
 from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.convert.fitting import fitted
 from training_migration.convert.round_trip import round_trip
-from training_migration.convert.writer import NoteStyle, note_text, notes_text, objects_text, title, yaml_text
+from training_migration.convert.sharing import shared
+from training_migration.convert.writer import NoteStyle, note_text, notes_text, objects_text, ordered, title, yaml_text
 from training_migration.embedded.experiment import RANDOM
 from training_migration.embedded.held import Converted, Held, held
 from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
+from training_migration.runs.templates import is_runtime
 from training_migration.targets import Target
 
 _Choice = TypeVar("_Choice", CompatEnv, Ttl, Asymmetric, NoteStyle)
+Json = dict[str, Any]
 NATIVE: Final = "native"
+STANDARD_INPUT: Final = "-"
 
 
 def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) -> Any:
@@ -60,6 +65,20 @@ class Result:
         "--asymmetric", Asymmetric, Asymmetric.MERGE_MAX, "What becomes of a master whose template is another one."
     ),
     cloup.option("--stock", is_flag=True, help="Use a runtime that v2 ships where nothing is lost by it."),
+    cloup.option(
+        "--runtime",
+        "runtime_files",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False),
+        help="A file with the platform's own runtimes, to be used where nothing is lost by it; repeatable.",
+    ),
+    cloup.option(
+        "--share-runtimes/--no-share-runtimes",
+        "share",
+        default=None,
+        help="Whether jobs share runtimes, the TrainJobs carrying what differs. Default: those of folders and of"
+        " several jobs on standard input do.",
+    ),
     cloup.option(
         "--gang-scheduler-name",
         "gang_scheduler",
@@ -99,6 +118,8 @@ def convert(
     sidecars: str,
     asymmetric: Asymmetric,
     stock: bool,
+    runtime_files: tuple[str, ...],
+    share: bool | None,
     gang_scheduler: str,
     name: str,
     namespace: str,
@@ -131,9 +152,15 @@ def convert(
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
     conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: converted(job, options)))
-    results = read.each(conversions, lambda each: placed(each.job), _compared)
+    own = _runtimes(runtime_files)
+    conversions = [fitted(each, own) if own else each for each in conversions]
+    runtimes: list[Json] = []
+    if _shares(paths, len(read.jobs)) if share is None else share:
+        conversions, runtimes = shared(conversions)
+    results = read.each(conversions, lambda each: placed(each.job), lambda each: _compared(each, own))
     holders = [holder for each in read.others if (holder := held(each, options)) is not None]
-    pieces = [_piece(each.conversion, notes) for each in results if not each.conversion.refused]
+    pieces = [_piece_of_runtime(each) for each in runtimes]
+    pieces += [_piece(each.conversion, notes) for each in results if not each.conversion.refused]
     pieces += [_piece_of(each, each.converted, notes) for each in holders if each.converted]
     write(pieces, paths, output)
     for line in (*map(_verdict, results), *map(_told, holders)):
@@ -172,12 +199,32 @@ def _again(first: Conversion, other: Conversion, paths: Sequence[str]) -> bool:
     return first is other or (len(kinds) == 1 and len(files) == 2 and None not in files)
 
 
-def _compared(conversion: Conversion) -> Result:
+def _shares(paths: Sequence[str], jobs: int) -> bool:
+    """Whether a fleet is converted: a folder, or what kubectl has listed."""
+    return any(Path(path).is_dir() for path in paths) or (STANDARD_INPUT in paths and jobs > 1)
+
+
+def _runtimes(files: Sequence[str]) -> list[Json]:
+    """The runtimes in these files; raises Failure for a file that has none."""
+    found = []
+    for file in files:
+        own = [obj for each in documents([file]) if (obj := each.object) is not None and is_runtime(obj)]
+        if not own:
+            raise Failure(f"{file}: there is no TrainingRuntime or ClusterTrainingRuntime in it.", Exit.USAGE)
+        found += own
+    return found
+
+
+def _compared(conversion: Conversion, runtimes: Sequence[Json]) -> Result:
     """The conversion with the verdict of a look from the other end, or its refusal."""
     if conversion.refused:
         return Result(conversion, "")
-    trip = round_trip(conversion)
+    trip = round_trip(conversion, runtimes)
     return Result(replace(conversion, refused=trip.refused), trip.headline)
+
+
+def _piece_of_runtime(runtime: Json) -> Piece:
+    return Piece("", 0, f"runtimes/{runtime['metadata']['name']}.yaml", objects_text([ordered(runtime)]))
 
 
 def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:

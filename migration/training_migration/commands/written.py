@@ -21,6 +21,7 @@ class Piece:
     """What comes of one object of the input."""
 
     source: str
+    """Empty for what comes of several objects."""
     line: int
     name: str
     """Of the file that it gets where its input lies in no folder."""
@@ -51,7 +52,7 @@ def write(pieces: Iterable[Piece], paths: Sequence[str], output: Path) -> None:
         return
     files: dict[Path, list[Piece]] = defaultdict(list)
     for each in pieces:
-        place = mirrored(each.source, paths)
+        place = mirrored(each.source, paths) if each.source else None
         files[output / (place.with_suffix(".yaml") if place else each.name)].append(each)
     try:
         for path, held in files.items():

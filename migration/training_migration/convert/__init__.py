@@ -10,11 +10,12 @@ from training_controllers.model.pod_spec import CannotBuild
 from training_migration.convert import assemble, hazards, run_policy
 from training_migration.convert.context import Context, Json
 from training_migration.convert.conversion import Conversion, Options
+from training_migration.convert.fitting import fitted
 from training_migration.convert.names import check_name
 from training_migration.convert.notes import Notes
 from training_migration.convert.plan import Plan
-from training_migration.convert.stock import on_stock
 from training_migration.v1_job import V1Job
+from training_migration.v2.stock import stock
 
 Strategy = Callable[[Context], Plan]
 """What makes a plan for the jobs of a kind; may raise `CannotBuild`."""
@@ -52,10 +53,8 @@ def convert(job: V1Job, options: Options) -> Conversion:
     run_policy.tell_of_extensions(context)
     check_name(context, plan.groups)
     runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)
-    stock_job = on_stock(context, plan, runtime, train_job) if options.stock else None
-    if stock_job is not None:
-        return _conversion(context, None, stock_job, plan.others)
-    return _conversion(context, runtime, train_job, plan.others)
+    conversion = _conversion(context, runtime, train_job, plan.others)
+    return fitted(conversion, list(stock(options.target).values())) if options.stock else conversion
 
 
 def _conversion(context: Context, runtime: Json | None, train_job: Json, others: Sequence[Json] = ()) -> Conversion:

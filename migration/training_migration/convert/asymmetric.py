@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from training_migration.findings import Severity
 
 MERGEABLE: Final = re.compile(r"spec\.(volumes|containers\[[^]]*\]\.(resources|env|volumeMounts))\b.*")
 """Where the larger of both serves master and workers alike."""
+BY_INDEX: Final = "by-index"
+"""The name of the shell that chooses between two commands."""
 SHOWN: Final = 6
 
 
@@ -48,14 +51,25 @@ def one_template(context: Context, master: str, worker: str, templates: Mapping[
     if context.options.asymmetric is Asymmetric.REFUSE:
         context.notes.refuse("MIG201", f"{master} and {worker} differ in {shown}; --asymmetric says what to do.", path)
         return ours
-    if context.options.asymmetric is Asymmetric.MERGE_MAX and all(map(MERGEABLE.fullmatch, paths)):
+    main = context.main_container(master)
+    words = [f"spec.containers[{main}].{field}" for field in ("command", "args")]
+    others = [each for each in paths if each not in words]
+    if context.options.asymmetric is Asymmetric.MERGE_MAX and all(map(MERGEABLE.fullmatch, others)):
         try:
             merged = _merged(ours, theirs)
+            if others != paths:
+                merged = _by_index(merged, theirs, main)
         except Conflict:
             pass
         else:
+            if others != paths:
+                text = f"{master} and {worker} start other commands: a shell chooses by the index of the pod."
+                context.notes.add("MIG201", text, context.path(worker, f"template.{words[0]}"), fixed=True)
+                if not others:
+                    return merged
+                shown = ", ".join(others)
             text = f"{master} and {worker} differ in {shown}: all nodes get the larger of both, or what either has."
-            amounts_only = all(".resources." in each for each in paths)
+            amounts_only = all(".resources." in each for each in others)
             context.notes.add("MIG201", text, path, severity=Severity.WARNING, fixed=amounts_only)
             return merged
     text = f"{master} and {worker} differ in {shown}: they stay two groups of pods with variables of their own."
@@ -81,6 +95,27 @@ def _merged_container(ours: Json, theirs: Json) -> Json:
     if resources := _larger(ours.get("resources") or {}, theirs.get("resources") or {}):
         merged["resources"] = resources
     return merged
+
+
+def _by_index(template: Json, theirs: Json, name: str) -> Json:
+    """The template with a shell that starts the first pod's command or that of the others; raises Conflict."""
+    commands = []
+    for each in (template, theirs):
+        main = next(one for one in each["spec"]["containers"] if one["name"] == name)
+        if not main.get("command"):
+            raise Conflict
+        commands.append(shlex.join([*main["command"], *(main.get("args") or ())]))
+    script = f'if [ "$JOB_COMPLETION_INDEX" = 0 ]; then\n  exec {commands[0]}\nelse\n  exec {commands[1]}\nfi\n'
+    containers = [
+        {
+            **{field: value for field, value in each.items() if field != "args"},
+            "command": ["sh", "-c", script, BY_INDEX],
+        }
+        if each["name"] == name
+        else each
+        for each in template["spec"]["containers"]
+    ]
+    return {**template, "spec": {**template["spec"], "containers": containers}}
 
 
 def _union(ours: Sequence[Json] | None, theirs: Sequence[Json] | None, key: str) -> list[Json]:

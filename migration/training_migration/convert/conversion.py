@@ -73,11 +73,14 @@ class Conversion:
     findings: tuple[Finding, ...]
     refused: str = ""
     """Why the objects must not be applied, in sentences; empty: they may be."""
+    runtime_is_shared: bool = False
+    """Whether other jobs have the same runtime, so that it is none of the objects of this one."""
 
     @property
     def objects(self) -> tuple[Json, ...]:
         """In the order in which they are to be applied."""
-        return (*self.others, *([] if self.runtime is None else [self.runtime]), self.train_job)
+        own = [] if self.runtime is None or self.runtime_is_shared else [self.runtime]
+        return (*self.others, *own, self.train_job)
 
     @property
     def verdict(self) -> Verdict:

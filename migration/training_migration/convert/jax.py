@@ -26,5 +26,4 @@ def plan(context: Context) -> Plan:
         groups=[node_group(context, WORKER, template, count)],
         policy=ml_policy(context, "jax", count),
         trainer={"numNodes": count, **({"env": env} if env else {})},
-        stock="jax-distributed",
     )

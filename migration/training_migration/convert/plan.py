@@ -43,5 +43,3 @@ class Plan:
     network: Json | None = None
     others: Sequence[Json] = ()
     """What must be there before the TrainJob beside the runtime."""
-    stock: str = ""
-    """The ClusterTrainingRuntime of v2 for jobs of this sort, if there is one."""

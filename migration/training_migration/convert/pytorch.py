@@ -76,7 +76,6 @@ def _nodes(context: Context, template: Json, types: list[str]) -> Plan:
         groups=[node_group(context, last, template, nodes, _decides(context, nodes))],
         policy={"numNodes": nodes, "torch": {}},
         trainer={key: value for key, value in trainer.items() if value != []},
-        stock="torch-distributed",
     )
 
 

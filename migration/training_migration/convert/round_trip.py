@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from training_api.documents import Document
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.pod_spec import CannotBuild
+from training_migration.convert.context import Json
 from training_migration.convert.conversion import Conversion
 from training_migration.diff import diff
 from training_migration.diff.model import Difference
 from training_migration.render_v1 import render_v1
+from training_migration.v2.lookup import Runtimes
 from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
@@ -31,10 +35,15 @@ class RoundTrip:
         return "not compared" if self.difference is None else self.difference.headline
 
 
-def round_trip(conversion: Conversion) -> RoundTrip:
-    """Predict the pods of both sides of a conversion that is not refused, and compare them."""
+def round_trip(conversion: Conversion, runtimes: Sequence[Json] = ()) -> RoundTrip:
+    """Predict the pods of both sides of a conversion that is not refused, and compare them.
+
+    `runtimes` are those that it may refer to beside its own and v2's.
+    """
     target, job = conversion.options.target, conversion.train_job
-    runtime = conversion.runtime or stock(target)[job["spec"]["runtimeRef"]["name"]]
+    given = Runtimes([Document("", 0, each) for each in runtimes], stock(target))
+    runtime = conversion.runtime or given.of(job)
+    assert runtime is not None, "it refers to one of these"
     framework = FrameworkOptions(gang=gang_scheduler(_scheduler(conversion)))
     try:
         after = render_v2(job, runtime, target)

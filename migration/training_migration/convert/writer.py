@@ -62,7 +62,7 @@ class NoteStyle(StrEnum):
 def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE) -> str:
     """All objects of the conversion as one YAML stream, in the order in which they are to be applied."""
     documents = [
-        yaml.dump(_ordered(each), Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
+        yaml.dump(ordered(each), Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
         for each in conversion.objects
     ]
     head = "".join(f"# {line}".rstrip() + "\n" for line in _lines(conversion)) if style is NoteStyle.INLINE else ""
@@ -121,14 +121,14 @@ def _section(heading: str, findings: list[Finding]) -> Iterator[str]:
         yield from note_text(finding).split("\n")
 
 
-def _ordered(value: Any, field: str = "") -> Any:
-    """The value with its keys in order."""
+def ordered(value: Any, field: str = "") -> Any:
+    """The value with its keys in the order of the API's documentation."""
     match value:
         case dict():
             keys = sorted(value, key=lambda key: (0 if field in _FREE else _PLACE.get(key, len(_PLACE)), key))
-            return {key: _ordered(value[key], key) for key in keys}
+            return {key: ordered(value[key], key) for key in keys}
         case list():
-            return [_ordered(each) for each in value]
+            return [ordered(each) for each in value]
     return value
 
 

@@ -41,7 +41,6 @@ def plan(context: Context) -> Plan:
         groups=[node_group(context, types[-1], template, len(hosts), decides)],
         policy=policy,
         trainer={"numNodes": len(hosts), **({"env": env} if env else {})},
-        stock="xgboost-distributed",
     )
 
 

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from training_migration.convert.asymmetric import BY_INDEX
+
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _SUM: Final = re.compile(r"\$\(\(\s*\$?(\w+)\s*\+\s*(\d+)\s*\)\)")
 _REFERENCE: Final = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^}]*))?\})")
+_CHOICE: Final = re.compile(
+    r'if \[ "\$JOB_COMPLETION_INDEX" = 0 \]; then\n  exec (?P<first>.*)\nelse\n  exec (?P<others>.*)\nfi\n', re.DOTALL
+)
 _ALL_PARAMETERS: Final = ("$@", "${@}")
 
 
@@ -39,11 +44,21 @@ def started(command: Sequence[str], args: Sequence[str], environment: Mapping[st
     words = (*command, *args)
     if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS or words[1] not in ("-c", "-ec", "-euc", "-exc"):
         return Started(words, environment)
+    if (chosen := _by_index(words, environment)) is not None:
+        return started(chosen, (), environment)
     try:
         found = _followed(words[2], words[4:], environment)
     except (_Unclear, ValueError):  # shlex raises the latter for quotes that do not end
         return Started(words, environment, opaque=True)
     return found
+
+
+def _by_index(words: Sequence[str], environment: Mapping[str, str]) -> Sequence[str] | None:
+    """The command that a conversion's shell starts in the pod of this index; None for another shell."""
+    match = _CHOICE.fullmatch(words[2]) if words[3:] == (BY_INDEX,) else None
+    if match is None:
+        return None
+    return shlex.split(match["first" if environment.get("JOB_COMPLETION_INDEX", "0") == "0" else "others"])
 
 
 def _followed(text: str, parameters: Sequence[str], environment: Mapping[str, str]) -> Started:

@@ -82,9 +82,9 @@ RULES: Final = (
     Rule(
         "MIG008",
         Severity.INFO,
-        "A shipped runtime would lose a part of the job",
-        "A ClusterTrainingRuntime that v2 ships has its own limit of restarts and no success policy, and a TrainJob "
-        "can change only some fields of its pods.",
+        "A runtime that is there would lose a part of the job",
+        "A runtime of the platform, or one that v2 ships, has its own policies, and a TrainJob can change only some "
+        "fields of its pods.",
         "Use the job's own runtime, which `convert` writes instead, or give up the part that is named.",
         "kubeflow/trainer, runtime patches of a TrainJob",
         converted=True,
