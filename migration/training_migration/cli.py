@@ -12,6 +12,7 @@ from training_operator.lazy_commands import Lazy, LazyGroup
 
 COMMANDS: Final = "training_migration.commands"
 VERBS: Final = {
+    "code": Lazy(f"{COMMANDS}.code:code", "Rewrite Python code that uses v1's SDK for that of Trainer v2."),
     "compare": Lazy(f"{COMMANDS}.compare:compare", "Compare two recorded runs, one of v1 and one of v2."),
     "convert": Lazy(f"{COMMANDS}.convert:convert", "Write the TrainJobs, with runtimes, that do what v1 jobs do."),
     "diff": Lazy(f"{COMMANDS}.diff:diff", "Compare the pods that v1 makes of jobs with those that v2 makes."),
@@ -26,6 +27,7 @@ VERBS: Final = {
     "verify": Lazy(f"{COMMANDS}.verify:verify", "Compare what Trainer v2 builds of jobs with what is predicted."),
 }
 EXAMPLES: Final[Mapping[str, str]] = {
+    "code": "pipelines/ --write",
     "compare": "runs/v1.json runs/v2.json",
     "convert": "jobs/ -o v2/",
     "diff": "jobs/mnist.yaml v2/mnist.yaml",

@@ -38,6 +38,7 @@ MEANINGS: Final[Mapping[Exit, str]] = {
 _OF_JOBS: Final = (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.REFUSED)
 _OF_RUNS: Final = (Exit.USAGE, Exit.REFUSED, Exit.ENVIRONMENT, Exit.DIFFERENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED)
 BY_VERB: Final[Mapping[str, tuple[Exit, ...]]] = {
+    "code": (Exit.DONE, Exit.FOUND, Exit.USAGE),
     "compare": (Exit.DONE, Exit.USAGE, Exit.DIFFERENT, Exit.INCONCLUSIVE),
     "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED),
     "diff": _OF_JOBS,

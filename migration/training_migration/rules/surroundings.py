@@ -11,6 +11,8 @@ _LABELS: Final = "kubernetes-sigs/jobset, labels of pods; Kubernetes, well-known
     "https://kubernetes.io/docs/reference/labels-annotations-taints/#batchkubernetesiojob-completion-index"
 )
 
+_SDK: Final = "Kubeflow SDK, TrainerClient: https://sdk.kubeflow.org/en/latest/train/index.html"
+
 RULES: Final = (
     Rule(
         "MIG401",
@@ -67,5 +69,33 @@ RULES: Final = (
         "`convert` writes Experiments and AppWrappers with TrainJobs inside. Change other templates with their "
         "conditions: those of v1's jobs read `Succeeded`, those of TrainJobs `Complete`.",
         "kubeflow/katib#2616, flyteorg/flyte#6846",
+    ),
+    Rule(
+        "MIG407",
+        Severity.WARNING,
+        "Code that calls v1's Python client",
+        "`TrainingClient` of the package kubeflow-training makes, reads and awaits jobs of v1. `TrainerClient` of the "
+        "package kubeflow does so with TrainJobs, by fewer methods and with other words for their states.",
+        "`training-operator migrate code FILE` rewrites what is certain, and marks the rest with what to do.",
+        f"{_SDK}; kubeflow/sdk#142",
+    ),
+    Rule(
+        "MIG408",
+        Severity.WARNING,
+        "Code that builds a job of v1's Python models",
+        "The classes `KubeflowOrgV1PyTorchJob` and the like describe jobs of v1 field by field. The SDK of v2 makes a "
+        "TrainJob of a function, or of an image with a runtime.",
+        "Write the job to a file and let `convert` make the runtime and the TrainJob of it, or use "
+        "`CustomTrainerContainer` with a runtime of the platform.",
+        _SDK,
+    ),
+    Rule(
+        "MIG409",
+        Severity.WARNING,
+        "Code that writes manifests of v1's jobs",
+        "A program or a component of a pipeline makes jobs of v1 out of text or dictionaries. No file shows them, so "
+        "that nothing that looks at files converts them.",
+        "Let the program make TrainJobs that refer to one runtime: `convert` shows both for one of its jobs.",
+        _SDK,
     ),
 )

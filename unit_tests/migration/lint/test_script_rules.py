@@ -158,7 +158,23 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         [py('open("/labels").read().index("training.kubeflow.org/replica-index")')],
         [py('open("/labels").read().index("trainer.kubeflow.org/x")')],
     ),
-}
+    "MIG407": (
+        [py("from kubeflow.training import TrainingClient as C\nc = C()"), py("api.wait_for_job_conditions(name)"),
+         py("def f(c: TrainingClient):\n    c.train()")],
+        [py("model.train()"), py("batch.create_job(x)"), py("from kubeflow.trainer import TrainerClient as C\nC()")],
+    ),
+    "MIG408": (
+        [py("KubeflowOrgV1PyTorchJob(spec=1)"), py("from kubeflow.training import V1ReplicaSpec as R\nR()")],
+        [py("V1Pod()"), py("V1ReplicaSpec()")],
+    ),
+    "MIG409": (
+        [py("x = f'apiVersion: kubeflow.org/v1\\nkind: {kind}'"),
+         py("{'apiVersion': 'kubeflow.org/v1', 'kind': 'TFJob'}"),
+         py("api.create_namespaced_custom_object('kubeflow.org', 'v1', 'a', 'mpijobs', {})")],
+        [py("x = 'apiVersion: kubeflow.org/v1beta1\\nkind: TFJob'"), py("{'apiVersion': 'kubeflow.org/v1'}"),
+         py("api.create_namespaced_custom_object('batch', 'v1', 'a', 'mpijobs', {})")],
+    ),
+}  # fmt: skip
 
 
 def ids(given: Case) -> set[str]:

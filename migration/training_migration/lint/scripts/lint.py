@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from training_migration.findings import Finding
-from training_migration.lint.scripts import launch, surroundings
+from training_migration.lint.scripts import launch, sdk, surroundings
 from training_migration.lint.scripts.registry import SCRIPTS
 from training_migration.lint.scripts.script import Language, Script, language_of
 
-MODULES = (launch, surroundings)
+MODULES = (launch, sdk, surroundings)
 """Those with checks."""
 
 

@@ -82,6 +82,11 @@ class Script:
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of what is nested too deep
             return None
 
+    @property
+    def code(self) -> str:
+        """The code that the syntax tree is of."""
+        return self._source[1]
+
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """The lines without comments and, of Python, without texts that nobody reads."""
