@@ -18,7 +18,7 @@ pytestmark = marks.local  # pods must run
 FIRST = {"JAXJob": "worker-0", "TFJob": "chief-0", "MPIJob": "launcher"}
 """The master pod of a kind that calls it otherwise."""
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
-FINE_TUNING = ROOT / "examples/pytorch/fine-tuning/images.yaml"
+FINE_TUNING = ROOT / "examples/pytorch/fine-tuning/images.txt"
 REPORT = '{"rank"'
 """Begin of the line in which a rank tells its results; torchrun puts words before it."""
 PYTHON = Path("/usr/bin/python3")

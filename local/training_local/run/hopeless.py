@@ -38,7 +38,7 @@ def dead_end(job: JobRef, progress: JobProgress, capacity: Mapping[str, str]) ->
 
 def _waits(job: JobRef, stuck: list[Replica]) -> str:
     others = f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-    return f"{job} cannot start: {stuck[0].short_name}{others} waits: {stuck[0].waiting}"
+    return f"{job} cannot start: {stuck[0].short_name}{others} waits: {str(stuck[0].waiting).rstrip('.')}"
 
 
 def _ways_out(replica: Replica, capacity: Mapping[str, str]) -> str:
