@@ -44,7 +44,7 @@ def cluster_flags(command: Command) -> Command:
         multiple=True,
         metavar="IMAGE=COMMAND",
         callback=_programs,
-        help="Run this where a container has the image and no command, or what a file says with such a pair on each line.",
+        help="Run this where a container has the image and no command; or a file with such pairs, one on each line.",
     )
     return python(sandbox(missing(images(command))))
 
