@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -84,6 +84,21 @@ class LazyGroup(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+
+def carry_out(target: str, /, **options: Any) -> None:
+    """Call the function `target`, which is imported for it: the help of a command needs nothing of what it does."""
+    load(target)(**options)
+
+
+def load(target: str) -> Callable[..., Any]:
+    """Import a function (module and attribute, with a colon between them), or say what is missing for that."""
+    module, _, attribute = target.partition(":")
+    try:
+        function: Callable[..., Any] = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise click.ClickException(f"`{attribute}` cannot be loaded: {error}. {_remedy(error)}".rstrip()) from None
+    return function
 
 
 def unavailable(name: str, error: ImportError) -> click.Command:

@@ -9,10 +9,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from training_local.cli import local
+from training_local.cli import VERBS, local
+from training_local.commands.flags import FRAMEWORKS
+from training_local.run.examples import DEMOS
 from training_migration.cli import migrate
 from training_operator.cli import command
-from training_operator.lazy_commands import Lazy, LazyGroup, unavailable
+from training_operator.lazy_commands import Lazy, LazyGroup, carry_out, unavailable
 
 LOADED = """
 import sys
@@ -22,6 +24,7 @@ try:
 except SystemExit:
     print(*sys.modules, file=sys.stderr)
 """
+OF_LOCAL = {"cli", "lazy_commands", "commands", "flags", "completion", "cluster", "sandbox_mode", "quantity"}
 OURS = ("training_api", "training_controllers", "training_local", "training_migration", "training_operator")
 
 
@@ -33,6 +36,7 @@ OURS = ("training_api", "training_controllers", "training_local", "training_migr
         (["migrate", "--help"], {"cli", "lazy_commands", "exits", "findings"}),
         (["validate", "--help"], {"cli", "lazy_commands", "commands", "validate", "constants"}),
         (["locl"], {"cli", "lazy_commands"}),
+        *((["local", verb, "--help"], OF_LOCAL | {verb}) for verb in VERBS),
     ],
 )
 def test_help_and_mistakes_load_next_to_nothing(arguments: list[str], ours: set[str]) -> None:
@@ -110,3 +114,15 @@ def test_a_command_that_cannot_be_imported_is_in_the_list_all_the_same() -> None
     assert (
         "`broken` cannot be loaded: No module named 'no_such_package'" in CliRunner().invoke(group, ["broken"]).stderr
     )
+
+
+def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "training_local.verbs.runs", None)
+    with pytest.raises(
+        click.ClickException, match="`runs` cannot be loaded: import of training_local.verbs.runs halted"
+    ):
+        carry_out("training_local.verbs.runs:runs", as_json=True)
+
+
+def test_the_choices_of_the_help_are_the_examples_there_are() -> None:
+    assert tuple(DEMOS) == FRAMEWORKS

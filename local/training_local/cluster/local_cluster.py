@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -33,6 +32,7 @@ from training_local.cluster.image_programs import ImagePrograms
 from training_local.cluster.kubeconfig_file import check_ours, placed
 from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
+from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.errors import BadInput
 from training_local.node import kubectl_delivery, machine, scratch
 from training_local.node.api import TransportApi
@@ -53,14 +53,6 @@ CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 _KEPT: Final = (*(f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")), "logs", "claims")
 """What a cluster keeps in the folder of `--data`; further files there are the user's."""
-
-
-class SandboxMode(StrEnum):
-    """How pods are kept apart."""
-
-    AUTO = "auto"
-    NETNS = "netns"
-    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)

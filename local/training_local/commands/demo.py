@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 import cloup
 
-from training_local.cluster.image_programs import ImagePrograms
-from training_local.cluster.local_cluster import ClusterOptions, SandboxMode
-from training_local.commands.finish import finish
-from training_local.commands.flags import archive_flags, cluster_flags, follow_flags
-from training_local.commands.run import RunOptions, run_objects
-from training_local.run.apply import load_objects
-from training_local.run.examples import DEMOS, example, python_for
+from training_local.commands.flags import FRAMEWORKS, archive_flags, cluster_flags, follow_flags
+from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
-@click.option("--framework", default="jax", show_default=True, type=click.Choice(tuple(DEMOS)))
+@click.option("--framework", default="jax", show_default=True, type=click.Choice(FRAMEWORKS))
 @cluster_flags
 @follow_flags
 @archive_flags
-def demo(
-    *,
-    framework: str,
-    python: Path | None,
-    sandbox: str,
-    allow_missing_mounts: bool,
-    images: ImagePrograms,
-    limit: float | None,
-    as_json: bool,
-    archive: bool,
-    archive_size: int,
-) -> None:
+def demo(**options: Any) -> None:
     """Run an example that really trains, distributed over several processes."""
-    options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts, images=images)
-    finish(_demo(framework, options, RunOptions(limit, as_json, archive=archive_size if archive else None)))
-
-
-async def _demo(framework: str, cluster_options: ClusterOptions, options: RunOptions) -> int:
-    chosen = DEMOS[framework]
-    python_for(chosen, cluster_options.python)  # or it says how to get one
-    return await run_objects(load_objects([example(chosen)]), cluster_options, options)
+    carry_out("training_local.verbs.demo:demo", **options)

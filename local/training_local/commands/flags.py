@@ -9,12 +9,14 @@ from typing import Final
 import click
 
 from training_api import quantity
-from training_local.cluster.image_programs import ImagePrograms, image_programs
-from training_local.cluster.local_cluster import SandboxMode
+from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.commands.completion import clusters
 from training_local.errors import BadInput
+from training_operator.lazy_commands import load
 
 Command = Callable[..., None]
+FRAMEWORKS: Final = ("jax", "pytorch", "tensorflow", "xgboost", "mpi", "paddle")
+"""Of which there are examples."""
 ARCHIVE_SIZE_VARIABLE: Final = "TRAINING_OPERATOR_ARCHIVE_SIZE"
 
 
@@ -49,9 +51,9 @@ def cluster_flags(command: Command) -> Command:
     return python(sandbox(missing(images(command))))
 
 
-def _programs(_context: click.Context, option: click.Parameter, value: Sequence[str]) -> ImagePrograms:
+def _programs(_context: click.Context, option: click.Parameter, value: Sequence[str]) -> object:
     try:
-        return image_programs(value)
+        return load("training_local.cluster.image_programs:image_programs")(value) if value else {}
     except BadInput as error:
         raise click.BadParameter(str(error), param=option) from None
 

@@ -2,79 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import webbrowser
 from typing import Any
 
 import click
 import cloup
 
-from training_local.cluster.connection import ClusterChoice, Connection, connect
 from training_local.commands.completion import pods
-from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
-from training_local.execution.forward import PodGone, PodPort
-from training_local.run.exec import container_of, session_with
-from training_local.run.forward import LOOPBACK, Forwarder, Ports
-from training_local.run.targets import PodRef, chosen_pod, contents
-
-
-def _parsed(_context: click.Context, _parameter: click.Parameter, text: str) -> Ports:
-    try:
-        return Ports.parse(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no port from 1 to 65535, as 6006, 8080:6006 or :6006") from None
+from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
 @click.argument("pod", metavar="POD", shell_complete=pods)
-@click.argument("ports", metavar="PORT", callback=_parsed)
+@click.argument("ports", metavar="PORT")
 @click.option("--open", "open_browser", is_flag=True, help="Open it in the browser, as soon as something listens.")
 @connection_flags
-def forward(*, pod: str, ports: Ports, open_browser: bool, container: str, **choice: Any) -> None:
+def forward(**options: Any) -> None:
     """Reach a port of a pod on this machine until Ctrl-C: local forward worker-0 6006, then http://127.0.0.1:6006.
 
     POD is the name of a pod, or of a replica as in worker-0. PORT is that of the pod's localhost, and the same here;
     8080:6006 makes it 8080 here, :6006 any free port. Nobody else's machine can connect.
     """
-    finish(_forward(pod, ports, open_browser, container, ClusterChoice(**choice)))
-
-
-async def _forward(text: str, ports: Ports, open_browser: bool, container: str, choice: ClusterChoice) -> int:
-    try:
-        async with connect(choice) as cluster:
-            pod = chosen_pod(text, await contents(cluster.transport, choice.searched))
-            container_of(pod, container)
-            print(f"training-operator local: {await _until_gone(cluster, pod, ports, open_browser)}", file=sys.stderr)
-    except* OSError as group:
-        print(f"training-operator local: {innermost(group)}", file=sys.stderr)
-    return EXIT_FAILED
-
-
-async def _until_gone(cluster: Connection, pod: PodRef, ports: Ports, open_browser: bool) -> str:
-    """Forward until the pod cannot be reached any more; return why."""
-    config = cluster.config
-    async with session_with(config) as session:
-        target = PodPort(
-            session,
-            config.server,
-            pod.namespace,
-            pod.replica.pod,
-            ports.remote,
-            config.server_name or None,
-            config.proxy or None,
-        )
-        forwarder = Forwarder(target, lambda said: print(f"training-operator local: {said}", file=sys.stderr))
-        async with await forwarder.listen(ports.local) as server:
-            here = f"{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
-            print(f"http://{here} leads to port {ports.remote} of {pod}. Ctrl-C ends it.", flush=True)
-            try:
-                if open_browser:
-                    await forwarder.until_listening()
-                    await asyncio.to_thread(webbrowser.open, f"http://{here}/")  # one in a terminal takes its time
-                return await forwarder.until_over()
-            except PodGone as error:
-                return str(error)
-            finally:
-                await forwarder.close()
+    carry_out("training_local.verbs.forward:forward", **options)

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import cloup
-from rich.console import Console
 
-from training_local.cluster.connection import ClusterChoice, connect
 from training_local.commands.completion import archived, targets
-from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
-from training_local.errors import BadInput
-from training_local.run.archive import find_run, merged_lines
-from training_local.run.follow import JobFollower
-from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
-from training_local.run.progress import TERMINAL, JobRef
-from training_local.run.targets import Contents, PodRef, chosen, contents
-from training_local.run.watching import watch
-from training_local.show.log_lines import LinePrinter
-from training_operator.kube.transport import Transport
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """What of which log to print, and how."""
-
-    container: str
-    follow: bool
-    tail: int | None
-    previous: bool
-    timestamps: bool
-    as_json: bool
+from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
@@ -50,126 +21,10 @@ class LogOptions:
 @click.option("--timestamps", is_flag=True, help="With the time of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
 @click.option("--run", shell_complete=archived, help="Of a run that is over, or of the newest of a job of that name.")
-def logs(
-    *,
-    target: str | None,
-    name: str | None,
-    kubeconfig: Path | None,
-    namespace: str | None,
-    run: str | None,
-    **options: Any,
-) -> None:
+def logs(**options: Any) -> None:
     """Print the logs of a job's replicas, or of one pod, line by line in the order of time.
 
     Without a name it is the only job that there is. A replica can be called by its short name, as in worker-0. With
     --run it is every attempt of every replica of a run that `local runs` lists.
     """
-    choice = ClusterChoice(name, kubeconfig, namespace)
-    if run is not None:
-        finish(_archived_logs(run, target, choice, LogOptions(**options)))
-    finish(_logs(target, choice, LogOptions(**options)))
-
-
-async def _archived_logs(run: str, target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
-    if options.follow or choice != ClusterChoice():
-        raise BadInput("--run is about what is over and kept: --follow, --name, --kubeconfig and --namespace are not")
-    found = find_run(run)
-    printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
-    wanted = found.chosen_logs(target, options.container, previous=options.previous)
-    for line in merged_lines(wanted, options.tail):
-        printer.print(line)
-    return 0 if wanted else EXIT_FAILED
-
-
-async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
-    if options.follow and options.previous:
-        raise BadInput("--follow and --previous exclude each other: what is over cannot be followed")
-    printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
-    status = EXIT_FAILED
-    async with connect(choice) as cluster:
-        transport = cluster.transport
-        try:
-            there = await contents(transport, choice.searched)
-            found = chosen(target, there)
-            if options.follow:
-                status = await _follow(transport, found, options, printer)
-            else:
-                status = await _print_what_there_is(transport, found, there, options, printer)
-        except* BrokenPipeError:  # our own reader's
-            raise
-        except* OSError as group:
-            print(f"{cluster.title} does not answer any more: {innermost(group)}", file=sys.stderr)
-    return status
-
-
-async def _print_what_there_is(
-    transport: Transport, found: JobRef | PodRef, there: Contents, options: LogOptions, printer: LinePrinter
-) -> int:
-    """Print the logs there are, and say which ones there are not; status 1 if there is none."""
-    pods = [found] if isinstance(found, PodRef) else [pod for pod in there.pods if pod.job == found]
-    refusals: list[str] = []
-
-    async def lines(pod: PodRef) -> AsyncIterator[LogLine]:
-        choice = LogChoice(options.container or pod.container, options.tail, options.previous)
-        try:
-            async for line in read_log(transport, pod.namespace, pod.replica, choice):
-                yield line
-        except LogRefused as error:
-            refusals.append(f"{pod.replica.short_name}: {error}")
-
-    async for line in merged([lines(pod) for pod in pods]):
-        printer.print(line)
-    nothing = len(refusals) == len(pods)
-    # Most replicas of a job have never been restarted: that is no news unless it is all there is.
-    for refusal in refusals if nothing or not options.previous else ():
-        print(refusal, file=sys.stderr)
-    if not pods:
-        print(f"{found} has no pods", file=sys.stderr)
-    return EXIT_FAILED if nothing else 0
-
-
-async def _follow(transport: Transport, found: JobRef | PodRef, options: LogOptions, printer: LinePrinter) -> int:
-    choice = LogChoice(options.container or _default_container(found), options.tail)
-    if isinstance(found, PodRef):
-        await _follow_pod(transport, found, choice, printer)
-        return 0
-    follower = JobFollower(transport, found, choice)
-    async with asyncio.TaskGroup() as tasks:
-        printing = tasks.create_task(_print_all(follower.logs, printer))
-        await follower.until_end(lambda _: None)
-        await follower.logs.drain()
-        printing.cancel()
-    for line in follower.logs.pending():
-        printer.print(line)
-    return 0
-
-
-def _default_container(found: JobRef | PodRef) -> str:
-    return found.info.container if isinstance(found, JobRef) else found.container
-
-
-async def _follow_pod(transport: Transport, pod: PodRef, choice: LogChoice, printer: LinePrinter) -> None:
-    """Print until the pod has ended or is gone."""
-    following, ended = LogFollower(transport, pod.namespace, choice), asyncio.Event()
-
-    def seen(change: str, stored: dict[str, Any]) -> None:
-        following.take(stored)
-        if change == "DELETED" or (stored.get("status") or {}).get("phase") in TERMINAL:
-            ended.set()
-
-    path, named = f"/api/v1/namespaces/{pod.namespace}/pods", {"fieldSelector": f"metadata.name={pod.replica.pod}"}
-    async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(watch(transport, path, named, seen))
-        printing = tasks.create_task(_print_all(following, printer))
-        await ended.wait()
-        watching.cancel()
-        await following.drain()
-        printing.cancel()
-    for line in following.pending():
-        printer.print(line)
-
-
-async def _print_all(following: LogFollower, printer: LinePrinter) -> None:
-    with suppress(asyncio.CancelledError):
-        async for line in following.lines():
-            printer.print(line)
+    carry_out("training_local.verbs.logs:logs", **options)

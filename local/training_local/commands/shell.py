@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import click
 import cloup
 
-from training_local.cluster.connection import ClusterChoice, connect
 from training_local.commands.completion import pods
-from training_local.commands.finish import EXIT_FAILED, finish, innermost
 from training_local.commands.flags import connection_flags
-from training_local.execution import terminal
-from training_local.execution.client import Execution
-from training_local.run.exec import container_of, execute_in, shell_command
-from training_local.run.targets import chosen_pod, contents
+from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
 @click.argument("pod", metavar="POD", shell_complete=pods)
 @click.argument("command", nargs=-1)
 @connection_flags
-def shell(*, pod: str, command: tuple[str, ...], container: str, **choice: Any) -> None:
+def shell(**options: Any) -> None:
     """Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.
 
     POD is the name of a pod, or of a replica as in worker-0, or as in JOB/worker-0 if several jobs have one. The shell
     is that of $SHELL, else bash or sh; its exit status becomes the one of this program.
     """
-    finish(_shell(pod, command, container, ClusterChoice(**choice)))
-
-
-async def _shell(text: str, command: tuple[str, ...], container: str, choice: ClusterChoice) -> int:
-    status = EXIT_FAILED
-    try:
-        async with connect(choice) as cluster:
-            pod = chosen_pod(text, await contents(cluster.transport, choice.searched))
-            tty = terminal.interactive()
-            execution = Execution(
-                pod.namespace,
-                pod.replica.pod,
-                container_of(pod, container),
-                command or shell_command(os.environ),
-                stdin=tty or not sys.stdin.isatty(),  # `... -- ps | less` must leave the keys to less
-                tty=tty,
-            )
-            status = await execute_in(cluster.config, execution)
-    except* OSError as group:
-        print(f"training-operator local: {innermost(group)}", file=sys.stderr)
-    return status
+    carry_out("training_local.verbs.shell:shell", **options)

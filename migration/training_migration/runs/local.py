@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_local.apiserver.pods import LogOptions
-from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
+from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.node.log_files import LogLimits, attempts
 from training_local.node.logs import LogReader
 from training_migration.rendering import Rendering

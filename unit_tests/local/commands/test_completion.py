@@ -11,8 +11,9 @@ import pytest
 from click.shell_completion import BashComplete, ShellComplete
 from click.testing import CliRunner
 
-from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
 from training_local.cluster.registry import STATE_VARIABLE
+from training_local.cluster.sandbox_mode import SandboxMode
 from training_operator.cli import command
 from training_operator.kube.transport import Request
 

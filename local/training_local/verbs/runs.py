@@ -1,0 +1,71 @@
+"""`training-operator local runs`: the runs that were kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from training_api.models.common import rfc3339
+from training_api.printable import legible
+from training_local.durations import human
+from training_local.run.archive import ArchivedRun, archived_runs
+from training_local.verbs.finish import one_sentence
+
+_MEBIBYTE: Final = 1 << 20
+
+
+def runs(*, as_json: bool) -> None:
+    """Show the runs that were kept, the newest first."""
+    with one_sentence():
+        found = archived_runs()
+    if as_json or not sys.stdout.isatty():
+        print(json.dumps([_as_json(run) for run in found], indent=2))
+    elif not found:
+        print("No run is kept; `training-operator local run FILES` runs a job and keeps it.")
+    else:
+        _print_table(found)
+
+
+def _as_json(run: ArchivedRun) -> dict[str, Any]:
+    summary = run.summary
+    return {
+        "run": run.id,
+        "kind": run.record.kind,
+        "namespace": run.record.namespace,
+        "name": run.record.name,
+        "outcome": run.outcome,
+        "exitStatus": summary and summary.exit_status,
+        "startedAt": rfc3339(run.record.started_at),
+        "endedAt": summary and rfc3339(summary.ended_at),
+        "seconds": summary and summary.seconds,
+        "restarts": summary and summary.restarts,
+        "firstCause": (summary and summary.first_cause) or None,
+        "bytes": run.bytes,
+        "folder": str(run.folder),
+    }
+
+
+def _print_table(found: Sequence[ArchivedRun]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE", "FIRST CAUSE"):
+        table.add_column(title, no_wrap=True)
+    now = datetime.now(UTC)
+    for run in found:
+        age = human((now - run.record.started_at).total_seconds())
+        table.add_row(run.id, run.record.kind, run.outcome, age, *_cells(run))
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    console.print(f"In {found[0].folder.parent}; training-operator local logs --run RUN", markup=False)
+
+
+def _cells(run: ArchivedRun) -> tuple[str, str, str, str]:
+    size = f"{run.bytes / _MEBIBYTE:.1f} MiB"
+    if run.summary is None:
+        return "", "", size, ""
+    return human(run.summary.seconds), str(run.summary.restarts or ""), size, legible(run.summary.first_cause)
