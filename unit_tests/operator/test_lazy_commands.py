@@ -118,9 +118,7 @@ def test_a_command_that_cannot_be_imported_is_in_the_list_all_the_same() -> None
 
 def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "training_local.verbs.runs", None)
-    with pytest.raises(
-        click.ClickException, match="`runs` cannot be loaded: import of training_local.verbs.runs halted"
-    ):
+    with pytest.raises(click.ClickException, match=r"`runs` cannot be loaded: import of training_local\S+ halted"):
         carry_out("training_local.verbs.runs:runs", as_json=True)
 
 

@@ -121,6 +121,8 @@ class ContainerSpecBuilder:
             visible=[str(context.tools), *temporary.visible, *(() if in_place else (temporary.folder,))],
             hidden=[*machine_sockets.places(context.own_environment), *map(str, context.private)],
         )
+        if attempt == 0:
+            self._tell_unseen(container, spec)
         arguments: Arguments = as_given
         if context.mode == "host":
             self._check_mounts(container, attempt, spec, shown)
@@ -134,6 +136,20 @@ class ContainerSpecBuilder:
         if attempt:  # in a thread: what the attempts before have left can be large
             await asyncio.to_thread(shutil.rmtree, folder / str(attempt - 1), ignore_errors=True)
         return scratch.make(folder / str(attempt), context.working_directory, map(str, needed))
+
+    def _tell_unseen(self, container: Container, spec: ContainerSpec) -> None:
+        """Say so if the container names what lies in the machine's temporary folders, and will not find it there."""
+        replaced = {mount.target for mount in spec.own}
+        shared = [place for place in scratch.PLACES if place not in replaced]
+        own_variables = [spec.env[variable.name] for variable in container.env if variable.name in spec.env]
+        seen = [*spec.visible, *(mount.target for mount in spec.mounts), *shared]
+        if paths := scratch.unseen([*spec.argv, *own_variables], seen):
+            self._announce(
+                "Warning",
+                "OwnTemporaryFiles",
+                f"container {container.name} does not see {', '.join(paths)} of this machine, because its temporary "
+                "files are its own: start the command in that folder, or mount it as a hostPath volume",
+            )
 
     def _api_access(self, container: Container) -> Mapping[str, str]:
         """The variables that lead to the API server.

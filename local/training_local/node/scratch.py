@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import training_local
 from training_local.node.sandbox.messages import Mount
 
 PLACES: Final = ("/tmp", "/var/tmp")
+_BELOW: Final = re.compile(r"(?<![\w./-])(?:/tmp|/var/tmp)/[^\s'\",:;=()|<>&]+")
 SHARED: Final = (
     "Pods share {0} with this machine, because the command was started in it; started in a folder of its own, each "
     "container gets a {0} of its own."
@@ -54,6 +56,12 @@ def make(folder: Path, working_directory: Path, needed: Iterable[str]) -> Scratc
     return Scratch(
         mounts, str(folder / "tmp"), [each for each in needed if each.startswith(below) and Path(each).is_dir()]
     )
+
+
+def unseen(texts: Iterable[str], seen: Sequence[str]) -> list[str]:
+    """Return the paths in the texts that this machine has below one of the places, and a container does not see."""
+    named = {path for text in texts for path in _BELOW.findall(text) if Path(path).exists()}
+    return sorted(path for path in named if not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in seen))
 
 
 def prefixes(python: Path) -> Iterator[Path]:

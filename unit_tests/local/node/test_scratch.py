@@ -110,6 +110,19 @@ async def test_the_folder_of_the_user_and_its_python_stay(below_tmp: Path, tmp_p
     assert entries(project) == ["out", "train.py"]
 
 
+async def test_who_names_what_is_hidden_is_told(cluster: Cluster, below_tmp: Path) -> None:
+    (below_tmp / "train.py").touch()
+    (below_tmp / "data").mkdir()
+    script = f"cat {below_tmp}/train.py {below_tmp}/absent {below_tmp}/data/x /tmp/out"
+    container = {"volumeMounts": [{"name": "v", "mountPath": f"{below_tmp}/data"}]}
+    await cluster.run("told", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
+    said = [message for _, _, reason, message in cluster.api.events if reason == "OwnTemporaryFiles"]
+    assert said == [
+        f"container main does not see {below_tmp}/train.py of this machine, because its temporary files are its own: "
+        "start the command in that folder, or mount it as a hostPath volume"
+    ]
+
+
 @needs_namespaces
 async def test_who_starts_in_tmp_itself_shares_it(below_tmp: Path, tmp_path: Path) -> None:
     async with cluster_in(tmp_path / "state", "netns", working_directory=Path("/tmp")) as cluster:
