@@ -14,7 +14,7 @@ PACKAGES = {
     "training_local": "local",
     "training_console": "console",
 }
-NAMED_BY_FOLDER = ("apiserver/", "node/", "commands/", "execution/", "show/")
+NAMED_BY_FOLDER = ("apiserver/", "node/", "commands/", "verbs/", "execution/", "show/")
 
 
 def table(package: str) -> str:
