@@ -24,7 +24,7 @@ try:
 except SystemExit:
     print(*sys.modules, file=sys.stderr)
 """
-OF_LOCAL = {"cli", "lazy_commands", "commands", "flags", "completion", "cluster", "sandbox_mode", "quantity"}
+OF_LOCAL = {"cli", "lazy_commands", "commands", "flags", "completion", "cluster", "sandbox_mode", "quantity", "errors"}
 OURS = ("training_api", "training_controllers", "training_local", "training_migration", "training_operator")
 
 
