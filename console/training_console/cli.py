@@ -32,6 +32,12 @@ AUTHENTICATIONS = ("kubeconfig", "header", "token")
 @click.option("--allowed-host", multiple=True, metavar="NAME", help="Names by which browsers reach it.")
 @click.option("--base-path", default="", metavar="PATH", help="What a proxy puts before all addresses, as /training.")
 @click.option("--frame-ancestors", default="'none'", help="Which pages may show it in a frame, as 'self'.")
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path),
+    help="In place of a cluster: a run that was kept, its folder or its name (see `local runs`).",
+)
+@click.option("--export", type=click.Path(path_type=Path, dir_okay=False), help="Write that run into one HTML file.")
 @click.option("--open", "open_browser", is_flag=True, help="Open it in the browser.")
 def console(
     *,
@@ -46,6 +52,8 @@ def console(
     allowed_host: tuple[str, ...],
     base_path: str,
     frame_ancestors: str,
+    archive: Path | None,
+    export: Path | None,
     open_browser: bool,
 ) -> None:
     """Show jobs, replicas, logs and reasons in a browser; it reads only.
@@ -68,5 +76,7 @@ def console(
             base_path,
             frame_ancestors,
             open_browser,
+            archive,
+            export,
         )
     )

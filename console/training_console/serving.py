@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import signal
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,19 +16,26 @@ import click
 import structlog
 from aiohttp import web
 
-from training_console.reading.cluster import Cluster
-from training_console.reading.viewers import Authenticator, Everybody, Sessions, TrustedProxy
+from training_console.export import export
+from training_console.reading.archive import ArchiveTransport, run_of
+from training_console.reading.cluster import Cluster, over_http
+from training_console.reading.viewers import Authenticator, Everybody, Sessions, TrustedProxy, Viewer
 from training_console.security import LOOPBACK, Settings
 from training_console.server import Console
 from training_local.cluster.overview import access
 from training_local.cluster.registry import find
 from training_local.errors import BadInput
+from training_local.run.archive import ArchivedRun
 from training_operator import descriptors
 from training_operator.connections import bound
 from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.credentials import Fixed
+from training_operator.kube.transport import Transport
 
 KEEP_ALIVE_SECONDS: Final = 75.0
+
+Connect = Callable[[Viewer], Transport]
+"""Makes the connection of a viewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class Wanted:
     base_path: str
     frame_ancestors: str
     open_browser: bool
+    archive: Path | None = None
+    export: Path | None = None
 
 
 def run(wanted: Wanted) -> None:
@@ -62,12 +71,21 @@ def run(wanted: Wanted) -> None:
 
 async def _run(wanted: Wanted) -> None:
     authenticator, settings = authenticator_of(wanted), settings_of(wanted)
-    config = await _config(wanted)
+    if wanted.archive is None and wanted.export is not None:
+        raise BadInput("--export needs --archive: the run that is to be written")
+    if wanted.archive is None:
+        connect = over_http(await _config(wanted))
+    else:
+        run = run_of(wanted.archive)
+        if wanted.export is not None:
+            await export(run, wanted.export)
+            return
+        connect = _archived(run)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with serving(config, authenticator, settings, wanted.host, wanted.port) as port:
+    async with serving(connect, authenticator, settings, wanted.host, wanted.port) as port:
         host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
         address = f"http://{host}:{port}{settings.base_path}/"
         click.echo(address)
@@ -79,14 +97,14 @@ async def _run(wanted: Wanted) -> None:
 
 @asynccontextmanager
 async def serving(
-    config: ClusterConfig, authenticator: Authenticator, settings: Settings, host: str, port: int
+    connect: Connect, authenticator: Authenticator, settings: Settings, host: str, port: int
 ) -> AsyncIterator[int]:
     """Serve the console inside the context; yields the port. Raises `BadInput` if the address cannot be taken."""
     try:
         listeners = bound(host, port)
     except OSError as error:
         raise BadInput(f"--port: cannot listen on {host}:{port}: {error.strerror or error}") from None
-    cluster = Cluster(config)
+    cluster = Cluster(connect)
     runner = web.AppRunner(
         Console(cluster, authenticator, settings).application(),
         access_log=None,
@@ -102,6 +120,10 @@ async def serving(
     finally:
         await runner.cleanup()
         await cluster.close()
+
+
+def _archived(run: ArchivedRun) -> Connect:
+    return lambda _: ArchiveTransport(run)
 
 
 async def _config(wanted: Wanted) -> ClusterConfig:

@@ -129,9 +129,7 @@ class JobPage:
         """Return header, cause, timeline, replicas, conditions and events."""
         stored = await stored_job(self._reader, self.job)
         events, usage = await asyncio.gather(self._events(stored), self._usage())
-        types = self.job.info.replica_types if self.job.info else ()
-        pods = pod_rows.in_order(types, self._pods.store)
-        now = datetime.now(UTC)
+        pods, now = self.pods, datetime.now(UTC)
         row = self.job.resource.decode(msgspec.json.encode(stored))
         progress = self._progress(stored, pods)
         uid = stored["metadata"]["uid"]
@@ -151,6 +149,11 @@ class JobPage:
             "conditions": say("conditions", (stored.get("status") or {}).get("conditions") or []),
             "events": say("events", events),
         }
+
+    @property
+    def pods(self) -> list[PodRow]:
+        """Its pods by type and index."""
+        return pod_rows.in_order(self.job.info.replica_types if self.job.info else (), self._pods.store)
 
     def context(self) -> Mapping[str, Any]:
         """Return the cells of the grid."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -87,11 +87,16 @@ class Reader:
         await self.transport.close()
 
 
+def over_http(config: ClusterConfig) -> Callable[[Viewer], Transport]:
+    """Return how viewers are connected to an API server."""
+    return lambda viewer: HttpTransport(viewer.access(config), CONNECTIONS)
+
+
 class Cluster:
     """Readers by viewer."""
 
-    def __init__(self, config: ClusterConfig) -> None:
-        self._config = config
+    def __init__(self, connect: Callable[[Viewer], Transport]) -> None:
+        self._connect = connect
         self._readers: dict[str, Reader] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -102,7 +107,7 @@ class Cluster:
         if key not in self._readers:
             if len(self._readers) >= MOST_VIEWERS:
                 raise TooManyViewers("Too many people look at the moment: try again in a minute.")
-            self._readers[key] = Reader(HttpTransport(viewer.access(self._config), CONNECTIONS))
+            self._readers[key] = Reader(self._connect(viewer))
         reader = self._readers[key]
         reader.pages += 1
         if reader.closing is not None:
