@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """YAML without anchors, which not every reader understands."""
 
     def ignore_aliases(self, data: object) -> bool:
