@@ -53,17 +53,17 @@ else
 endif
 
 train: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## tests that really train, with all frameworks
-	@$(BIN)/pytest e2e/training -n 3 -rs -m 'not weekly' --environments '$(DEMO_ENVIRONMENTS)' --require-frameworks '$(REQUIRED)' $(ARGS)
+	@$(BIN)/pytest e2e/training -n 3 -rs --environments '$(DEMO_ENVIRONMENTS)' --require-frameworks '$(REQUIRED)' $(ARGS)
 
 weekly: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## all of train, and what else takes long; ends with a table
 	@$(BIN)/python -m e2e.harness build >/dev/null
 	@$(BIN)/python -m e2e.tools.weekly '$(DEMO_ENVIRONMENTS)' $(REQUIRED)
 
 test: $(INSTALLED) ## unit tests and local-cluster tests
-	@$(BIN)/pytest -n 2 -rs $(ARGS)
+	@$(BIN)/pytest -n 2 --dist worksteal -rs $(ARGS)
 
 coverage: $(INSTALLED) ## branches of the decisions that their unit tests take
-	@$(BIN)/pytest -n 2 --cov --cov-report= unit_tests/controllers $(ARGS)
+	@$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= unit_tests/controllers $(ARGS)
 	@$(BIN)/coverage report --skip-covered --skip-empty --sort=cover
 	@$(BIN)/coverage json --quiet -o - | $(BIN)/python -c '$(CHECK_BRANCHES)'
 

@@ -17,7 +17,7 @@ from training_api.kinds import KindInfo
 
 Object = dict[str, Any]
 
-TABLE: Object = yaml.safe_load(Path(__file__).with_name("admission_cases.yaml").read_text())
+TABLE: Object = yaml.load(Path(__file__).with_name("admission_cases.yaml").read_text(), yaml.CSafeLoader)
 TYPE_IN_BRACKETS = re.compile(r"\[([A-Za-z]\w*)\]")
 
 

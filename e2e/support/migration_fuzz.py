@@ -41,7 +41,8 @@ class Trouble:
 def texts() -> list[list[Json]]:
     """The objects of the repository's own files with jobs, those of one file together."""
     paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.yaml"))
-    read = [[each for each in yaml.safe_load_all(path.read_text()) if isinstance(each, dict)] for path in paths]
+    documents = (yaml.load_all(path.read_text(), yaml.CSafeLoader) for path in paths)
+    read = [[each for each in found if isinstance(each, dict)] for found in documents]
     return [objects for objects in read if any("kind" in each and "apiVersion" in each for each in objects)]
 
 

@@ -45,17 +45,18 @@ PROGRAMS = {
 
 def steps(environments: str, required: list[str]) -> list[Step]:
     """One step for the unit tests, each framework and each program."""
-    pytest = [sys.executable, "-m", "pytest", "e2e/training", "-rs", f"--environments={environments}"]
-    pytest.append(f"--require-frameworks={','.join(required)}")
     seed = random.SystemRandom().randrange(1 << 32)
-    fresh = [sys.executable, "-m", "pytest", "-n", "2", "--hypothesis-profile=fresh", f"--hypothesis-seed={seed}"]
+    pytest = ["env", f"FRESH_SEED={seed}", sys.executable, "-m", "pytest", "-rs"]
+    fresh = ["-n", "2", "--dist", "worksteal", "--hypothesis-profile=fresh", f"--hypothesis-seed={seed}"]
+    training = [*pytest, "e2e/training", f"--environments={environments}"]
+    training.append(f"--require-frameworks={','.join(required)}")
     return [
-        Step(f"unit tests, FRESH_SEED={seed}", ["env", f"FRESH_SEED={seed}", *fresh]),
+        Step(f"unit tests, FRESH_SEED={seed}", [*pytest, *fresh]),
         *(
             Step(f"e2e {provider}", ["make", "e2e", f"PROVIDER={provider}", "ARGS=-rs"])
             for provider in ("bare", "local")
         ),
-        *(Step(f"training: {name}", [*pytest, "-m", f"framework(name='{name}')"]) for name in DEMOS),
+        *(Step(f"training: {name}", [*training, "-m", f"framework(name='{name}')"]) for name in DEMOS),
         *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
     ]
 

@@ -20,7 +20,6 @@ Start = Callable[[Example], Awaitable[Run]]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "framework(name): needs this framework, or is skipped")
-    config.addinivalue_line("markers", "weekly: too long for every change; `make weekly` runs it")
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:

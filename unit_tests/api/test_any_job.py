@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from e2e.support.any_job.stages import Seen, Stages, growth
+from e2e.support.profiles import tries
 
 from training_api.registry import KINDS
 
 SEED = os.environ.get("FRESH_SEED", "1")
-JOBS = 100
+JOBS = tries(80)
 """Of each kind; `python -m e2e.endurance.any_job` plays 20,000."""
 FEWEST = 3
 """Jobs that must pass each stage, and that it must refuse: else nothing would be tried."""

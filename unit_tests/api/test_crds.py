@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,18 @@ LIMIT = 256 * 1024
 """Longest annotation, in bytes: `kubectl apply` keeps the whole object in one."""
 
 
+@cache
+def built(kind: str) -> dict[str, Any]:
+    return build(EVERY_KIND[kind])
+
+
 def version_of(definition: Mapping[str, Any]) -> Any:
     [version] = definition["spec"]["versions"]
     return version
 
 
 def spec_of(info: KindInfo) -> Any:
-    return version_of(build(info))["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return version_of(built(info.kind))["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
 
 def schemas(schema: Any) -> Iterator[dict[str, Any]]:
@@ -65,7 +71,7 @@ def test_check_names_what_is_not_current(tmp_path: Path, capsys: pytest.CaptureF
 def test_file_holds_the_definition_and_fits_into_an_annotation(info: KindInfo) -> None:
     path = CRDS / f"kubeflow.org_{info.plural}.yaml"
     definition = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
-    assert definition == build(info)
+    assert definition == built(info.kind)
     assert path.stat().st_size < LIMIT
     assert len(json.dumps(definition)) < LIMIT
 
@@ -118,7 +124,7 @@ def test_elastic_policies_have_v1s_fields() -> None:
 
 @pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_every_field_of_ours_is_described_and_none_of_kubernetes(info: KindInfo) -> None:
-    job = version_of(build(info))["schema"]["openAPIV3Schema"]
+    job = version_of(built(info.kind))["schema"]["openAPIV3Schema"]
     for part in ("spec", "status"):
         assert all("description" in field for field in own_fields(job["properties"][part]))
     assert not any("description" in schema for known in upstream_schemas().values() for schema in schemas(known))
@@ -133,7 +139,7 @@ def own_fields(schema: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_schema_is_structural_and_typed(info: KindInfo) -> None:
-    for schema in schemas(version_of(build(info))["schema"]["openAPIV3Schema"]):
+    for schema in schemas(version_of(built(info.kind))["schema"]["openAPIV3Schema"]):
         assert "type" in schema or schema.get("x-kubernetes-int-or-string"), schema
         assert not {"$ref", "allOf", "title", "nullable", "upstream"} & set(schema)
         for key in schema.get("x-kubernetes-list-map-keys", ()):
@@ -144,7 +150,7 @@ def test_schema_is_structural_and_typed(info: KindInfo) -> None:
 @pytest.mark.shows("E-009")
 @pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_columns(info: KindInfo) -> None:
-    columns = version_of(build(info))["additionalPrinterColumns"]
+    columns = version_of(built(info.kind))["additionalPrinterColumns"]
     shown = [column["name"] for column in columns if not column.get("priority")]
     assert shown == (["Age", "State"] if info is MPI else ["State", "Age"])
     assert columns[shown.index("State")]["jsonPath"] == ".status.conditions[-1:].type"
@@ -153,7 +159,7 @@ def test_columns(info: KindInfo) -> None:
 @pytest.mark.shows("PT-044", "TF-040", "XGB-028", "PD-026", "JAX-023")
 @pytest.mark.parametrize("info", EVERY_KIND.values(), ids=EVERY_KIND)
 def test_which_kinds_have_a_scale_subresource(info: KindInfo) -> None:
-    subresources = version_of(build(info))["subresources"]
+    subresources = version_of(built(info.kind))["subresources"]
     assert subresources["status"] == {}
     assert subresources.get("scale") == (
         {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +41,7 @@ def as_lines(items: list[Json]) -> str:
     return "\n".join(json.dumps(each) for each in items)
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(10))
 @given(OBJECTS, st.sampled_from([dump, as_lines]))
 def test_what_is_written_is_read(items: list[Json], write: Any) -> None:
     text = write(items)
@@ -57,7 +58,7 @@ def test_every_text_is_objects_or_reasons(text: str) -> None:
         json.dumps(each.object, allow_nan=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(10))
 @given(OBJECTS, OBJECTS)
 def test_a_broken_document_spoils_no_other(before: list[Json], after: list[Json]) -> None:
     read_back = from_text(f"{dump(before)}\n---\na: [1\n---\n{dump(after)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UID = "uid-of-job"
 
 
+@cache
 def framework_of(kind: str) -> Framework:
     return every_framework()[kind]
 

@@ -24,10 +24,10 @@ NAMES = sorted(path.name for path in FOLDER.iterdir())
 def conversion(name: str) -> Conversion:
     """What becomes of one of the jobs."""
     folder = FOLDER / name
-    job = v1_job(yaml.safe_load((folder / "v1.yaml").read_text()))
+    job = v1_job(yaml.load((folder / "v1.yaml").read_text(), yaml.CSafeLoader))
     given: dict[str, Any] = {}
     if (folder / "options.yaml").exists():
-        given = yaml.safe_load((folder / "options.yaml").read_text())
+        given = yaml.load((folder / "options.yaml").read_text(), yaml.CSafeLoader)
     target = Target(given.pop("target", Target.V2_3))
     native = given.pop("sidecars", "plain") == "native"
     return convert(job, Options(target, native_sidecars=native, **given))

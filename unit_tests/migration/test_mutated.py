@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from e2e.support.migration_fuzz import fuzz
+from e2e.support.profiles import tries
 from e2e.support.v1_examples.expected import examples
 
 from training_migration.cli import migrate
 from training_migration.survey import REPORT_IT
 
-COUNT = 600
+COUNT = tries(150)
 
 
 def test_no_verb_ends_in_a_traceback(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from e2e.support.profiles import tries
 from e2e.support.v1_examples.expected import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -306,7 +307,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(each, (*path, key))
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(30))
 @given(
     st.sampled_from(EXAMPLES), st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(ODD)), min_size=1, max_size=3)
 )

@@ -32,7 +32,7 @@ def manifests() -> dict[Path, list[dict[str, Any]]]:
     """The rules of every manifest of the operator's own roles."""
     files = [*(DEPLOY / "base").glob("permissions*.yaml"), *(DEPLOY / "components").glob("*/rbac.yaml")]
     return {
-        file: [rule for each in yaml.safe_load_all(file.read_text()) for rule in each.get("rules") or ()]
+        file: [rule for each in yaml.load_all(file.read_text(), yaml.CSafeLoader) for rule in each.get("rules") or ()]
         for file in files
     }
 

@@ -102,16 +102,23 @@ async def until_ready(port: int) -> None:
                     return
 
 
+async def beside_another(request: web.Request) -> web.StreamResponse:
+    """Answer as an API server in whose cluster the Go operator runs."""
+    if "/deployments/" in request.path:
+        return web.json_response({"spec": {"replicas": 1}})
+    return await empty_cluster(request)
+
+
 @pytest.mark.shows("K-51")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unused_tcp_port: int) -> None:
-    async with cluster(tmp_path) as (peer, config):
+async def test_a_signal_ends_it_in_good_order(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Also where it only starts because it is forced to."""
+    async with cluster(tmp_path, beside_another) as (peer, config):
         probes = f"--health-probe-bind-address=127.0.0.1:{unused_tcp_port}"
-        flags = ("--kubeconfig", config, probes, "--metrics-bind-address=0", "--webhook-server-port=9443")
+        flags = ("--kubeconfig", config, "--force", probes, "--metrics-bind-address=0", "--webhook-server-port=9443")
         async with operator(*flags) as process:
             lines = await said(process, "the API server does not have this resource yet: waiting for it")
             await until_ready(unused_tcp_port)
-            process.send_signal(number)
+            process.terminate()
             async with asyncio.timeout(10):
                 await said(process, "stopped")
                 assert await process.wait() == 0
@@ -122,18 +129,11 @@ async def test_a_signal_ends_it_in_good_order(tmp_path: Path, number: int, unuse
         assert {request.headers["Authorization"] for request in peer.requests} == {"Bearer secret-token"}
 
 
-async def test_beside_another_operator_it_does_not_start_unless_it_is_forced_to(tmp_path: Path) -> None:
-    async def with_another(request: web.Request) -> web.StreamResponse:
-        if "/deployments/" in request.path:
-            return web.json_response({"spec": {"replicas": 1}})
-        return await empty_cluster(request)
-
-    async with cluster(tmp_path, with_another) as (_, config):
+async def test_beside_another_operator_it_does_not_start(tmp_path: Path) -> None:
+    async with cluster(tmp_path, beside_another) as (_, config):
         status, errors = await text_of("--kubeconfig", config, *ANY_PORT)
-        assert status == 2
-        assert "another operator works in this cluster: there is Deployment kubeflow/training-operator" in errors
-        async with operator("--kubeconfig", config, "--force", *ANY_PORT) as process:
-            await said(process, "CRDs are missing: jobs of these kinds do not run")
+    assert status == 2
+    assert "another operator works in this cluster: there is Deployment kubeflow/training-operator" in errors
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         operator("run", f"--kubeconfig={config}", *ANY_PORT, "--leader-elect") as process,
     ):
         await asyncio.wait_for(leading.wait(), 30)
-        process.terminate()
-        await asyncio.wait_for(releasing.wait(), 30)
         process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(releasing.wait(), 30)
+        process.terminate()
         assert await asyncio.wait_for(process.wait(), 10) == 1
 
 

@@ -20,7 +20,12 @@ from training_operator.app import App
 from training_operator.leader import LeadershipLost
 from training_operator.settings import Settings
 
-SETTINGS = Settings(metrics_bind_address="0", health_probe_bind_address="0", operator_namespace="default")
+SETTINGS = Settings(
+    metrics_bind_address="0",
+    health_probe_bind_address="0",
+    operator_namespace="default",
+    controller_threads=4,  # more than there are jobs only cost time
+)
 
 
 class Process:

@@ -168,7 +168,7 @@ class Example:
 def examples(namespaces: Iterator[str]) -> Iterator[Example]:
     """All examples, each in a namespace of its own: some have the same name."""
     for folder, (kind, _, _) in KINDS.items():
-        for entry in yaml.safe_load((FOLDER / f"{folder}.yaml").read_text()):
+        for entry in yaml.load((FOLDER / f"{folder}.yaml").read_text(), yaml.CSafeLoader):
             namespace = next(namespaces)
             job = {"apiVersion": "kubeflow.org/v1", "kind": kind, **entry["job"]}
             values = {f"<{name}>": text for name, text in entry.get("values", {}).items()}

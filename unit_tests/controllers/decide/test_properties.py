@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit_tests.controllers.builders import World, world
@@ -160,7 +161,7 @@ def check_status(w: World, plan: Plan) -> None:
         assert counters.completed_indexes == "" or name in w.snapshot().job.replicas
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(60))
 @given(worlds(), st.lists(ACTIONS, max_size=14))
 def test_invariants_hold_in_every_history(w: World, actions: list[Action]) -> None:
     for action in [lambda _: None, *actions]:
@@ -172,7 +173,7 @@ def test_invariants_hold_in_every_history(w: World, actions: list[Action]) -> No
             w.step()
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(40))
 @given(worlds(), st.lists(ACTIONS, max_size=10))
 def test_every_history_settles_and_then_nothing_is_done(w: World, actions: list[Action]) -> None:
     w.status_extensions = True
@@ -191,7 +192,7 @@ def test_every_history_settles_and_then_nothing_is_done(w: World, actions: list[
         assert all(event.once in w.emitted for event in plan.events)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20))
 @given(worlds(), st.lists(ACTIONS, max_size=10))
 def test_the_same_snapshot_gives_the_same_plan(w: World, actions: list[Action]) -> None:
     for action in actions:

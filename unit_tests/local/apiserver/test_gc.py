@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from e2e.support.api_client import Client, virtual_server
+from e2e.support.profiles import tries
 from e2e.support.virtual_time import VirtualLoop
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,7 +45,7 @@ def _survivors(owners: list[set[int]], propagation: str) -> set[int]:
 
 
 @given(PARENTS, PROPAGATION)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 def test_what_has_lost_all_its_owners_goes(parents: list[list[int]], propagation: str) -> None:
     async def scenario() -> None:
         async with virtual_server() as client:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from e2e.support.api_client import Client
+from e2e.support.profiles import tries
 from e2e.support.widgets import WIDGETS, widget
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -125,7 +126,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=OPERATIONS)
 async def test_restarts_change_nothing(operations: list[tuple[str, str]], tmp_path_factory: Any) -> None:
     folder: Path = tmp_path_factory.mktemp("state")

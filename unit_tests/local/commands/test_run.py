@@ -166,15 +166,15 @@ def test_pytorch_workers_wait_in_their_own_image_until_the_master_listens(tmp_pa
     assert "master-0 | master heard hello\n" in out
 
 
-@pytest.mark.parametrize("bomb", ["merges", "self-reference"])
-def test_a_bomb_is_one_sentence(bomb: str, tmp_path: Path) -> None:
+def test_a_bomb_is_one_sentence(tmp_path: Path) -> None:
+    bomb, sentence = BOMBS["merges"]
     file = tmp_path / "bomb.yaml"
-    file.write_text(BOMBS[bomb][0])
+    file.write_text(bomb)
     process = command("run", str(file))
     told = process.communicate(timeout=30)
     assert (process.returncode, told[0]) == (2, "")
     assert told[1].startswith(f"training-operator local: {file}:")
-    assert BOMBS[bomb][1] in told[1]
+    assert sentence in told[1]
     assert told[1].count("\n") == 1
 
 
@@ -188,14 +188,11 @@ def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path) -> None:
-    process = command("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
-    told = process.communicate(timeout=30)
-    assert process.returncode == 2
-    assert "JAXJob little was refused" in told[1]
-    assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in told[1].replace(
-        ".Worker.", "[Worker]."
-    )
+def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path, local: Local) -> None:
+    status, _, err = local("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
+    assert status == 2
+    assert "JAXJob little was refused" in err
+    assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in err.replace(".Worker.", "[Worker].")
 
 
 def test_a_module_that_is_missing_ends_the_run(local: Local, tmp_path: Path) -> None:

@@ -190,10 +190,10 @@ def refusing(setting: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("setting", "missing"),
     [
-        ("echo 0 > /proc/sys/user/max_uts_namespaces", ["hostname"]),
-        ("echo 0 > /proc/sys/user/max_ipc_namespaces", ["ipc"]),
+        pytest.param("echo 0 > /proc/sys/user/max_uts_namespaces", ["hostname"], marks=pytest.mark.weekly),
+        pytest.param("echo 0 > /proc/sys/user/max_ipc_namespaces", ["ipc"], marks=pytest.mark.weekly),
         ("mount -t tmpfs none /proc/fs", ["proc"]),
-        ("echo 0 > /proc/sys/user/max_user_namespaces", []),
+        pytest.param("echo 0 > /proc/sys/user/max_user_namespaces", [], marks=pytest.mark.weekly),
     ],
 )
 def test_each_missing_capability_costs_only_itself(tmp_path: Path, setting: str, missing: list[str]) -> None:
@@ -206,8 +206,12 @@ def test_each_missing_capability_costs_only_itself(tmp_path: Path, setting: str,
     ("setting", "reason"),
     [
         ("echo 0 > /proc/sys/user/max_net_namespaces", "network namespaces are refused"),
-        ("echo 0 > /proc/sys/user/max_mnt_namespaces", "mount namespaces are refused"),
-        ("echo 0 > /proc/sys/user/max_pid_namespaces", "process id namespaces are refused"),
+        pytest.param(
+            "echo 0 > /proc/sys/user/max_mnt_namespaces", "mount namespaces are refused", marks=pytest.mark.weekly
+        ),
+        pytest.param(
+            "echo 0 > /proc/sys/user/max_pid_namespaces", "process id namespaces are refused", marks=pytest.mark.weekly
+        ),
     ],
 )
 def test_without_the_essential_ones_pods_run_on_the_host(tmp_path: Path, setting: str, reason: str) -> None:

@@ -31,7 +31,7 @@ VOLCANO: Final = FrameworkOptions(gang=gang_scheduler("volcano"))
 
 def worked(name: str) -> tuple[V1Job, Json, Json]:
     """A v1 job, a runtime and a TrainJob that were written by hand."""
-    v1, runtime, train_job = yaml.safe_load_all(WORKED[name].read_text())
+    v1, runtime, train_job = yaml.load_all(WORKED[name].read_text(), yaml.CSafeLoader)
     return v1_job(v1), runtime, train_job
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,7 +64,7 @@ def test_every_kind_has_a_rule() -> None:
 ROLES = st.sampled_from(("master", "worker", "chief", "ps", "launcher", "node", "odd"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20))
 @given(
     st.sampled_from(sorted(KINDS)),
     st.sets(st.builds(Place, ROLES, st.integers(0, 4))),

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit_tests.migration.diff.renderings import WORKED, both
@@ -101,7 +102,7 @@ def changed(rendering: Rendering, number: int, steps: Steps) -> Rendering:
     return replace(rendering, pods=tuple(pods))
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(30))
 @given(st.data())
 def test_no_value_changes_unseen(data: st.DataObject) -> None:
     name, side = data.draw(st.sampled_from(sorted(WORKED))), data.draw(st.sampled_from((1, 2)))
@@ -130,7 +131,7 @@ ITEMS = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20))
 @given(st.lists(st.tuples(st.sampled_from(("worker", "ps")), ITEMS), max_size=8))
 def test_folding_loses_no_pod_and_no_verdict(given: list[tuple[str, tuple[Item, ...]]]) -> None:
     pairs = [Pair((Place(role, n),), (Place("node", n),), items) for n, (role, items) in enumerate(given)]

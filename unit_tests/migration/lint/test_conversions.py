@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from e2e.support.paths import ROOT
+from e2e.support.profiles import tries
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
@@ -42,7 +43,7 @@ def examples() -> list[Any]:
             {"apiVersion": "kubeflow.org/v1", "kind": KINDS[file.stem], **each["job"]}, id=f"{file.stem}-{number}"
         )
         for file in sorted(EXAMPLES.glob("*.yaml"))
-        for number, each in enumerate(yaml.safe_load(file.read_text()))
+        for number, each in enumerate(yaml.load(file.read_text(), yaml.CSafeLoader))
     ]
 
 
@@ -56,7 +57,7 @@ def test_conversions_of_v1s_examples_are_without_findings(given: dict[str, Any])
     assert {each.rule.id for each in found} - UNKNOWN == (ELASTIC_HOROVOD if elastic else set())
 
 
-@settings(max_examples=100, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(30), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(jobs(), OPTIONS)
 def test_conversions_of_any_job_have_nothing_that_lint_calls_an_error(obj: dict[str, Any], options: Options) -> None:
     try:

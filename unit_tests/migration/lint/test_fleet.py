@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit_tests.migration.lint.jobs import OPTIONS, Json, alike, documents, job, node, pytorch, role, runtime, train_job
@@ -245,7 +246,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 PLACES = [(group, number, path) for group in GROUPS for number, each in enumerate(group) for path in places(each)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(40))
 @given(st.sampled_from(PLACES), st.sampled_from(WRONG))
 def test_no_field_of_a_wrong_type_ends_in_a_crash(place: tuple[list[Json], int, tuple[Any, ...]], wrong: Any) -> None:
     group, number, path = place
@@ -257,7 +258,7 @@ def test_no_field_of_a_wrong_type_ends_in_a_crash(place: tuple[list[Json], int, 
     looked_at(*objects)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(20))
 @given(
     st.text(alphabet="os.environ[\"'RANK]()=:${}#\\\n -if", max_size=60),
     st.sampled_from(["a.py", "a.sh", "a.ipynb", "x"]),

@@ -16,7 +16,7 @@ from training_migration.v2.process import environment
 Json = dict[str, Any]
 Render = Callable[[Json, Json, Target], Rendering]
 
-VECTORS: list[Json] = yaml.safe_load(Path(__file__).with_name("vectors.yaml").read_text())
+VECTORS: list[Json] = yaml.load(Path(__file__).with_name("vectors.yaml").read_text(), yaml.CSafeLoader)
 
 
 def differences(vector: Json, render: Render) -> list[str]:

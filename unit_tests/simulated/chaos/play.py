@@ -36,8 +36,6 @@ LAG = 8.0
 CAP = IN_FLIGHT + RESERVED
 """Most requests in flight: those of jobs, and urgent ones."""
 
-FEW = SETTINGS.model_copy(update={"controller_threads": 4})
-"""More workers than there are jobs only cost time."""
 ALL_KINDS = 5
 """One scenario in so many is played with operators of all kinds, the others with those of its own."""
 
@@ -65,7 +63,7 @@ class Played:
     complaints: list[str] = field(default_factory=list)
 
 
-async def undisturbed(scenario: Scenario, settings: Settings = FEW) -> Played:
+async def undisturbed(scenario: Scenario, settings: Settings = SETTINGS) -> Played:
     """One operator, a perfect network, nobody interferes."""
     settings = _chosen(scenario, settings)
     async with stage(scenario, settings) as (world, _):
@@ -77,7 +75,7 @@ async def undisturbed(scenario: Scenario, settings: Settings = FEW) -> Played:
         return Played(await _summaries(world, scenario), [*world.audit.complaints, *process.complaints])
 
 
-def undisturbed_once(drawn: Callable[[int], Scenario], settings: Settings = FEW) -> Callable[[int], Played]:
+def undisturbed_once(drawn: Callable[[int], Scenario], settings: Settings = SETTINGS) -> Callable[[int], Played]:
     """What comes of the scenario that is drawn for a number: played at most once, in a time of its own."""
 
     @cache
@@ -92,7 +90,7 @@ def undisturbed_once(drawn: Callable[[int], Scenario], settings: Settings = FEW)
 
 
 async def disturbed(
-    scenario: Scenario, truth: Played, seed: int, settings: Settings = FEW, others: Sequence[Disturbance] = ()
+    scenario: Scenario, truth: Played, seed: int, settings: Settings = SETTINGS, others: Sequence[Disturbance] = ()
 ) -> Played:
     """Everything that can go wrong does, as `seed` says, for a while; then everything has to become as in `truth`.
 

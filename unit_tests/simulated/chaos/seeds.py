@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final
 
 import pytest
-
-WEEKLY: Final = "FRESH_SEED" in os.environ
+from e2e.support.profiles import WEEKLY
 
 
 def seeds(usual: int, weekly: int) -> Sequence[object]:

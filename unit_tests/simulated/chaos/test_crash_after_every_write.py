@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+from e2e.support.profiles import WEEKLY
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, until
 from e2e.support.simulation.jobs import jax, mpi, paddle, pytorch, tensorflow, xgboost
 from e2e.support.simulation.process import SETTINGS
 from unit_tests.simulated.chaos.play import only_kinds_of, stage
 from unit_tests.simulated.chaos.scenario import Scenario, Slot, UserAction
-from unit_tests.simulated.chaos.seeds import WEEKLY
 
 from training_operator.settings import Settings
 
@@ -182,7 +182,7 @@ async def test_whatever_was_written_last_the_end_is_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["PyTorchJob", "failing JAXJob", "JAXJob that restarts as a whole", "gang"])
-@pytest.mark.parametrize("each", [2, 3, 5])
+@pytest.mark.parametrize("each", [2, 3, 5] if WEEKLY else [3])
 async def test_many_operators_that_each_write_little(name: str, each: int) -> None:
     scenario = SCENARIOS[name]
     truth, _ = await end_of(scenario, [])

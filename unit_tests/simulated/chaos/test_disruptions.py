@@ -15,8 +15,9 @@ from e2e.support.simulation.api import Json, Refused
 from e2e.support.simulation.audit import is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster, now
 from e2e.support.simulation.nodes import Nodes
+from e2e.support.simulation.process import SETTINGS
 from unit_tests.simulated.chaos.kubelet import ScriptedKubelet
-from unit_tests.simulated.chaos.play import DISTURBED, FEW, Played, disturbed, undisturbed_once
+from unit_tests.simulated.chaos.play import DISTURBED, Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
 from unit_tests.simulated.chaos.seeds import seeds
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.virtual_time
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
 PATIENCE = timedelta(seconds=6)
-WATCHFUL = FEW.model_copy(update={"replace_pods_on_lost_nodes_after": PATIENCE})
+WATCHFUL = SETTINGS.model_copy(update={"replace_pods_on_lost_nodes_after": PATIENCE})
 NODES = ("node-0", "node-1", "node-2")
 
 
@@ -110,11 +111,11 @@ async def lost_nodes(world: Cluster, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(0, 3))
 
 
-@pytest.mark.parametrize("seed", seeds(12, weekly=200))
+@pytest.mark.parametrize("seed", seeds(8, weekly=200))
 async def test_disruptions_are_replaced_and_counted_exactly(seed: int, truth: Played) -> None:
     """Only what a kubelet tells of is counted for certain: a pod may be gone before anybody sees it being evicted."""
     assert truth.complaints == []
     counting = mode_of(seed) == "count"
-    settings, others = (FEW, [evictions]) if counting else (WATCHFUL, [evictions, drains, lost_nodes])
+    settings, others = (SETTINGS, [evictions]) if counting else (WATCHFUL, [evictions, drains, lost_nodes])
     seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, settings, others)
     assert not seen.complaints, "\n".join(seen.complaints)

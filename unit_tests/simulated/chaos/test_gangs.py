@@ -6,7 +6,8 @@ To see one of them again: `make test ARGS="unit_tests/simulated/chaos/test_gangs
 from __future__ import annotations
 
 import pytest
-from unit_tests.simulated.chaos.play import FEW, Played, disturbed, undisturbed_once
+from e2e.support.simulation.process import SETTINGS
+from unit_tests.simulated.chaos.play import Played, disturbed, undisturbed_once
 from unit_tests.simulated.chaos.scenario import Scenario, draw
 from unit_tests.simulated.chaos.seeds import seeds
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.virtual_time
 
 DISTURBANCES = 3
 """So many seeds in a row have the same jobs and users, and disturb them in different ways."""
-VOLCANO = FEW.model_copy(update={"gang_scheduler_name": "volcano"})
+VOLCANO = SETTINGS.model_copy(update={"gang_scheduler_name": "volcano"})
 
 
 def drawn(seed: int) -> Scenario:
@@ -29,7 +30,7 @@ def drawn(seed: int) -> Scenario:
 truth_of = undisturbed_once(drawn, VOLCANO)
 
 
-@pytest.mark.parametrize("seed", seeds(12, weekly=200))
+@pytest.mark.parametrize("seed", seeds(8, weekly=200))
 async def test_no_gang_waits_indefinitely_and_none_starts_unasked(seed: int, truth: Played) -> None:
     assert truth.complaints == []
     seen = await disturbed(drawn(seed // DISTURBANCES), truth, seed, VOLCANO)

@@ -11,7 +11,7 @@ MOST_EVENTS = 50
 
 
 @pytest.mark.shows("K-39")
-@pytest.mark.parametrize("policy", ["OnFailure", "ExitCode", "Never"])
+@pytest.mark.parametrize("policy", ["OnFailure", "ExitCode", pytest.param("Never", marks=pytest.mark.weekly)])
 async def test_many_failing_pods_flood_neither_events_nor_status(policy: str) -> None:
     """`python -m e2e.endurance.flood` does the same with a thousand pods."""
     seen = await flood(100, policy)

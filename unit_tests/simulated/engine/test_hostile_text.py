@@ -98,8 +98,14 @@ async def say(world: Cluster, name: str, phase: str, state: Json) -> None:
     await world.api.patch("Pod", name, {"status": status}, "status")
 
 
+OFTEN = ("PyTorchJob", "MPIJob")
+"""The others only weekly."""
+
+
 @pytest.mark.usefixtures("as_started")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in OFTEN else pytest.mark.weekly) for kind in KINDS]
+)
 async def test_what_the_operator_says_is_legible(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(LogFormat.JSON, LogLevel.DEBUG)
     async with cluster(checks=False) as world:

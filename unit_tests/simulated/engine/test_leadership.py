@@ -80,7 +80,8 @@ async def test_a_leader_that_stops_waits_for_what_it_has_sent_and_sends_nothing_
 
 async def test_a_renewal_does_not_wait_for_writes_that_hang() -> None:
     async with cluster(checks=False) as world:
-        leader = world.operator(identity="a", settings=ELECTING)
+        many = ELECTING.model_copy(update={"controller_threads": AdaptiveLimit().now})
+        leader = world.operator(identity="a", settings=many)
         await asyncio.sleep(1)
         leader.transport.delay = lambda request: 0.0 if "/leases" in request.path else 25.0
         for number in range(40):

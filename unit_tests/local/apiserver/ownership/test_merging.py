@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +134,7 @@ def test_removing_everything_leaves_nothing(obj: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=120)
+@settings(max_examples=tries(40))
 def test_applying_twice_is_applying_once(live: Json, config: Json) -> None:
     first, managed = apply(live, config, NOBODY)
     second, again = apply(first, config, managed)
@@ -151,7 +152,7 @@ def test_force_wins(live: Json, config: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=120)
+@settings(max_examples=tries(40))
 def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
     live, managed = apply(BARE, base, NOBODY, "other")
     try:
@@ -165,7 +166,7 @@ def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-@settings(max_examples=120)
+@settings(max_examples=tries(40))
 def test_who_goes_takes_only_what_is_his_alone(base: Json, config: Json) -> None:
     live, managed = apply(BARE, base, NOBODY, "other")
     try:
