@@ -34,6 +34,7 @@ Timed = tuple[int, int, float, pytest.Item]
 settings.register_profile(
     PROFILE,
     settings.get_profile(profiles.REPEATABLE),
+    max_examples=50,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
