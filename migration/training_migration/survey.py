@@ -11,12 +11,10 @@ from typing import Any, Final
 
 from training_api.documents import Document
 from training_migration.cluster import clean
-from training_migration.convert import convert
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded.held import Held, held, within
 from training_migration.findings import Finding, Severity, Verdict, verdict
-from training_migration.lint import lint_v1
-from training_migration.lint.suppression import ignored_by_annotation
+from training_migration.judgement import judged
 from training_migration.rules import found
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 
@@ -75,7 +73,7 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
             finding = found("MIG001", why, "kind", source=document.source, line=document.line)
             yield replace(_begun(document, obj), verdict=verdict([finding]), findings=(finding,), left=True)
         elif (holder := held(document, options)) is not None:
-            yield _holding(document, holder, options)
+            yield _holding(document, holder)
         else:
             ignored[_version_and_kind(obj)] += 1
 
@@ -90,12 +88,11 @@ def _version_and_kind(obj: Json) -> str:
     )
 
 
-def _holding(document: Document, holder: Held, options: Options) -> Row:
+def _holding(document: Document, holder: Held) -> Row:
     """The row of an object with jobs inside: what is to be said of it and of them, and whether it is converted."""
     findings = [holder.finding]
     for path, conversion in holder.converted.conversions if holder.converted else ():
-        inside = together(lint_v1(conversion.job, options), conversion.findings)
-        findings += [within(path, each) for each in inside]
+        findings += [within(path, each) for each in conversion.findings]
     row = replace(_begun(document, document.object or {}), findings=tuple(findings))
     return replace(row, verdict=verdict(findings), left=holder.converted is None)
 
@@ -133,24 +130,7 @@ REPORT_IT: Final = "That is a mistake of this program: please report it with the
 
 
 def examined(row: Row, job: V1Job, options: Options) -> Row:
-    """The row with what the rules find in the job, and what becomes of that when it is converted."""
-    conversion = convert(job, options)
-    unwanted = ignored_by_annotation(job.object)
-    linted = [each for each in lint_v1(job, options) if each.rule.id not in unwanted]
-    findings = together(linted, conversion.findings)
-    result = verdict(findings)
-    if conversion.refused and result in (Verdict.EXACT, Verdict.EQUIVALENT):
-        result = Verdict.NEEDS_WORK
-    return replace(row, verdict=result, findings=findings, refused=conversion.refused, conversion=conversion)
-
-
-def together(linted: Iterable[Finding], converted: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What is found in a job and its conversion, by rule.
-
-    Of a rule that both apply the conversion knows more: what it has mended. What it does not speak of but is said to
-    mend is mended.
-    """
-    known = tuple(converted)
-    told = {each.rule.id for each in known}
-    alone = (replace(each, fixed=each.rule.converted) for each in linted if each.rule.id not in told)
-    return tuple(sorted((*known, *alone), key=lambda each: each.rule.id))
+    """The row with what is found in the job, and what becomes of that when it is converted."""
+    conversion = judged(job, options)
+    found, refused = conversion.findings, conversion.refused
+    return replace(row, verdict=conversion.verdict, findings=found, refused=refused, conversion=conversion)

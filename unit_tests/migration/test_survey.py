@@ -26,12 +26,13 @@ from training_api.yaml_text import dump
 from training_migration.cli import migrate
 from training_migration.convert.conversion import Options
 from training_migration.findings import Verdict
+from training_migration.judgement import together
 from training_migration.lint.suppression import IGNORE_ANNOTATION
 from training_migration.masking import MASK
 from training_migration.report.fleet import causes
 from training_migration.report.survey import COLOURS, MEANINGS, ORDER, bar
 from training_migration.rules import RULES, found
-from training_migration.survey import rows, together
+from training_migration.survey import rows
 from training_migration.targets import Target
 
 Json = dict[str, Any]
@@ -244,11 +245,12 @@ def test_progress_since_an_earlier_survey(tmp_path: Path) -> None:
     named = {**elastic, "metadata": {**elastic["metadata"], "name": "a", "namespace": "team"}, "kind": "PyTorchJob"}
     fixed = copy.deepcopy(named)
     del fixed["spec"]["elasticPolicy"]
+    fixed["spec"]["nprocPerNode"] = "1"
     before, nothing = tmp_path / "before.json", tmp_path / "none.json"
     survey("-", "--format", "json", "-o", str(before), stdin=dump([named, jax_job("gone"), jax_job("same")]))
     content = surveyed("-", "--since", str(before), stdin=dump([fixed, jax_job("same"), jax_job("new")]))
     since = content["since"]
-    assert [(each["ref"]["name"], each["from"]) for each in since["better"]] == [("a", "impossible")]
+    assert [(each["ref"]["name"], each["from"]) for each in since["better"]] == [("a", "needs-work")]
     assert since["worse"] == []
     assert [[each["name"] for each in since[field]] for field in ("new", "gone")] == [["new"], ["gone"]]
     said = f"Since {before}: 1 better, 1 new, 1 no longer there (moved or deleted)."

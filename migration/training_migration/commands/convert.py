@@ -13,7 +13,6 @@ import cloup
 from training_migration.commands import flags
 from training_migration.commands.loading import documents, given, named, placed, where
 from training_migration.commands.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
-from training_migration.convert import convert as converted
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
 from training_migration.convert.fitting import fitted
 from training_migration.convert.round_trip import round_trip
@@ -23,6 +22,7 @@ from training_migration.embedded.experiment import RANDOM
 from training_migration.embedded.held import Converted, Held, held
 from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
+from training_migration.judgement import judged
 from training_migration.runs.templates import is_runtime
 from training_migration.targets import Target
 
@@ -151,7 +151,7 @@ def convert(
         raise Failure(f"--name is for one job, but there are {len(read.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
-    conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: converted(job, options)))
+    conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: judged(job, options)))
     own = _runtimes(runtime_files)
     conversions = [fitted(each, own) if own else each for each in conversions]
     runtimes: list[Json] = []

@@ -84,5 +84,6 @@ class Conversion:
 
     @property
     def verdict(self) -> Verdict:
-        """What becomes of the job."""
-        return verdict(self.findings)
+        """What becomes of the job; one that is refused is not done."""
+        found = verdict(self.findings)
+        return Verdict.NEEDS_WORK if self.refused and found in (Verdict.EXACT, Verdict.EQUIVALENT) else found

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from training_api.documents import Document
-from training_migration.convert import convert
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded import app_wrapper, experiment
 from training_migration.embedded.find import Found, jobs_in
 from training_migration.embedded.left import Left
 from training_migration.findings import Finding, Severity, Verdict, verdict
+from training_migration.judgement import judged
 from training_migration.rules import found
 from training_migration.v1_job import Refused, v1_job
 
@@ -110,7 +110,7 @@ def _converted(obj: Json, jobs: Sequence[Found], options: Options, document: Doc
     convert_in_place, note = _CONVERTERS[group, kind]
 
     def conversion_of(job: Json) -> Conversion:
-        conversion = convert(v1_job(job, document.source, document.line), options)
+        conversion = judged(v1_job(job, document.source, document.line), options)
         if conversion.refused:
             raise Left(conversion.refused)
         return conversion

@@ -11,6 +11,7 @@ from training_migration.cluster import clean
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.findings import Finding
+from training_migration.judgement import together
 from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
 from training_migration.lint.around.files import FILES
 from training_migration.lint.around.objects import OBJECTS
@@ -20,7 +21,6 @@ from training_migration.lint.suppression import ignored_by_annotation, ignored_i
 from training_migration.lint.v1.subject import Subject
 from training_migration.lint.v2.lint import KIND_OF, is_v2, train_jobs
 from training_migration.shape import misfit
-from training_migration.survey import together
 from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
 
 Text = tuple[str, str]
