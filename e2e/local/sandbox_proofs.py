@@ -211,7 +211,7 @@ for pid in ({os.getpid()}, {victim}, {os.getppid()}):
 
 
 async def files_apart(cluster: Cluster) -> str:
-    """The cluster's state is hidden; /dev, /dev/shm and /etc/hosts are the pod's own; other files are the user's."""
+    """The cluster's state is hidden; /dev, /dev/shm, /tmp and /etc/hosts are the pod's own; others are the user's."""
     await cluster.run("first", "true")
     secret = cluster.state / "kubeconfig"
     secret.write_text("token")
@@ -222,13 +222,14 @@ ls /dev | wc -l
 test -e /dev/sda -o -e /dev/kmsg -o -e /dev/mem && echo devices || echo none
 echo x > /etc/hosts && grep -c x /etc/hosts
 echo x > /dev/shm/proof && ls /dev/shm
+echo x > /tmp/proof && echo x > /var/tmp/proof
 test -w {Path.cwd()} && echo writable || echo readonly
 """
     await cluster.run("curious", "sh", "-c", script)
     said = (await cluster.log("curious")).split()
     assert said[0] == "hidden", said
     assert said[2] == "none", said
-    assert not exists("/dev/shm/proof")
+    assert not any(exists(f"{place}/proof") for place in ("/dev/shm", "/tmp", "/var/tmp"))
     assert _hosts() == hosts
     return f"state hidden; {said[1]} entries in /dev, no disks; the user's own files stay {said[-1]}, as decided"
 

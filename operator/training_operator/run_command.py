@@ -8,11 +8,11 @@ import click
 import cloup
 from pydantic import ValidationError
 
-from training_api.registry import KINDS
 from training_controllers.frameworks.pytorch.master_wait import MasterWait
 from training_operator.settings import LogFormat, LogLevel, Settings
 
 DEFAULTS: Final = Settings()
+SCHEMES: Final = ("pytorchjob", "tfjob", "xgboostjob", "mpijob", "paddlejob", "jaxjob")
 ZAP_LEVELS: Final = {"debug": LogLevel.DEBUG, "info": LogLevel.INFO, "error": LogLevel.ERROR, "panic": LogLevel.ERROR}
 
 JOBS = cloup.OptionGroup("Jobs")
@@ -28,7 +28,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     multiple=True,
     metavar="KIND",
     show_default=False,
-    help=f"A kind to run, in any case; repeatable. One of {', '.join(info.singular for info in KINDS.values())}, or of "
+    help=f"A kind to run, in any case; repeatable. One of {', '.join(SCHEMES)}, or of "
     "an installed package. Default: every kind.",
 )
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")

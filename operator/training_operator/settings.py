@@ -10,9 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
-from training_controllers.frameworks.plugins import kinds
 from training_controllers.frameworks.pytorch.master_wait import MasterWait
-from training_controllers.frameworks.registry import frameworks
 
 
 class LogFormat(StrEnum):
@@ -40,6 +38,8 @@ MOST_THREADS: Final = 10_000
 
 def kinds_of_schemes(schemes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds that `schemes` name, in any case; raises `ValueError` with v1's words for an unknown one."""
+    from training_controllers.frameworks.plugins import kinds  # noqa: PLC0415 - the help of flags needs none of it
+
     known = {info.singular: info.kind for info in kinds().values()} if schemes else {}
     for scheme in schemes:
         if scheme.lower() not in known:
@@ -145,4 +145,6 @@ class Settings(BaseModel):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds to run: those of --enable-scheme, else all that have a controller."""
+        from training_controllers.frameworks.registry import frameworks  # noqa: PLC0415 - as above
+
         return self.enable_scheme or tuple(frameworks())

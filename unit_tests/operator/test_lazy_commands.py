@@ -9,12 +9,14 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from training_api.registry import KINDS
 from training_local.cli import VERBS, local
 from training_local.commands.flags import FRAMEWORKS
 from training_local.run.examples import DEMOS
 from training_migration.cli import migrate
 from training_operator.cli import command
 from training_operator.lazy_commands import Lazy, LazyGroup, carry_out, unavailable
+from training_operator.run_command import SCHEMES
 
 LOADED = """
 import sys
@@ -122,5 +124,13 @@ def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: 
         carry_out("training_local.verbs.runs:runs", as_json=True)
 
 
-def test_the_choices_of_the_help_are_the_examples_there_are() -> None:
+def test_the_choices_that_a_help_names_are_those_there_are() -> None:
     assert tuple(DEMOS) == FRAMEWORKS
+    assert tuple(info.singular for info in KINDS.values()) == SCHEMES
+
+
+def test_the_help_of_flags_loads_no_kinds_and_no_client() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED, "run", "--help"], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    heavy = {"training_api.models", "training_controllers.frameworks.registry", "aiohttp", "cryptography", "yaml"}
+    assert loaded & heavy == set()

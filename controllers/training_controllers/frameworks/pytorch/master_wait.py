@@ -7,9 +7,10 @@ nslookup, which can only see that the name exists. Names and numbers are argumen
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from training_controllers.model.pod_spec import Container
+if TYPE_CHECKING:  # the help of flags needs the enumeration alone
+    from training_controllers.model.pod_spec import Container
 
 NAME: Final = "init-pytorch"
 """Name of the init container, also in v1's template."""
