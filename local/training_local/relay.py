@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -37,11 +38,17 @@ class TcpEnd(End):
     """A TCP connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+        self.reader, self._writer = reader, writer
+
+    @property
+    def socket(self) -> socket.socket:
+        """The connection itself, to ask it questions."""
+        found: socket.socket = self._writer.get_extra_info("socket")
+        return found
 
     async def read(self) -> bytes:
         """Return what has arrived; nothing at the end."""
-        return await self._reader.read(BLOCK)
+        return await self.reader.read(BLOCK)
 
     async def write(self, data: bytes) -> None:
         """Send, and wait while the other side is slow."""
@@ -54,9 +61,8 @@ class TcpEnd(End):
 
     async def reset(self) -> None:
         """Give it up; the other side learns that it was no orderly end."""
-        connection: socket.socket = self._writer.get_extra_info("socket")
         with suppress(OSError):
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
     def close(self) -> None:
@@ -91,3 +97,34 @@ async def _reset(*ends: End) -> None:
     for end in ends:
         with suppress(OSError):
             await end.reset()
+
+
+class Service:
+    """Serves those who connect, so many at a time at most; whoever comes then is sent away."""
+
+    def __init__(self, serve: Callable[[TcpEnd], Awaitable[None]], most: int) -> None:
+        """`serve` may raise `OSError`: then the other side learns that something is broken."""
+        self._serve, self._most = serve, most
+        self._served: set[asyncio.Task[object]] = set()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection to its end (called by `asyncio.start_server`)."""
+        end, task = TcpEnd(reader, writer), asyncio.current_task()
+        assert task is not None
+        if len(self._served) >= self._most:
+            await end.reset()
+            return
+        self._served.add(task)
+        try:
+            await self._serve(end)
+        except OSError:
+            await end.reset()
+        finally:
+            self._served.discard(task)
+            end.close()
+
+    async def close(self) -> None:
+        """End all connections."""
+        for task in self._served:
+            task.cancel()
+        await asyncio.gather(*self._served, return_exceptions=True)

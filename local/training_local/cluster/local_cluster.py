@@ -37,11 +37,12 @@ from training_local.errors import BadInput
 from training_local.node import kubectl_delivery, machine, scratch
 from training_local.node.api import TransportApi
 from training_local.node.cgroups import own_limits
+from training_local.node.egress.mode import NetworkMode
 from training_local.node.hosts import API_NAMES
 from training_local.node.log_files import LogLimits
 from training_local.node.network import API_ADDRESS
 from training_local.node.node import Node, NodeConfig
-from training_local.node.sandbox.doctor import HOST_MODE, examine, how_limits_are_enforced
+from training_local.node.sandbox.doctor import HOST_MODE, REDIRECT, examine, how_limits_are_enforced
 from training_operator.app import App
 from training_operator.descriptors import raise_soft_limit
 from training_operator.kube.transport import MERGE_PATCH, Request, Transport
@@ -80,6 +81,8 @@ class ClusterOptions:
     """Whether containers run in host mode without volumes to which nothing leads."""
     images: ImagePrograms = field(default_factory=dict)
     """What stands for images of which containers give no command."""
+    network: NetworkMode = NetworkMode.CLUSTER
+    """What pods reach outside of the cluster, where they have a network of their own."""
     log_limits: LogLimits = field(default_factory=LogLimits)
     logs: Path | None = None
     """Folder for the logs of pods; None for one below `data`, else below the cluster's own."""
@@ -92,6 +95,7 @@ class LocalCluster:
         self._options = options
         self._python = interpreter(options.python) if options.python else Path(sys.executable)
         self._stack = AsyncExitStack()
+        self._network = options.network
         self.transport: Transport
         self.record: ClusterRecord
         """What others find in the registry, once the cluster is up."""
@@ -169,6 +173,7 @@ class LocalCluster:
             memory=self._options.memory,
             log_limits=self._options.log_limits,
             allow_missing_mounts=self._options.allow_missing_mounts,
+            network=self._network,
             claims=self._options.data.absolute() / "claims" if self._options.data else None,
         )
 
@@ -204,13 +209,28 @@ class LocalCluster:
     async def _choose_mode(self) -> str:
         wanted = self._options.sandbox
         if wanted is SandboxMode.HOST:
+            self._check_network("--sandbox host gives pods none of their own")
             self.sandbox_notes = [HOST_MODE]
             return wanted
         diagnosis = await examine()
+        if diagnosis.refusal:
+            self._check_network(diagnosis.refusal)
+        elif REDIRECT in diagnosis.missing:
+            self._go_without_redirection(diagnosis.missing[REDIRECT])
         if wanted is SandboxMode.NETNS and diagnosis.refusal:
             raise BadInput(f"--sandbox netns: {diagnosis.refusal}; try --sandbox auto")
-        self.sandbox_notes = diagnosis.sentences()
+        self.sandbox_notes = diagnosis.sentences(self._network)
         return diagnosis.mode
+
+    def _check_network(self, why: str) -> None:
+        if self._network is NetworkMode.NONE:
+            raise BadInput(f"--network none: pods here have the machine's network ({why})")
+
+    def _go_without_redirection(self, why: str) -> None:
+        if self._network is NetworkMode.HOST:
+            raise BadInput(f"--network host: connections cannot be redirected here ({why}); try --sandbox host")
+        if self._network is NetworkMode.CLUSTER:
+            self._network = NetworkMode.PROXY
 
     async def _remove_old_logs(self) -> None:
         """Remove the logs of pods that an earlier cluster with the same data had deleted."""

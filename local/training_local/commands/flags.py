@@ -12,6 +12,7 @@ from training_api import quantity
 from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.commands.completion import clusters
 from training_local.errors import BadInput
+from training_local.node.egress.mode import NetworkMode
 from training_operator.lazy_commands import load
 
 Command = Callable[..., None]
@@ -40,6 +41,14 @@ def cluster_flags(command: Command) -> Command:
         is_flag=True,
         help="In host mode, also run containers with volumes that they cannot find.",
     )
+    network = click.option(
+        "--network",
+        type=click.Choice([mode.value for mode in NetworkMode]),
+        default=NetworkMode.CLUSTER.value,
+        show_default=True,
+        help="What pods reach: cluster is the Internet, but nothing on this machine's loopback; proxy the same, by "
+        "http_proxy; host that loopback, too; none nothing.",
+    )
     images = click.option(
         "--image-program",
         "images",
@@ -48,7 +57,7 @@ def cluster_flags(command: Command) -> Command:
         callback=_programs,
         help="Run this where a container has the image and no command; or a file with such pairs, one on each line.",
     )
-    return python(sandbox(missing(images(command))))
+    return python(sandbox(network(missing(images(command)))))
 
 
 def _programs(_context: click.Context, option: click.Parameter, value: Sequence[str]) -> object:

@@ -24,7 +24,10 @@ from training_local.node import (
 )
 from training_local.node.container import Arguments, as_given
 from training_local.node.context import HOST_IP, NodeContext
+from training_local.node.egress import proxy
+from training_local.node.egress.mode import NetworkMode
 from training_local.node.environment import ConfigError, Facts, Key
+from training_local.node.network import API_ADDRESS
 from training_local.node.podspec import Container, Pod
 from training_local.node.rewrite import Rewriter, relocated
 from training_local.node.sandbox.client import SandboxError
@@ -103,7 +106,7 @@ class ContainerSpecBuilder:
         in_place = temporary.replaces_tmp and context.mode != "host"
         folder = "/tmp" if in_place else temporary.folder
         base = tools.base_environment(search_path, folder, self._pod.hostname, context.own_environment)
-        base |= self._api_access(container)
+        base |= {**self._api_access(container), **await self._proxy()}
         env = environment.build(container, self._facts(), base)
         shown = volumes.mounts(container, self.volumes, env)
         spec = ContainerSpec(
@@ -162,6 +165,14 @@ class ContainerSpecBuilder:
             return api_variables(at)
         named = any(FOLDER in part for part in (*container.command, *container.args))
         return {**self._token.kubeconfig(at), **(api_variables(at) if named else {})}
+
+    async def _proxy(self) -> Mapping[str, str]:
+        """The variables that lead to the proxy, where there is one, and past it to the pods and the API server."""
+        if self._context.network.mode is not NetworkMode.PROXY:
+            return {}
+        namespace = self._pod.metadata.namespace
+        names = [service.name for service in await self._context.network.services(self._pod, self._context.api)]
+        return proxy.variables(API_ADDRESS, [*names, f".{namespace}", "kubernetes", f".{hosts.DOMAIN}", ".svc"])
 
     def _check_mounts(self, container: Container, attempt: int, spec: ContainerSpec, shown: Sequence[Mount]) -> None:
         """In host mode, say which volumes the container cannot find; raises `ConfigError` unless that is allowed."""

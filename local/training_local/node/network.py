@@ -11,7 +11,10 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from training_local.node.hosts import API_NAMES, Peer, Service, Services, entries, hosts_file, names_of_all
+from training_local.node.egress.gateway import REDIRECT_PORT, Gateway
+from training_local.node.egress.mode import NetworkMode
+from training_local.node.egress.policy import MACHINE, MACHINE_NAME
+from training_local.node.hosts import API_NAMES, DOMAIN, Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
 from training_local.node.ports import ApiEndpoint, NodeApi
 from training_local.node.rewrite import LOOPBACK
@@ -23,7 +26,9 @@ PREFIX = 16
 """Length of the network part of pod addresses."""
 
 API_ADDRESS = "10.244.255.254"
-"""Where pods reach the API server."""
+"""Where pods reach the API server, and who connects them with the outside."""
+
+HTTPS = 443
 
 _PAUSE = 10
 """A look at all hosts files is followed by a pause this many times as long: a large job must not stop the node."""
@@ -43,7 +48,9 @@ def addresses() -> Iterator[str]:
 class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
-    def __init__(self, pool: SupervisorPool, services: Services, endpoint: ApiEndpoint | None) -> None:
+    def __init__(
+        self, pool: SupervisorPool, services: Services, endpoint: ApiEndpoint | None, mode: NetworkMode
+    ) -> None:
         self.api: tuple[str, int] | None = None
         """Address and port at which the pods reach the API server."""
         self.peers: dict[str, Peer] = {}
@@ -51,6 +58,8 @@ class Scope:
         self._services = services
         self._endpoint = endpoint
         self._listener: socket.socket | None = None
+        self._mode = mode
+        self._gateway: Gateway | None = None
         self._hosts: dict[str, Path] = {}
         self._written: dict[str, str] = {}
         """The shared names that each pod's hosts file has."""
@@ -68,22 +77,37 @@ class Scope:
 
     async def _begin(self) -> Supervisor:
         supervisor = await self._pool.take()
-        await self._close_listener()  # of a supervisor that was lost
-        if self._endpoint:
-            try:
-                listener = await supervisor.open_listener()
-            except SandboxError:
-                await supervisor.close()
-                raise
-            self.api = listener.getsockname()
-            self._listener = listener
-            await self._endpoint.open(listener)
+        await self._close_doors()  # of a supervisor that was lost
+        try:
+            await self._open_doors(supervisor)
+        except SandboxError:
+            await supervisor.close()
+            raise
         return supervisor
 
-    async def _close_listener(self) -> None:
+    async def _open_doors(self, supervisor: Supervisor) -> None:
+        """Let the pods reach the API server, and what is outside."""
+        if self._endpoint:
+            self._listener = listener = await supervisor.open_listener(HTTPS)
+            self.api = listener.getsockname()
+            await self._endpoint.open(listener)
+        if self._mode is not NetworkMode.NONE:
+            self._gateway = Gateway(self._mode, self._is_of_cluster)
+            await self._gateway.open(supervisor)
+
+    def _is_of_cluster(self, name: str) -> bool:
+        """Whether a name that is in no hosts file could only be one of the cluster, whose service is not there yet."""
+        *labels, last = name.split(".")
+        namespaces = {peer.pod.metadata.namespace for peer in self.peers.values()}
+        return not labels or last in {"svc", *namespaces} or name.endswith(f".{DOMAIN}")
+
+    async def _close_doors(self) -> None:
         if self._endpoint and self._listener:
             closing, self._listener = self._listener, None
             await self._endpoint.close(closing)
+        if self._gateway:
+            leaving, self._gateway = self._gateway, None
+            await leaving.close()
 
     async def add(self, pod: Pod, address: str, hosts: Path, memory: Sequence[tuple[str, int]]) -> Supervisor:
         """Make what the containers of a pod share; raises `SandboxError`."""
@@ -117,7 +141,7 @@ class Scope:
         if self._launch is not None:
             with suppress(SandboxError):
                 await (await self._launch).close()
-        await self._close_listener()
+        await self._close_doors()
 
     def set_ready(self, pod: Pod, ready: bool) -> None:
         """Note whether a pod answers under the names of its services."""
@@ -145,7 +169,8 @@ class Scope:
     def _names(self) -> str:
         """Return the names that all pods know."""
         found = (entries([peer], self._services.around([peer.pod])) for peer in self.peers.values())
-        return names_of_all(chain(self._names_of_api(), chain.from_iterable(found)))
+        machine = [(MACHINE, MACHINE_NAME)] if self._mode is NetworkMode.HOST else []
+        return names_of_all(chain(machine, self._names_of_api(), chain.from_iterable(found)))
 
     def _names_of_api(self) -> Iterator[tuple[str, str]]:
         # As in a cluster, the shortest name is one of the namespace default only.
@@ -191,9 +216,15 @@ def _replace_content(path: Path, text: str) -> None:
 class Network:
     """All scopes of a node."""
 
-    def __init__(self, setup: Setup, endpoint: ApiEndpoint | None = None) -> None:
-        """`setup` is completed by what the `endpoint` of the API server needs."""
-        self._setup = setup._replace(gateway=(API_ADDRESS, PREFIX)) if endpoint else setup
+    def __init__(self, setup: Setup, endpoint: ApiEndpoint | None = None, mode: NetworkMode = NetworkMode.NONE) -> None:
+        """`setup` is completed by what the `endpoint` of the API server and the way out need."""
+        # Without a network of their own pods are where the machine is.
+        self.mode = mode if setup.mode == "netns" else NetworkMode.NONE
+        if endpoint or self.mode is not NetworkMode.NONE:
+            setup = setup._replace(gateway=(API_ADDRESS, PREFIX))
+        if self.mode in (NetworkMode.CLUSTER, NetworkMode.HOST):
+            setup = setup._replace(redirect=REDIRECT_PORT)
+        self._setup = setup
         self._endpoint = endpoint
         self._pool = SupervisorPool(self._setup)
         self._scopes: dict[str, Scope] = {}
@@ -209,7 +240,7 @@ class Network:
         """The scope of a pod, made if it is the first one."""
         if pod.scope not in self._scopes:
             services = self._services.setdefault(pod.metadata.namespace, Services())
-            self._scopes[pod.scope] = Scope(self._pool, services, self._endpoint)
+            self._scopes[pod.scope] = Scope(self._pool, services, self._endpoint, self.mode)
         return self._scopes[pod.scope]
 
     def new_address(self) -> str:

@@ -26,11 +26,12 @@ from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limit
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.context import NodeContext
+from training_local.node.egress.mode import NetworkMode
 from training_local.node.hosts import Service
 from training_local.node.limits import Limits
 from training_local.node.log_files import LogFiles, LogLimits, attempts
 from training_local.node.logs import LogReader
-from training_local.node.network import Network
+from training_local.node.network import API_ADDRESS, Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
 from training_local.node.podspec import Pod, Wire, parse_pod
@@ -88,6 +89,8 @@ class NodeConfig:
     """Files and folders elsewhere of which pods see nothing."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
+    network: NetworkMode = NetworkMode.NONE
+    """What pods reach outside of the cluster, where they have a network of their own."""
     cluster: str = ""
     """Marks the node's processes, so that they are found after it has been killed."""
 
@@ -115,8 +118,9 @@ class Node:
         limits = Limits(self._hierarchies(), config.mode)
         devices = gpus.offered(config.gpus, os.environ)
         amounts = machine.offered(machine.capacity(state, len(devices), own_limits()), config.cpus, config.memory)
-        setup = Setup(config.mode, str(state / "root"), hidden, resolver_files(state / "etc"), config.cluster)
-        self._network = Network(setup, self._endpoint)
+        resolver = resolver_files(state / "etc", "" if config.network is NetworkMode.NONE else API_ADDRESS)
+        setup = Setup(config.mode, str(state / "root"), hidden, resolver, config.cluster)
+        self._network = Network(setup, self._endpoint, config.network)
         self._network.prepare()
         self._context = NodeContext(
             api=self._api,

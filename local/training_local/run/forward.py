@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from training_local.apiserver.portforward import MOST_CONNECTIONS
 from training_local.errors import BadInput
 from training_local.execution.forward import ForwardError, PodGone, PodPort
-from training_local.relay import TcpEnd
+from training_local.relay import Service, TcpEnd
 
 LOOPBACK: Final = "127.0.0.1"
 LOOK_SECONDS: Final = 0.5
@@ -41,13 +40,13 @@ class Forwarder:
     def __init__(self, target: PodPort, say: Callable[[str], None]) -> None:
         """`say` is given each sentence about a connection that failed."""
         self._target, self._say = target, say
-        self._open: set[asyncio.Task[object]] = set()
+        self._service = Service(self._serve, MOST_CONNECTIONS)
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def listen(self, port: int) -> asyncio.Server:
         """Begin to listen; raises `BadInput` if the port is taken."""
         try:
-            return await asyncio.start_server(self._serve, LOOPBACK, port)
+            return await asyncio.start_server(self._service.accept, LOOPBACK, port)
         except OSError as error:
             taken = (
                 f"port {port} of this machine cannot be used ({error.strerror}); :{self._target.port} takes a free one"
@@ -67,18 +66,9 @@ class Forwarder:
 
     async def close(self) -> None:
         """End what is forwarded."""
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._service.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        local, task = TcpEnd(reader, writer), asyncio.current_task()
-        assert task is not None
-        if len(self._open) >= MOST_CONNECTIONS:
-            self._say(f"a connection was refused: {MOST_CONNECTIONS} at a time are the most")
-            await local.reset()
-            return
-        self._open.add(task)
+    async def _serve(self, local: TcpEnd) -> None:
         try:
             await self._target.forward(local)
         except PodGone as error:
@@ -86,8 +76,4 @@ class Forwarder:
                 self._over.set_result(str(error))
         except (ForwardError, OSError) as error:
             self._say(str(error) or "the connection to the pod broke")
-            with suppress(OSError):
-                await local.reset()
-        finally:
-            self._open.discard(task)
-            local.close()
+            await local.reset()

@@ -22,6 +22,7 @@ from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
 from training_local.cluster.pythons import Python
 from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.node.container_spec import PYTHON_ANNOTATION
+from training_local.node.egress.mode import NetworkMode
 from training_local.run.apply import create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
 from training_local.run.examples import python_of_job
@@ -73,6 +74,7 @@ def run(
     files: tuple[Path, ...],
     python: Path | None,
     sandbox: str,
+    network: str,
     allow_missing_mounts: bool,
     images: ImagePrograms,
     cpus: int | None,
@@ -93,7 +95,7 @@ def run(
 ) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop."""
     options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, cpus=cpus, memory=memory)
-    options = replace(options, allow_missing_mounts=allow_missing_mounts, images=images)
+    options = replace(options, allow_missing_mounts=allow_missing_mounts, images=images, network=NetworkMode(network))
     how = RunOptions(limit, as_json, keep, patience, scale_resources, archive_size if archive else None)
     if len(files) == 1 and files[0].suffix == ".py":
         with one_sentence():

@@ -17,6 +17,7 @@ from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
 from training_local.cluster.pythons import PACKAGES, Python, choose
 from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.durations import since_command
+from training_local.node.egress.mode import NetworkMode
 from training_local.verbs.finish import finish
 
 LOG = "log"
@@ -33,6 +34,7 @@ def up(
     as_json: bool,
     python: Path | None,
     sandbox: str,
+    network: str,
     allow_missing_mounts: bool,
     images: ImagePrograms,
     cpus: int | None,
@@ -44,7 +46,7 @@ def up(
     options = ClusterOptions(
         python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts, images
     )
-    finish(_up(options, as_json, detached))
+    finish(_up(replace(options, network=NetworkMode(network)), as_json, detached))
 
 
 async def _up(options: ClusterOptions, as_json: bool, detached: Detached | None) -> int:

@@ -155,23 +155,27 @@ class Supervisor:
         """Open a TCP socket of a pod's network. Raises `SandboxError`."""
         return await self._open_socket("socket6" if family == socket.AF_INET6 else "socket", pod_id)
 
-    async def open_listener(self) -> socket.socket:
+    async def open_listener(self, port: int) -> socket.socket:
         """Open a socket that listens where all pods reach it. Raises `SandboxError`."""
-        return await self._open_socket("listener", "")
+        return await self._open_socket("listener", "", port)
 
-    async def _open_socket(self, what: str, pod_id: str) -> socket.socket:
-        (descriptor,) = await self._open(what, pod_id)
+    async def open_datagrams(self, port: int) -> socket.socket:
+        """Open a UDP socket where all pods reach it. Raises `SandboxError`."""
+        return await self._open_socket("datagrams", "", port)
+
+    async def _open_socket(self, what: str, pod_id: str, port: int = 0) -> socket.socket:
+        (descriptor,) = await self._open(what, pod_id, port)
         opened = socket.socket(fileno=descriptor)
         opened.setblocking(False)
         return opened
 
-    async def _open(self, what: str, pod_id: str) -> tuple[int, ...]:
+    async def _open(self, what: str, pod_id: str, port: int = 0) -> tuple[int, ...]:
         if not self.alive:
             raise SandboxError(_GONE)
         id = str(next(self._numbers))
         opening: asyncio.Future[tuple[int, ...]] = self._loop.create_future()
         self._openings[id] = opening
-        self.send("open", id=id, pod=pod_id, what=what)
+        self.send("open", id=id, pod=pod_id, what=what, port=port)
         return await opening
 
     async def remove_pod(self, pod_id: str) -> None:

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from training_local.node.cgroups import open_hierarchies
+from training_local.node.egress.mode import NetworkMode
 from training_local.node.limits import Limits
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
 from training_local.node.sandbox.refusals import cause
 
+REDIRECT = "redirect"
 _CONSEQUENCES = {
+    REDIRECT: "programs in pods reach the outside through http_proxy and https_proxy only, which are set for them",
     "root": "a volume can only be mounted below an existing top-level directory",
     "proc": "a pod sees the process list of the whole machine, but can signal its own processes only",
     "devices": "a pod sees every device of the machine",
@@ -51,13 +54,16 @@ class Diagnosis:
         """The best mode this machine can do."""
         return "host" if self.refusal else "netns"
 
-    def sentences(self) -> list[str]:
-        """The diagnosis for people."""
+    def sentences(self, network: NetworkMode) -> list[str]:
+        """The diagnosis for people, who have asked for such a network."""
         if self.refusal:
             said = [f"Pods cannot be isolated on this machine: {self.refusal}.", self.cause, HOST_MODE]
             return [sentence for sentence in said if sentence]
+        lacking = {
+            what: why for what, why in self.missing.items() if what != REDIRECT or network is not NetworkMode.NONE
+        }
         first = "Each pod gets its own network, host name, process list and mounts, in one user namespace per job."
-        return [first, *(f"Without {what} ({why}): {_CONSEQUENCES[what]}." for what, why in self.missing.items())]
+        return [first, *(f"Without {what} ({why}): {_CONSEQUENCES[what]}." for what, why in lacking.items())]
 
 
 def how_limits_are_enforced() -> str:
@@ -76,7 +82,9 @@ async def examine() -> Diagnosis:
     # Mounts of the trial are private to it, so any folder will do, and a trial that is killed leaves no file behind.
     folder = str(Path(__file__).parent)
     try:
-        supervisor = await Supervisor.launch(Setup("netns", folder, folder, ()))
+        supervisor = await Supervisor.launch(
+            Setup("netns", folder, folder, (), gateway=("10.244.255.254", 16), redirect=1)
+        )
         try:
             await supervisor.add_pod(PodSpec("trial", "trial", "10.244.0.1", 16, "/dev/null", 1 << 20))
         finally:

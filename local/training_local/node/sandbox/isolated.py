@@ -13,6 +13,7 @@ from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, fork
 from training_local.node.sandbox.messages import BACKLOG, ContainerSpec, ExecSpec, Mount, PodSpec, Setup
 from training_local.node.sandbox.netlink import Netlink
+from training_local.node.sandbox.nftables import redirect_tcp
 from training_local.node.sandbox.view import (
     View,
     build_root,
@@ -26,7 +27,6 @@ from training_local.node.sandbox.view import (
 
 _BRIDGE = "pods"
 _CARD = "eth0"
-_HTTPS = 443
 _LENT_IDS, _LENT_COUNT = 1 << 30, 65535
 """First id outside, and how many: what ids from 1 on inside are there."""
 _KINDS = {
@@ -157,6 +157,17 @@ class IsolatedPods:
         self._gateway, prefix = setup.gateway
         if self._gateway:
             self._network.add_address(self._bridge, self._gateway, prefix)
+        self._leads_out = False
+        if setup.redirect:
+            self._attempt("redirect", lambda: self._redirect(setup.redirect))
+
+    def _redirect(self, port: int) -> None:
+        """Let connections to the outside end here; what else pods send there is refused at once."""
+        redirect_tcp(self._gateway, port)
+        self._leads_out = True
+        for setting, value in (("bridge/bridge-nf-call-iptables", "0"), ("ipv4/ip_forward", "1")):
+            with suppress(OSError):  # without the first, or before Linux 5.3, packets between pods take a little longer
+                _write(f"/proc/sys/net/{setting}", value)
 
     def _attempt(self, capability: str, step: Callable[[], None]) -> None:
         if capability in self.missing:
@@ -204,6 +215,8 @@ class IsolatedPods:
             card = socket.if_nametoindex(_CARD)
             inside.add_address(card, spec.address, spec.prefix)
             inside.up(card)
+            if self._leads_out:
+                inside.add_default_route(card, self._gateway)
         finally:
             inside.close()
         with suppress(OSError):  # older kernels; then ports below 1024 stay reserved
@@ -255,9 +268,15 @@ class IsolatedPods:
             syscalls.setns(self._pods[pod_id].namespaces["mnt"], syscalls.CLONE_NEWNS)
             return os.openpty()
 
-    def open_listener(self) -> int:
+    def open_listener(self, port: int) -> int:
         """Open a socket that listens at the gateway, where only the pods here can reach it."""
-        return socket.create_server((self._gateway, _HTTPS), backlog=BACKLOG).detach()
+        return socket.create_server((self._gateway, port), backlog=BACKLOG).detach()
+
+    def open_datagrams(self, port: int) -> int:
+        """Open a UDP socket at the gateway."""
+        with socket.socket(type=socket.SOCK_DGRAM) as opened:
+            opened.bind((self._gateway, port))
+            return opened.detach()
 
     def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket of the pod's network."""

@@ -34,6 +34,9 @@ class Setup(NamedTuple):
     gateway: tuple[str, int] = ("", 0)
     """Address in the pods' network at which the node can be reached, and length of its network part; none if empty."""
 
+    redirect: int = 0
+    """Port of the gateway at which connections from pods to the outside end; 0 if there is no way out."""
+
 
 class PodSpec(NamedTuple):
     """What the containers of one pod share."""

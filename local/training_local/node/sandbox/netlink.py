@@ -8,6 +8,7 @@ import struct
 
 _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
+_RTM_NEWROUTE = 24
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
 _NLM_F_EXCL = 0x200
@@ -25,6 +26,11 @@ _VETH_INFO_PEER = 1
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
 _IFA_BROADCAST = 4
+_RTA_OIF = 4
+_RTA_GATEWAY = 5
+_MAIN_TABLE = 254
+_STATIC = 4
+_UNICAST = 1
 
 
 class Netlink:
@@ -63,6 +69,12 @@ class Netlink:
             _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed) + _attribute(_IFA_BROADCAST, broadcast)
         )
         self._request(_RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, header + attributes)
+
+    def add_default_route(self, index: int, gateway: str) -> None:
+        """Let everything that no other route is for go by the card with this index to an IPv4 address."""
+        header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, _MAIN_TABLE, _STATIC, 0, _UNICAST, 0)
+        attributes = _number(_RTA_OIF, index) + _attribute(_RTA_GATEWAY, socket.inet_aton(gateway))
+        self._request(_RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_EXCL, header + attributes)
 
     def _new_link(self, attributes: bytes, *, flags: int) -> None:
         self._request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, _link(0, flags) + attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -44,9 +45,13 @@ class SharedPods:
         """Open a terminal: both of its ends."""
         return os.openpty()
 
-    def open_listener(self) -> int:
-        """Open a socket that listens on a free port of the loopback interface."""
+    def open_listener(self, port: int) -> int:
+        """Open a socket that listens on a free port of the loopback interface, whichever is asked for."""
         return socket.create_server(("127.0.0.1", 0), backlog=BACKLOG).detach()
+
+    def open_datagrams(self, port: int) -> int:
+        """Refuse: pods use the machine's resolver."""
+        raise OSError(errno.EOPNOTSUPP, "pods without a network of their own use the machine's")
 
     def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket."""

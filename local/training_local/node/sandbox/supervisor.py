@@ -43,8 +43,11 @@ class Pods(Protocol):
     def open_terminal(self, pod_id: str) -> Sequence[int]:
         """Open a terminal for programs of a pod: both of its ends."""
 
-    def open_listener(self) -> int:
+    def open_listener(self, port: int) -> int:
         """Open a socket that listens where all pods reach it."""
+
+    def open_datagrams(self, port: int) -> int:
+        """Open a UDP socket where all pods reach it."""
 
     def open_socket(self, pod_id: str, family: int) -> int:
         """Open a TCP socket of a pod's network."""
@@ -143,19 +146,21 @@ class Supervisor:
                 return pid
         raise OSError("the container does not run")
 
-    def _do_open(self, id: str, pod: str, what: str) -> None:
+    def _do_open(self, id: str, pod: str, what: str, port: int) -> None:
         try:
-            ends = self._open(pod, what)
+            ends = self._open(pod, what, port)
         except (OSError, KeyError) as error:
             self._channel.send("unopened", id=id, error=str(error))
         else:
             self._channel.hand_over(ends, "opened", id=id, count=len(ends))
 
-    def _open(self, pod: str, what: str) -> Sequence[int]:
+    def _open(self, pod: str, what: str, port: int) -> Sequence[int]:
         if what == "terminal":
             return self._pods.open_terminal(pod)
         if what == "listener":
-            return (self._pods.open_listener(),)
+            return (self._pods.open_listener(port),)
+        if what == "datagrams":
+            return (self._pods.open_datagrams(port),)
         return (self._pods.open_socket(pod, socket.AF_INET6 if what == "socket6" else socket.AF_INET),)
 
     def _do_signal(self, id: str, number: int) -> None:
