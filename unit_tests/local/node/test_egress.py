@@ -144,14 +144,14 @@ async def test_a_proxy_for_programs_that_heed_it(tmp_path: Path) -> None:
         assert await said(cluster, "caller", CALL, OUTSIDE, outside) == ["OSError"]  # no route
         await cluster.api.create("services", service("peer"))
         server = "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=23456)"
-        peer = pod("peer", "python", "-uc", server, job="red", container={"workingDir": "/proc/self/net"})
+        peer = pod("peer", "python", "-uc", server, job="red", container={"workingDir": "/etc"})
         await cluster.api.create("pods", peer)
         await cluster.api.running("peer")
         await cluster.says("peer", "Serving HTTP")
-        mates = pod("mate", "python", "-c", FETCH, "http://peer:23456/dev", job="red")
+        mates = pod("mate", "python", "-c", FETCH, "http://peer:23456/hosts", job="red")
         await cluster.api.create("pods", mates)
         await cluster.api.ended("mate")
-        assert "eth0" in await cluster.log("mate"), "the pods of a job are reached without the proxy"
+        assert "\tpeer.default.svc" in await cluster.log("mate"), "the pods of a job are reached without the proxy"
 
 
 @pytest.mark.parametrize("mode", [CLUSTER, PROXY])
