@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from training_local.cluster import local_cluster
-from training_local.cluster.local_cluster import ClusterOptions, LocalCluster, SandboxMode
+from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
+from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.errors import BadInput
 from training_local.node.api import TransportApi
-from training_local.node.egress.policy import NetworkMode
+from training_local.node.egress.mode import NetworkMode
 from training_local.node.sandbox.doctor import Diagnosis
 from training_operator.kube.transport import Request
 
