@@ -27,6 +27,7 @@ except SystemExit:
     print(*sys.modules, file=sys.stderr)
 """
 OF_LOCAL = {"cli", "lazy_commands", "commands", "flags", "completion", "cluster", "sandbox_mode", "quantity", "errors"}
+OF_LOCAL |= {"node", "egress", "mode"}
 OURS = ("training_api", "training_controllers", "training_local", "training_migration", "training_operator")
 
 
