@@ -13,6 +13,7 @@ from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded.held import Held, held, within
+from training_migration.embedded.kustomization import without_patches
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.judgement import judged
 from training_migration.rules import found
@@ -63,7 +64,7 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
 
     All other objects are counted in `ignored`, by version and kind.
     """
-    for document in documents:
+    for document in without_patches(documents):
         obj = document.object
         if obj is None:
             yield Row(document.source, document.line, error=document.error)

@@ -188,7 +188,7 @@ def test_convert_writes_them_in_place(tmp_path: Path) -> None:
     file = tmp_path / "in" / "team" / "all.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(yaml.safe_dump_all([experiment(pytorch(2)), jax(), app_wrapper(jax()), text_of(jax())]))
-    words = ["convert", "--target", "2.3", str(tmp_path / "in"), "-o", str(tmp_path / "out")]
+    words = ["convert", "--target", "2.3", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--no-share-runtimes"]
     done = CliRunner().invoke(migrate, words)
     assert done.exit_code == 4
     assert "ConfigMap t: contains a v1 job (JAXJob), not converted: " in done.stderr

@@ -241,16 +241,13 @@ def test_causes_are_ranked_by_what_they_stop_and_then_by_how_many_have_them() ->
 
 
 def test_progress_since_an_earlier_survey(tmp_path: Path) -> None:
-    elastic = next(each for each in EXAMPLES if "elasticPolicy" in each["spec"])
-    named = {**elastic, "metadata": {**elastic["metadata"], "name": "a", "namespace": "team"}, "kind": "PyTorchJob"}
-    fixed = copy.deepcopy(named)
-    del fixed["spec"]["elasticPolicy"]
-    fixed["spec"]["nprocPerNode"] = "1"
+    fixed = jax_job("a")
+    broken = {**fixed, "spec": {"jaxReplicaSpecs": {"Boss": {}}}}
     before, nothing = tmp_path / "before.json", tmp_path / "none.json"
-    survey("-", "--format", "json", "-o", str(before), stdin=dump([named, jax_job("gone"), jax_job("same")]))
+    survey("-", "--format", "json", "-o", str(before), stdin=dump([broken, jax_job("gone"), jax_job("same")]))
     content = surveyed("-", "--since", str(before), stdin=dump([fixed, jax_job("same"), jax_job("new")]))
     since = content["since"]
-    assert [(each["ref"]["name"], each["from"]) for each in since["better"]] == [("a", "needs-work")]
+    assert [(each["ref"]["name"], each["from"]) for each in since["better"]] == [("a", None)]
     assert since["worse"] == []
     assert [[each["name"] for each in since[field]] for field in ("new", "gone")] == [["new"], ["gone"]]
     said = f"Since {before}: 1 better, 1 new, 1 no longer there (moved or deleted)."

@@ -20,6 +20,7 @@ from training_migration.convert.sharing import shared
 from training_migration.convert.writer import NoteStyle, note_text, notes_text, objects_text, ordered, title, yaml_text
 from training_migration.embedded.experiment import RANDOM
 from training_migration.embedded.held import Converted, Held, held
+from training_migration.embedded.kustomization import is_kustomization
 from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
 from training_migration.judgement import judged
@@ -155,10 +156,13 @@ def convert(
     own = _runtimes(runtime_files)
     conversions = [fitted(each, own) if own else each for each in conversions]
     runtimes: list[Json] = []
-    if _shares(paths, len(read.jobs)) if share is None else share:
+    kustomized = any(map(is_kustomization, read.others))
+    if _shares(paths, len(read.jobs)) and not kustomized if share is None else share:
         conversions, runtimes = shared(conversions)
     results = read.each(conversions, lambda each: placed(each.job), lambda each: _compared(each, own))
     holders = [holder for each in read.others if (holder := held(each, options)) is not None]
+    if runtimes and any(is_kustomization(each.document) for each in holders):
+        raise Failure("Kustomize patches the runtime of each job: leave --share-runtimes out.", Exit.USAGE)
     pieces = [_piece_of_runtime(each) for each in runtimes]
     pieces += [_piece(each.conversion, notes) for each in results if not each.conversion.refused]
     pieces += [_piece_of(each, each.converted, notes) for each in holders if each.converted]

@@ -11,6 +11,7 @@ import click
 
 from training_api.documents import Document, read
 from training_migration.cluster import clean
+from training_migration.embedded.kustomization import without_patches
 from training_migration.exits import Exit, Failure, final
 from training_migration.findings import Severity
 from training_migration.shape import misfit, without_nulls
@@ -55,7 +56,7 @@ class Given:
 def given(paths: Iterable[str]) -> Given:
     """All jobs and objects of files, folders and standard input that can be used."""
     found = Given()
-    for document in read(paths, sys.stdin):
+    for document in without_patches(read(paths, sys.stdin)):
         try:
             usable = readable(document)
             obj = usable.object or {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from training_api.documents import Document
 from training_migration.convert.conversion import Conversion, Options
-from training_migration.embedded import app_wrapper, experiment
+from training_migration.embedded import app_wrapper, experiment, kustomization
 from training_migration.embedded.find import Found, jobs_in
 from training_migration.embedded.left import Left
 from training_migration.findings import Finding, Severity, Verdict, verdict
@@ -83,11 +84,13 @@ _UNKNOWN: Final = "how {kind} holds TrainJobs is not known here; convert the job
 def held(document: Document, options: Options) -> Held | None:
     """The object of a document with what comes of it; None for one that holds no job of v1."""
     obj = document.object or {}
-    jobs = tuple(jobs_in(obj))
+    found = kustomization.patches(document) if kustomization.is_kustomization(document) else []
+    jobs = tuple(Found(each.path, each.kind, None) for each in found) or tuple(jobs_in(obj))
     if not jobs:
         return None
+    plain = replace(options, name="", stock=False)
     try:
-        return Held(document, jobs, _converted(obj, jobs, replace(options, name="", stock=False), document))
+        return Held(document, jobs, _patched(document, found, plain) if found else _converted(document, jobs, plain))
     except Left as left:
         return Held(document, jobs, None, str(left))
     except Refused as refused:
@@ -101,20 +104,27 @@ def _article(obj: Json) -> str:
     return f"an {kind}" if kind[:1] in "AEIOU" else f"a {kind}"
 
 
-def _converted(obj: Json, jobs: Sequence[Found], options: Options, document: Document) -> Converted:
+def _patched(document: Document, found: Sequence[kustomization.Patch], options: Options) -> Converted:
+    objects, conversions = kustomization.converted(document, found, partial(_conversion, document, options))
+    note = kustomization.NOTE + kustomization.renamed(document.object or {})
+    return Converted(tuple(objects), tuple(conversions), note)
+
+
+def _conversion(document: Document, options: Options, job: Json) -> Conversion:
+    conversion = judged(v1_job(job, document.source, document.line), options)
+    if conversion.refused:
+        raise Left(conversion.refused)
+    return conversion
+
+
+def _converted(document: Document, jobs: Sequence[Found], options: Options) -> Converted:
+    obj = document.object or {}
     group, kind = str(obj.get("apiVersion", "")).partition("/")[0], str(obj.get("kind"))
     if any(each.object is None for each in jobs):
         raise Left(_IN_TEXT)
     if (group, kind) not in _CONVERTERS:
         raise Left(_UNKNOWN.format(kind=_article(obj)))
     convert_in_place, note = _CONVERTERS[group, kind]
-
-    def conversion_of(job: Json) -> Conversion:
-        conversion = judged(v1_job(job, document.source, document.line), options)
-        if conversion.refused:
-            raise Left(conversion.refused)
-        return conversion
-
-    objects, conversions = convert_in_place(obj, jobs, conversion_of)
+    objects, conversions = convert_in_place(obj, jobs, partial(_conversion, document, options))
     paths = [each.path for each in jobs]
     return Converted(tuple(objects), tuple(zip(paths, conversions, strict=True)), note)

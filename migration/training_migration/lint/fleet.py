@@ -10,6 +10,7 @@ from training_api.documents import Document
 from training_migration.cluster import clean
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
+from training_migration.embedded.kustomization import without_patches
 from training_migration.findings import Finding
 from training_migration.judgement import together
 from training_migration.lint import lint_file, lint_object, lint_script, lint_together, lint_v1, lint_v2, pods
@@ -87,7 +88,7 @@ def _count(fleet: Fleet, work: _Work) -> int:
 def _sorted_out(documents: Sequence[Document], work: _Work) -> list[Document]:
     """The objects that can be looked at; jobs of v1 as v1 would run them."""
     kept = []
-    for each in documents:
+    for each in without_patches(documents):
         obj = each.object
         if obj is None:
             work.problems.append(f"{_where(each)}: {each.error}")
