@@ -36,10 +36,11 @@ class Gateway:
     async def open(self, supervisor: Supervisor) -> None:
         """Begin to serve; raises `SandboxError`."""
         port = proxy.PORT if self._mode is NetworkMode.PROXY else REDIRECT_PORT
-        for service, number in ((self._outward, port), (self._names, dns.PORT)):
-            listener = await supervisor.open_listener(number)
+        outward, names, datagrams = await asyncio.gather(
+            supervisor.open_listener(port), supervisor.open_listener(dns.PORT), supervisor.open_datagrams(dns.PORT)
+        )
+        for service, listener in ((self._outward, outward), (self._names, names)):
             self._servers.append(await asyncio.start_server(service.accept, sock=listener))
-        datagrams = await supervisor.open_datagrams(dns.PORT)
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self._dns, sock=datagrams)
 
     async def close(self) -> None:
