@@ -12,19 +12,17 @@ from training_operator.lazy_commands import Lazy, LazyGroup
 
 COMMANDS: Final = "training_migration.commands"
 VERBS: Final = {
-    "code": Lazy(f"{COMMANDS}.code:code", "Rewrite Python code that uses v1's SDK for that of Trainer v2."),
+    "code": Lazy(f"{COMMANDS}.code:code", "Migrate Python code from the v1 SDK to the SDK of Trainer v2."),
     "compare": Lazy(f"{COMMANDS}.compare:compare", "Compare two recorded runs, one of v1 and one of v2."),
-    "convert": Lazy(f"{COMMANDS}.convert:convert", "Write the TrainJobs, with runtimes, that do what v1 jobs do."),
-    "diff": Lazy(f"{COMMANDS}.diff:diff", "Compare the pods that v1 makes of jobs with those that v2 makes."),
-    "lint": Lazy(f"{COMMANDS}.lint:lint_command", "Look for what stands between jobs or scripts and Trainer v2."),
-    "probe": Lazy(
-        f"{COMMANDS}.probe:probe", "Start the pods of a job with a test of the wiring in place of the training."
-    ),
-    "render": Lazy(f"{COMMANDS}.render:render", "Predict what becomes of jobs: objects, and every single pod."),
-    "report": Lazy(f"{COMMANDS}.report:report", "Merge what other verbs wrote as JSON into one document."),
+    "convert": Lazy(f"{COMMANDS}.convert:convert", "Convert v1 jobs to TrainJobs with their runtimes."),
+    "diff": Lazy(f"{COMMANDS}.diff:diff", "Compare the pods of v1 jobs with those of their TrainJobs."),
+    "lint": Lazy(f"{COMMANDS}.lint:lint_command", "Check jobs and scripts for what breaks on Trainer v2."),
+    "probe": Lazy(f"{COMMANDS}.probe:probe", "Test rendezvous and DNS of the pods of a job, without training."),
+    "render": Lazy(f"{COMMANDS}.render:render", "Render the objects and pods of jobs on v1 and on v2."),
+    "report": Lazy(f"{COMMANDS}.report:report", "Merge JSON results of other commands into one document."),
     "run": Lazy(f"{COMMANDS}.run:run", "Run a job on v1 and then on v2, and compare the two runs."),
-    "survey": Lazy(f"{COMMANDS}.survey:survey", "Examine all v1 jobs of files or of a cluster, and rank them."),
-    "verify": Lazy(f"{COMMANDS}.verify:verify", "Compare what Trainer v2 builds of jobs with what is predicted."),
+    "survey": Lazy(f"{COMMANDS}.survey:survey", "Analyze all v1 jobs of files or a cluster, and rank them."),
+    "verify": Lazy(f"{COMMANDS}.verify:verify", "Compare what Trainer v2 creates for jobs with the prediction."),
 }
 EXAMPLES: Final[Mapping[str, str]] = {
     "code": "pipelines/ --write",

@@ -24,15 +24,15 @@ class Exit(IntEnum):
 
 
 MEANINGS: Final[Mapping[Exit, str]] = {
-    Exit.DONE: "done, and nothing as bad as `--fail-on`; both runs are equal",
-    Exit.FOUND: "findings or differences as bad as `--fail-on`, or another object than predicted",
-    Exit.USAGE: "wrong usage, or input that cannot be read or that v1 would refuse",
-    Exit.NO_COUNTERPART: "with `--strict`: a part of a job has no counterpart in v2",
-    Exit.REFUSED: "a job is not converted: v2 refuses what would come of it, or nobody has said how it is converted",
-    Exit.ENVIRONMENT: "no cluster in reach, no permission, Trainer or JobSet is not there, no sandbox possible",
-    Exit.DIFFERENT: "both sides ran, and it was not the same",
-    Exit.INCONCLUSIVE: "inconclusive: out of time, no witness, logs gone",
-    Exit.INTERRUPTED: "interrupted; what was created is removed",
+    Exit.DONE: "success: no finding at or above `--fail-on`; both runs are equal",
+    Exit.FOUND: "findings or differences at or above `--fail-on`, or an object that differs from the prediction",
+    Exit.USAGE: "usage error, or input that cannot be parsed or that v1 would reject",
+    Exit.NO_COUNTERPART: "with `--strict`: a part of a job has no equivalent in v2",
+    Exit.REFUSED: "a job is not converted: the admission of v2 would reject the result, or its kind is not supported",
+    Exit.ENVIRONMENT: "environment: no cluster reachable, no permission, Trainer or JobSet not installed, no sandbox",
+    Exit.DIFFERENT: "both sides ran, and the outcome differs",
+    Exit.INCONCLUSIVE: "inconclusive: timeout, no witness, or logs are gone",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C); created objects are deleted",
 }
 """What each code says: for `--help` and the documentation."""
 _OF_JOBS: Final = (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.REFUSED)

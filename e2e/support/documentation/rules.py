@@ -24,7 +24,7 @@ def rules() -> str:
 
 
 def _table(of: list[Rule]) -> str:
-    head = ("rule", "severity", "what is found", "convert mends it")
+    head = ("rule", "severity", "what is found", "fixed by convert")
     return table(head, ((f"[{rule.id}](rules/{rule.id}.md)", rule.severity, rule.finds, _mended(rule)) for rule in of))
 
 
@@ -48,7 +48,7 @@ def _page(rule: Rule) -> Iterator[str]:
 
 def _sentence(rule: Rule) -> str:
     """What `convert` and v2 do about it."""
-    said = " `convert` mends it." if rule.converted else ""
+    said = " `convert` fixes it." if rule.converted else ""
     return said if rule.counterpart else f"{said} v2 has nothing that does the same."
 
 

@@ -56,7 +56,7 @@ class Result:
 @flags.target
 @flags.kubernetes
 @cloup.option_group(
-    "How to convert",
+    "Conversion",
     _choice("--compat-env", CompatEnv, CompatEnv.AUTO, "When v1's variables (RANK, MASTER_ADDR, ...) are written out."),
     _choice("--ttl", Ttl, Ttl.DROP, "What becomes of ttlSecondsAfterFinished."),
     cloup.option(
@@ -94,7 +94,7 @@ class Result:
     ),
 )
 @cloup.option_group(
-    "What to write",
+    "Output",
     cloup.option(
         "-o",
         "--output",
@@ -129,11 +129,11 @@ def convert(
     fail_on: Severity | None,
     strict: bool,
 ) -> None:
-    """Write the TrainJobs, with their runtimes, that do what the v1 jobs of PATH... do.
+    """Convert the v1 jobs in PATH... to TrainJobs with their runtimes.
 
-    Experiments of Katib and AppWrappers are written with TrainJobs inside; other objects are left alone. A job that v2
-    would refuse is not written; a line on standard error says what became of each, and how the pods that v2 would make
-    of it are to those of v1 (more of that: `migrate diff`).
+    Katib Experiments, AppWrappers and kustomizations are converted in place; other objects are ignored. A TrainJob that
+    v2 would reject is not written. One line on standard error per job has the verdict, and how the pods of v2 compare
+    with those of v1 (details: `migrate diff`).
     """
     options = Options(
         target,

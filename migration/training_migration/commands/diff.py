@@ -41,7 +41,7 @@ from training_migration.v2.stock import stock
 @flags.target
 @OPERATOR.option("--gang-scheduler-name", default="", help="The gang scheduler. Default: none.")
 @OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
-@click.option("--all", "everything", is_flag=True, help="Show what is the same as well.")
+@click.option("--all", "everything", is_flag=True, help="Show equal values, too.")
 @flags.fail_on
 @flags.formats("text", "json", "markdown", "html")
 @flags.output
@@ -59,11 +59,11 @@ def diff(
     style: str,
     output: Path | None,
 ) -> None:
-    """Compare the pods that v1 makes of the jobs in V1 with those that v2 makes of the TrainJobs in V2.
+    """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2, by meaning.
 
-    Both are files, folders or `-`; without V2 the jobs are converted first. Several jobs are paired by namespace and
-    name. `error` stands for another training, `warning` for another end in some situation, `info` for the rest. What
-    is broken is said, and the others are compared all the same.
+    Both are files, folders or `-`; without V2 the jobs are converted first. Jobs are paired by namespace and name.
+    Severities: `error` if the training differs, `warning` if the life cycle differs in some situation, else `info`.
+    Invalid documents are reported, and the others are compared.
     """
     framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
     options = Options(target, gang_scheduler=gang_scheduler_name)

@@ -71,7 +71,7 @@ def output(command: _Command) -> _Command:
         "-o",
         "--output",
         type=click.Path(path_type=Path),
-        help="Where to write. Default: standard output.",
+        help="Output file. Default: standard output.",
     )(command)
 
 
@@ -82,7 +82,7 @@ def formats(first: str, *others: str) -> Callable[[_Command], _Command]:
         "style",
         type=click.Choice([first, *others]),
         default=first,
-        help="What to write.",
+        help="Output format.",
     )
 
 
@@ -93,13 +93,13 @@ def fail_on(command: _Command) -> _Command:
         type=click.Choice([*(each.value for each in Severity), _NEVER]),
         default=Severity.ERROR.value,
         callback=_severity,
-        help="Exit with 1 for findings as bad as this; never: with 0 whatever is said of jobs.",
+        help="Lowest severity that makes the exit status 1; never: report only, exit with 0.",
     )(command)
 
 
 def strict(command: _Command) -> _Command:
     """`--strict` as `strict: bool`."""
-    return cloup.option("--strict", is_flag=True, help="Exit with 3 if a part of a job has no counterpart in v2.")(
+    return cloup.option("--strict", is_flag=True, help="Exit with 3 if a part of a job has no equivalent in v2.")(
         command
     )
 

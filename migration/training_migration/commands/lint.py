@@ -33,8 +33,8 @@ _LARGEST: Final = 2_000_000
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-INPUT = cloup.OptionGroup("What the jobs run, and what lies around them")
-OUTPUT = cloup.OptionGroup("What is told")
+INPUT = cloup.OptionGroup("Scripts and images of the jobs, and files around them")
+OUTPUT = cloup.OptionGroup("Output")
 
 
 @cloup.command("lint")
@@ -48,7 +48,7 @@ OUTPUT = cloup.OptionGroup("What is told")
     "--after-convert/--as-it-is",
     default=True,
     show_default=True,
-    help="Tell what `convert` mends in jobs of v1 from what is left to people, or show all of it alike.",
+    help="Tell findings in v1 jobs that `convert` fixes from those that are left to you, or report all of them alike.",
 )
 @OUTPUT.option("--baseline", "known", type=FILE, help="Findings that are left out, by --write-baseline.")
 @OUTPUT.option("--write-baseline", type=click.Path(dir_okay=False, path_type=Path), help="Write all findings there.")
@@ -72,10 +72,10 @@ def lint_command(
     output: Path | None,
     fail_on: Severity | None,
 ) -> None:
-    """Look for what stands between jobs and Trainer v2: in jobs of v1, runtimes and TrainJobs, and in scripts.
+    """Check v1 jobs, TrainJobs, runtimes and scripts for what prevents or changes the training on Trainer v2.
 
     PATH is a file or folder of YAML or JSON, a Python or shell script, a notebook, a Dockerfile, or - for standard
-    input. What cannot be read is said, and the rest is looked at all the same.
+    input. Invalid input is reported, and the rest is checked.
     """
     documents, given, texts = _inputs(paths)
     of_context = [text for folder in contexts for text in _code(folder)]

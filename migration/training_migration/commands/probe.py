@@ -61,10 +61,10 @@ def probe(
     output: Path | None,
     **place: Any,
 ) -> None:
-    """Start the pods of the job of PATH... on v1 and on v2 with a test of the wiring in place of the training.
+    """Test rendezvous and DNS of the pods of the job in PATH... on v1 and on v2, without training.
 
-    Each pod tells what it knows of its rank, resolves the names of the others, and meets them at rank 0's port.
-    PATH... are as for `migrate run`. It is done if all pods met on the sides that were run.
+    Each pod reports its rank, resolves the names of its peers, and connects to the port of rank 0. PATH... are as for
+    `migrate run`. It succeeds if all pods have connected on the sides that were run.
     """
     where = run_flags.Place(**place)
     plan = run_flags.plan_of(paths, target, side, where.namespace_v2)

@@ -38,7 +38,7 @@ from training_migration.v2.stock import stock
 Json = dict[str, Any]
 
 SCHEMA = "migrate.render/1"
-OPERATOR = cloup.OptionGroup("What v1's operator was told")
+OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ def render(
     style: str,
     output: Path | None,
 ) -> None:
-    """Predict what becomes of the jobs in PATH (files, folders, - for standard input): objects, and every single pod.
+    """Render the objects and pods that the controllers create for the jobs in PATH (files, folders, - for stdin).
 
-    Jobs of v1 are rendered by the operator's own code, TrainJobs as v2's controllers would, with the runtimes in PATH
-    or those that v2 ships. Values of Secrets and of what looks like a credential are masked: the output is for
-    reading. Jobs of v1 come first. What is broken is said, and the others are rendered all the same.
+    v1 jobs are rendered by the operator's own code, TrainJobs like v2's controllers do, with the runtimes in PATH or
+    those that v2 ships; v1 jobs come first. Secrets and values that look like credentials are masked: the output is
+    for reading. Invalid documents are reported, and the others are rendered.
     """
     framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
     options = Options(target, kubernetes, gang_scheduler=gang_scheduler_name)

@@ -31,7 +31,7 @@ _BY_SUFFIX: Final = {".html": "html", ".htm": "html", ".xml": "junit", ".md": "m
 )
 @flags.output
 def report(*, results: tuple[str, ...], style: str | None, output: Path | None) -> None:
-    """Merge RESULT..., files that other verbs wrote with `--format json` (- for standard input), into one document.
+    """Merge RESULT..., JSON output of other commands (- for standard input), into one document.
 
     Results of `survey`, `lint`, `diff`, `probe`, `verify` and `compare` can be merged, in the order in which they are
     given. The page is one file that needs nothing else. The exit status says only whether the results could be read.

@@ -28,8 +28,8 @@ from training_migration.report.survey import as_markdown, as_text
 from training_migration.survey import Row, rows
 from training_migration.targets import Target
 
-PAGE = cloup.OptionGroup("What is told beside the jobs")
-CLUSTER = cloup.OptionGroup("Jobs of a cluster, which is only read")
+PAGE = cloup.OptionGroup("Owners and progress")
+CLUSTER = cloup.OptionGroup("Jobs of a cluster (read-only)")
 
 
 @cloup.command()
@@ -79,10 +79,10 @@ def survey(
     fail_on: Severity | None,
     strict: bool,
 ) -> None:
-    """Examine all v1 jobs below PATH (files, folders, - for standard input) or of a cluster, and rank them.
+    """Analyze all v1 jobs in PATH (files, folders, - for standard input) or in a cluster, and rank them by verdict.
 
-    Each job is checked and converted without anything being written. What is broken is a row with its error; objects
-    of other kinds are counted.
+    Each job is validated and converted; no object is written. Invalid documents are rows with their error, objects that
+    contain v1 jobs are rows as well, and all others are counted.
     """
     if not paths and not from_cluster:
         raise click.UsageError("Give a PATH or --from-cluster.", context)

@@ -58,7 +58,7 @@ def verify(
     style: str,
     output: Path | None,
 ) -> None:
-    """Compare what Trainer v2 builds of the jobs of PATH... in a cluster with what is predicted, value by value.
+    """Compare the objects that Trainer v2 creates in a cluster for the jobs in PATH... with the prediction.
 
     v1 jobs are converted first; TrainJobs are taken as they are, with a TrainingRuntime of the files or of the cluster.
     Everything is created suspended, so that no pod starts, and deleted again.

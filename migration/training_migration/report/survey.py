@@ -158,7 +158,7 @@ def findings_of(job: Json) -> str:
 def _finding(finding: Json) -> str:
     name = escape(finding["id"])
     path = f" <code>{escape(finding['path'])}</code>" if finding["path"] else ""
-    mended = ", mended by the conversion" if finding["fixed"] else ""
+    mended = ", fixed by the conversion" if finding["fixed"] else ""
     told = f"({escape(finding['severity'])}{mended}): {escape(finding['message'])}{path}"
     return f'<li><a href="#{name}">{name}</a> {told}</li>'
 

@@ -162,7 +162,7 @@ RULES: Final = (
         "The policies of torch, jax and xgboost add a port without a name, and merge by name: it takes the place of "
         "the one in the template that has none either.",
         "Give the port a name.",
-        f"kubeflow/trainer#3925 (mended after 2.3.0); {POD}",
+        f"kubeflow/trainer#3925 (fixed after 2.3.0); {POD}",
         converted=True,
     ),
     Rule(
@@ -228,7 +228,7 @@ RULES: Final = (
         "the policy. It writes one over the other, has the same port twice then, and the JobSet is refused as invalid: "
         "only an event tells, and nothing starts.",
         "Give each port a name; of two protocols on one number keep one, or leave `ports` out: it opens nothing.",
-        f"kubeflow/trainer#3925 (mended after 2.3.0); {POD}",
+        f"kubeflow/trainer#3925 (fixed after 2.3.0); {POD}",
         converted=True,
     ),
 )

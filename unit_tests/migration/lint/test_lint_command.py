@@ -51,10 +51,10 @@ def test_what_convert_mends_is_told_from_what_is_left_to_people(tmp_path: Path) 
     assert result.exit_code == 0
     assert result.stdout == run(file, script, manner="--format=text").stdout, "that is the default"
     *shown, mended, of_script, total = result.stdout.splitlines()
-    assert mended.startswith(f"{file}: `convert` mends MIG101, ")
-    assert of_script == f"{script}: `convert` mends MIG117"
+    assert mended.startswith(f"{file}: fixed by `convert`: MIG101, ")
+    assert of_script == f"{script}: fixed by `convert`: MIG117"
     assert total.startswith("0 errors, 1 warning, ")
-    assert total.endswith(f"; {(mended + of_script).count('MIG')} more that `convert` mends")
+    assert total.endswith(f"; {(mended + of_script).count('MIG')} more fixed by `convert`")
     assert not any("MIG101" in line for line in shown)
     assert any("train.py:2: warning MIG106" in line for line in shown)
     content = json.loads(run(file, "--format", "json", manner="--after-convert").stdout)

@@ -24,7 +24,7 @@ def as_text(findings: Sequence[Finding]) -> str:
     lines = []
     for each in left_open(findings):
         field = f" [{each.path}]" if each.path else ""
-        mended = " (`convert` mends it)" if each.rule.converted else ""
+        mended = " (fixed by `convert`)" if each.rule.converted else ""
         lines.append(f"{place(each)}: {each.level.value} {each.rule.id}: {each.message}{field}")
         lines.append(f"    {remedy(each)}{mended}")
     return "\n".join([*lines, *_mended(findings), summary(findings)])
@@ -42,7 +42,7 @@ def _mended(findings: Sequence[Finding]) -> Iterator[str]:
         if each.fixed:
             rules[each.source].add(each.rule.id)
     for source, ids in rules.items():
-        yield f"{source}: `convert` mends {', '.join(sorted(ids))}"
+        yield f"{source}: fixed by `convert`: {', '.join(sorted(ids))}"
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -50,4 +50,4 @@ def summary(findings: Sequence[Finding]) -> str:
     counted = Counter(each.level for each in left_open(findings))
     parts = [f"{counted[level]} {level.value}{'s' if counted[level] != 1 else ''}" for level in Severity]
     mended = len(findings) - counted.total()
-    return ", ".join(parts) + (f"; {mended} more that `convert` mends" if mended else "")
+    return ", ".join(parts) + (f"; {mended} more fixed by `convert`" if mended else "")
