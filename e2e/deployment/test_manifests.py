@@ -24,7 +24,9 @@ pytestmark = marks.real  # the embedded API server has no deployments
 
 REMOVAL = DEPLOY / "removal"
 ONE_NAMESPACE = "one-namespace"
-COMPONENTS = sorted({folder.name for folder in (DEPLOY / "components").iterdir()} - {ONE_NAMESPACE})
+NARROW = {ONE_NAMESPACE, "mpi-ssh"}
+"""Components for an operator of one namespace alone."""
+COMPONENTS = sorted({folder.name for folder in (DEPLOY / "components").iterdir()} - NARROW)
 """Those that go with every overlay."""
 
 
@@ -92,8 +94,8 @@ def test_an_operator_of_one_namespace_has_no_right_beyond_it(cluster: Cluster) -
         assert binding["roleRef"]["kind"] == "Role"
 
 
-GRANTING = ("mpi-ssh", "scheduler-plugins", "volcano")
-"""Components whose rights follow the overlay."""
+GRANTING = {"mpi-ssh": "mpi-ssh", "mpi-ssh-all-namespaces": "mpi-ssh", "scheduler-plugins": "", "volcano": ""}
+"""Components whose rights follow the overlay, with the name of the role where it is not theirs."""
 CLUSTER_WIDE = {"lost-nodes": "nodes are in no namespace", "priority-class": "nor are priority classes"}
 
 
@@ -101,8 +103,9 @@ CLUSTER_WIDE = {"lost-nodes": "nodes are in no namespace", "priority-class": "no
     ("components", "namespace"),
     [
         (["mpi-ssh"], ""),
-        ([*CLUSTER_WIDE, *GRANTING], "elsewhere"),
-        ([*GRANTING, *CLUSTER_WIDE, ONE_NAMESPACE], ""),
+        (["mpi-ssh"], "elsewhere"),
+        ([*CLUSTER_WIDE, "mpi-ssh-all-namespaces", "scheduler-plugins", "volcano"], "elsewhere"),
+        (["mpi-ssh", "scheduler-plugins", "volcano", *CLUSTER_WIDE, ONE_NAMESPACE], ""),
     ],
     ids=str,
 )
@@ -110,8 +113,9 @@ def test_components_keep_to_one_namespace_too(cluster: Cluster, components: list
     objects = combined(cluster, "namespaced", components, namespace)
     wide = {each["metadata"]["name"] for each in objects if each["kind"].startswith("ClusterRole")}
     assert wide == {f"{ACCOUNT}-{name}" for name in CLUSTER_WIDE if name in components}
-    for name in {*GRANTING} & {*components}:
-        role, binding = (of_kind(objects, kind)[f"{ACCOUNT}-{name}"] for kind in ("Role", "RoleBinding"))
+    for name in GRANTING.keys() & {*components}:
+        named = f"{ACCOUNT}-{GRANTING[name] or name}"
+        role, binding = (of_kind(objects, kind)[named] for kind in ("Role", "RoleBinding"))
         assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == namespace_of(objects)
         assert binding["roleRef"]["kind"] == "Role"
 
@@ -126,10 +130,24 @@ def test_of_all_combinations_only_an_operator_of_all_namespaces_makes_secrets_in
     assert secrets == {"kubeflow": {"ClusterRole"}, "standalone": {"ClusterRole"}, "namespaced": {"Role"}}
 
 
+@pytest.mark.parametrize("components", [["mpi-ssh"], ["mpi-ssh-all-namespaces", ONE_NAMESPACE]], ids=str)
 @pytest.mark.parametrize("overlay", ["kubeflow", "standalone"])
-def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(cluster: Cluster, overlay: str) -> None:
+def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(
+    cluster: Cluster, overlay: str, components: list[str]
+) -> None:
+    """Nobody gets the right to make secrets in all namespaces without having named that."""
     with pytest.raises(HarnessError, match="one-namespace': error in test for path"):
-        combined(cluster, overlay, ["mpi-ssh", ONE_NAMESPACE])
+        combined(cluster, overlay, components)
+
+
+def test_an_operator_of_all_namespaces_may_make_secrets_in_one(cluster: Cluster) -> None:
+    role, binding = objects = render(cluster, DEPLOY / "mpi-ssh-namespace")
+    component = of_kind(combined(cluster, "namespaced", ["mpi-ssh"]), "Role")[role["metadata"]["name"]]
+    assert role["rules"] == component["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]
+    assert [each["kind"] for each in objects] == ["Role", "RoleBinding"]
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] != "kubeflow"
+    operator = namespace_of(render(cluster, DEPLOY / "overlays" / "standalone"))
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": operator}]
 
 
 def test_no_overlay_brings_a_priority_class(objects: list[Object]) -> None:
@@ -141,7 +159,7 @@ def test_no_overlay_brings_a_priority_class(objects: list[Object]) -> None:
 @pytest.mark.shows("K-53")
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, overlay: str) -> None:
-    objects = combined(cluster, overlay, ["mpi-ssh", "no-mpi"])
+    objects = combined(cluster, overlay, ["mpi-ssh-all-namespaces", "no-mpi"])
     resources = {resource for each in objects for rule in each.get("rules") or () for resource in rule["resources"]}
     assert not resources & {"pods/exec", "roles", "rolebindings", "configmaps", "serviceaccounts", "secrets"}
     (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
@@ -201,7 +219,7 @@ def test_a_removal_takes_everything_but_definitions_and_namespace_and_the_lease_
 
 def test_keys_of_mpi_jobs_without_mpi_are_refused(cluster: Cluster) -> None:
     with pytest.raises(HarnessError, match=r"no matches for Id ClusterRole.*training-operator-mpi"):
-        combined(cluster, "standalone", ["no-mpi", "mpi-ssh"])
+        combined(cluster, "namespaced", ["no-mpi", "mpi-ssh"])
 
 
 def test_two_overlays_at_once_are_refused(cluster: Cluster) -> None:

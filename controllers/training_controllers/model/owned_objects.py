@@ -76,7 +76,8 @@ KEYS: Final = OwnedKind(
     "Secret",
     "v1",
     watched=False,
-    advice="an operator that shall start MPI over SSH needs the permissions of deploy/components/mpi-ssh",
+    advice="an operator that shall start MPI over SSH may create secrets in its own namespace with "
+    "deploy/components/mpi-ssh, in another one with deploy/mpi-ssh-namespace there",
 )
 
 OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(

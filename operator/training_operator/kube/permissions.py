@@ -29,7 +29,7 @@ _MANIFESTS: Final[Mapping[tuple[str, str], str]] = {
     ("", "pods/exec"): _MPI,
     ("rbac.authorization.k8s.io", "roles"): _MPI,
     ("rbac.authorization.k8s.io", "rolebindings"): _MPI,
-    ("", "secrets"): "deploy/components/mpi-ssh",
+    ("", "secrets"): "deploy/components/mpi-ssh or deploy/mpi-ssh-namespace",
     ("", "nodes"): "deploy/components/lost-nodes",
     ("scheduling.volcano.sh", "podgroups"): "deploy/components/volcano",
     ("scheduling.x-k8s.io", "podgroups"): "deploy/components/scheduler-plugins",

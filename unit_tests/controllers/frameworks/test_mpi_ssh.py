@@ -25,7 +25,7 @@ from training_controllers.reconcile.builders import build_owned_object, build_po
 
 ANNOTATION = "extension.training.kubeflow.org/mpi-launch"
 LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 1)
-DEPLOY = ROOT / "deploy" / "components" / "mpi-ssh"
+DEPLOY = [ROOT / "deploy" / folder for folder in ("components/mpi-ssh-all-namespaces", "mpi-ssh-namespace")]
 
 
 def ssh_job(**worker: Any) -> Job:
@@ -224,15 +224,21 @@ def test_another_kind_does_not_know_it() -> None:
     assert told.endswith("under this prefix, JAXJobs know disruptions, gang-scheduling, restart-scope")
 
 
-def test_the_permission_that_is_deployed_can_only_create() -> None:
+@pytest.mark.parametrize("folder", DEPLOY, ids=lambda folder: folder.name)
+def test_the_permission_that_is_deployed_can_only_create(folder: Path) -> None:
     rules = [
         rule
-        for file in sorted(DEPLOY.glob("*.yaml"))
+        for file in sorted(folder.glob("*.yaml"))
         for document in yaml.safe_load_all(file.read_text())
         for rule in document.get("rules", [])
     ]
     assert rules == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]
-    named = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]
-    assert sorted(named) == sorted(file.name for file in DEPLOY.glob("*.yaml") if file.name != "kustomization.yaml")
+    named = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    assert sorted(named) == sorted(file.name for file in folder.glob("*.yaml") if file.name != "kustomization.yaml")
+
+
+def test_a_job_without_it_is_told_what_to_apply() -> None:
     (advice,) = {each.kind.advice for each in owned_objects(ssh_job(), {})} - {""}
-    assert re.search(r"deploy/components/mpi-ssh\b", advice)
+    named = re.findall(r"deploy/[\w/-]+", advice)
+    assert len(named) == 2
+    assert all((ROOT / folder / "kustomization.yaml").exists() for folder in named)
