@@ -38,6 +38,13 @@ class _Variable(ApiModel):
     name: str
 
 
+class _Resources(ApiModel):
+    """What everybody may rely on in the resources of a container, or of a pod."""
+
+    limits: dict[str, Any] = Field(default_factory=dict)
+    requests: dict[str, Any] = Field(default_factory=dict)
+
+
 class _Container(ApiModel):
     """What everybody may rely on in a container."""
 
@@ -47,6 +54,9 @@ class _Container(ApiModel):
     args: tuple[str, ...] = ()
     env: tuple[_Variable, ...] = ()
     ports: tuple[_Port, ...] = ()
+    volume_mounts: tuple[dict[str, Any], ...] = ()
+    resources: _Resources = Field(default_factory=_Resources)
+    restart_policy: str = ""
 
 
 class _PodSpec(ApiModel):
@@ -55,6 +65,11 @@ class _PodSpec(ApiModel):
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
     volumes: tuple[dict[str, Any], ...] = ()
+    resources: _Resources = Field(default_factory=_Resources)
+    priority_class_name: str = ""
+    restart_policy: str = ""
+    scheduler_name: str = ""
+    service_account_name: str = ""
 
 
 class _TemplateMetadata(ApiModel):

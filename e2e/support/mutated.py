@@ -26,7 +26,9 @@ def mutated(obj: Any, random: Random) -> Any:
     copied = {"": copy.deepcopy(obj)}
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         places = list(_places(copied))
-        owner, key = random.choice(places[1:] or places)
+        if len(places) == 1:
+            break  # the change before has left nothing to be changed
+        owner, key = random.choice(places[1:])
         random.choice(_CHANGES)(owner, key, places, random)
     return copied[""]
 
@@ -75,7 +77,7 @@ def _swap(owner: Any, key: Any, places: list[Place], random: Random) -> None:
 
 def _rename(owner: Any, key: Any, places: list[Place], random: Random) -> None:
     if isinstance(owner, dict):
-        owner[random.choice(("", key.upper(), "name", "*", "a/b", "é" * 70))] = owner.pop(key)
+        owner[random.choice(("", str(key).upper(), "name", "*", "a/b", "é" * 70))] = owner.pop(key)
 
 
 _CHANGES = (_replace, _replace, _replace, _delete, _double, _retype, _retype, _swap, _swap, _rename)

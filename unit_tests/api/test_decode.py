@@ -231,6 +231,15 @@ def worker(**replica: Any) -> dict[str, Any]:
             "spec.jaxReplicaSpecs[Worker].template.spec.containers[0].env[0].name: Required value: must be required",
         ),
         (
+            worker(template={"spec": {"containers": [{"resources": {"limits": True}}]}}),
+            "spec.jaxReplicaSpecs[Worker].template.spec.containers[0].resources.limits: Invalid value: true: "
+            "should be a mapping",
+        ),
+        (
+            worker(template={"spec": {"schedulerName": []}}),
+            "spec.jaxReplicaSpecs[Worker].template.spec.schedulerName: Invalid value: []: should be a valid string",
+        ),
+        (
             worker(template={"metadata": {"labels": {"a": 1}}}),
             "spec.jaxReplicaSpecs[Worker].template.metadata.labels[a]: Invalid value: 1: should be a valid string",
         ),
