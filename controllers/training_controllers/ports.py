@@ -18,6 +18,7 @@ from training_controllers.model.owned_objects import RandomBytes
 from training_controllers.model.plan import Counter, JobEvent
 from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
 
+T = TypeVar("T")
 JobKey = tuple[str, str]
 """Namespace and name of a job; the kind is that of the controller."""
 
@@ -172,6 +173,19 @@ class Nodes(Protocol):
         ...
 
 
+class Compute(Protocol):
+    """Where long computations are done."""
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; meanwhile everything else may go on."""
+        ...
+
+
+async def compute_here(work: Callable[[], T]) -> T:
+    """Compute in the event loop, which waits."""
+    return work()
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside the engine that the controller of one kind works with."""
@@ -193,5 +207,9 @@ class Ports:
     """Values of the priority classes by name, as far as they are known; the default one's under the empty name, too."""
     nodes: Nodes | None = None
     """None unless the operator watches nodes."""
+    compute: Compute = compute_here
+    """For decisions on jobs with many pods."""
+    others_wait: Callable[[], bool] = lambda: False
+    """Whether jobs wait for a worker."""
     pruned: Callable[[], None] = lambda: None
     """Called once if the stored CRD of the kind prunes what v1's status does not have."""

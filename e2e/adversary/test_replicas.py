@@ -47,7 +47,7 @@ async def own_api(own_cluster: Cluster) -> AsyncIterator[Api]:
 def assert_harmless(cost: Cost) -> None:
     """Nobody has noticed much."""
     assert cost.peak_mb * 2**20 < shipped_limit() / 2
-    assert cost.stall_cpu_ms <= MOST_COMPUTING_MS
+    assert cost.heartbeat.computing_ms <= MOST_COMPUTING_MS
     assert cost.lags >= LAGS, "the jobs of others go on"
 
 

@@ -28,7 +28,7 @@ from training_controllers.frameworks.plugins import plugins
 from training_controllers.frameworks.registry import frameworks
 from training_controllers.model.owned_objects import OwnedKind, RandomBytes
 from training_controllers.model.records import JobRecord, OwnedRecord, PriorityClassRecord
-from training_controllers.ports import JobKey, Ports
+from training_controllers.ports import Compute, JobKey, Ports, compute_here
 from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
 from training_operator.cache.reflector import OwnerCheck, Reflector
@@ -106,8 +106,9 @@ class App:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         random_bytes: RandomBytes = os.urandom,
         identity: str = "",
+        compute: Compute = compute_here,
     ) -> None:
-        self._settings, self._now, self._random_bytes = settings, now, random_bytes
+        self._settings, self._now, self._random_bytes, self._compute = settings, now, random_bytes, compute
         self._rng = rng or random.Random()
         self._clock = asyncio.get_running_loop().time
         self._stopping = False
@@ -344,6 +345,8 @@ class App:
             monotonic=self._clock,
             priorities=self._priorities,
             nodes=self._nodes,
+            compute=self._compute,
+            others_wait=lambda: queue.is_crowded(workers),
             pruned=partial(_warn_of_old_crd, resource),
         )
         name, workers = info.controller_name, settings.controller_threads

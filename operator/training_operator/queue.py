@@ -111,6 +111,10 @@ class WorkQueue(Generic[K]):
         now = self._clock()
         return [now - since for since in self._active.values()]
 
+    def is_crowded(self, workers: int) -> bool:
+        """Whether so many keys are out, and another one waits."""
+        return len(self._active) >= workers and any(key not in self._active for key in self._dirty)
+
     def close(self) -> None:
         """Hand out nothing more, and drop all timers."""
         self._closed = True

@@ -16,6 +16,7 @@ from training_api.printable import legible
 from training_controllers.frameworks.pytorch.init_container import BadTemplate
 from training_operator import __version__, descriptors, logs
 from training_operator.app import OUTSIDE, App
+from training_operator.computing import Beside
 from training_operator.health import CannotListen
 from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.http import HttpTransport
@@ -61,7 +62,7 @@ async def _serve(settings: Settings) -> None:
         namespace = settings.operator_namespace or config.namespace
         if not settings.leader_elect and not settings.force:
             await refuse_second(transport, settings, namespace or OUTSIDE)
-        app = App(settings.model_copy(update={"operator_namespace": namespace}), transport)
+        app = App(settings.model_copy(update={"operator_namespace": namespace}), transport, compute=Beside())
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_after_sync(app))
             await app.run(stop)

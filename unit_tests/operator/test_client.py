@@ -36,12 +36,12 @@ class NotedGate(FairGate):
 
     def __init__(self) -> None:
         super().__init__(AdaptiveLimit(start=8))
-        self.turns = list[tuple[str, bool]]()
+        self.turns = list[tuple[str, str, bool]]()
 
     @asynccontextmanager
-    async def turn(self, flow: str, *, urgent: bool = False) -> AsyncIterator[None]:
-        self.turns.append((flow, urgent))
-        async with super().turn(flow, urgent=urgent):
+    async def turn(self, flow: str, *, tenant: str = "", urgent: bool = False) -> AsyncIterator[None]:
+        self.turns.append((tenant, flow, urgent))
+        async with super().turn(flow, tenant=tenant, urgent=urgent):
             yield
 
 
@@ -83,7 +83,7 @@ async def test_verbs_become_requests() -> None:
     assert setup.body(5) == {"propagationPolicy": "Background"}
     assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
     assert setup.gate.in_flight == 0
-    assert setup.gate.turns[3] == ("", True)
+    assert setup.gate.turns[3] == ("ns", "", True)
 
 
 async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
@@ -101,8 +101,8 @@ async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
     await client.create(PODS, "ns", BODY, flow="create")
     await client.patch(PODS, "ns", "a", PATCH, subresource="status", flow="status", urgent=True)
     assert (setup.api.requests[-1].method, setup.api.requests[-1].path) == ("GET", "/api/v1/namespaces/ns/pods/a")
-    calm = [(flow, False) for flow in ("get", "replace", "patch", "", "delete", "create", "create", "create")]
-    assert setup.gate.turns == [*calm, *[("status", True)] * 3]
+    calm = [("ns" if flow else "", flow, False) for flow in ("get", "replace", "patch", "", "delete", *["create"] * 3)]
+    assert setup.gate.turns == [*calm, *[("ns", "status", True)] * 3]
 
 
 class Shut:

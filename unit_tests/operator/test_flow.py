@@ -2,13 +2,15 @@ import asyncio
 
 import pytest
 
-from training_operator.kube.flow import BACKGROUND, RESERVED, AdaptiveLimit, FairGate, TokenBucket
+from training_operator.kube.flow import BACKGROUND, FEWEST, IN_FLIGHT, RESERVED, AdaptiveLimit, FairGate, TokenBucket
 
 pytestmark = pytest.mark.virtual_time
 
 
-async def through(gate: FairGate, flow: str, log: list[str], *, urgent: bool = False, seconds: float = 1.0) -> None:
-    async with gate.turn(flow, urgent=urgent):
+async def through(
+    gate: FairGate, flow: str, log: list[str], *, tenant: str = "", urgent: bool = False, seconds: float = 1.0
+) -> None:
+    async with gate.turn(flow, tenant=tenant, urgent=urgent):
         log.append(flow)
         await asyncio.sleep(seconds)
 
@@ -89,6 +91,63 @@ async def test_a_place_given_to_a_waiter_that_is_cancelled_at_that_moment_is_fre
     assert gate.in_flight == 0
     async with asyncio.timeout(1), gate.turn("c"):
         pass
+
+
+async def test_the_flows_of_one_tenant_get_no_more_than_the_one_of_another() -> None:
+    gate, log = FairGate(AdaptiveLimit(1, 1)), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for tenant, flow in (("a", "a1"), ("a", "a2"), ("a", "a3"), ("a", "a1"), ("b", "b1"), ("b", "b1")):
+            tasks.create_task(through(gate, flow, log, tenant=tenant))
+    assert log == ["a1", "a2", "b1", "a3", "b1", "a1"]
+
+
+class Server:
+    """Answers one request after the other, as many as come."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._alone = seconds, asyncio.Lock()
+
+    async def answer(self, limit: AdaptiveLimit, gate: FairGate, flow: str) -> float:
+        """Return how long it took from the wish to send until the answer."""
+        clock = asyncio.get_running_loop().time
+        wished = clock()
+        async with gate.turn(flow):
+            begun, beside = clock(), gate.in_flight - 1
+            async with self._alone:
+                await asyncio.sleep(self._seconds)
+            limit.succeeded("create pods", clock() - begun, beside)
+        return clock() - wished
+
+
+@pytest.mark.parametrize(("seconds", "at_most", "limit_then"), [(0.02, 0.38, FEWEST), (0.001, 0.04, IN_FLIGHT)])
+async def test_requests_wait_here_rather_than_at_a_slow_server(seconds: float, at_most: float, limit_then: int) -> None:
+    """A small flow's then come after those that are at the server only, at which no time is lost."""
+    limit, clock = AdaptiveLimit(), asyncio.get_running_loop().time
+    gate, server = FairGate(limit), Server(seconds)
+    await server.answer(limit, gate, "small")
+    large = [asyncio.create_task(server.answer(limit, gate, "large")) for _ in range(1000)]
+    await asyncio.sleep(500 * seconds)
+    took = [await server.answer(limit, gate, "small") for _ in range(5)]
+    assert max(took) < at_most
+    assert limit_then <= limit.now <= limit_then + 2
+    await asyncio.gather(*large)
+    assert clock() == pytest.approx(1006 * seconds)
+
+
+async def test_a_server_that_is_always_slow_gets_as_many_requests_as_ever() -> None:
+    limit = AdaptiveLimit()
+    gate, webhook = FairGate(limit), asyncio.Semaphore(1000)
+
+    async def answer() -> None:
+        async with gate.turn("job"):
+            beside = gate.in_flight - 1
+            async with webhook:
+                await asyncio.sleep(0.5)
+            limit.succeeded("create pods", 0.5, beside)
+
+    for batch in (1, 2, 4, 500):
+        await asyncio.gather(*(answer() for _ in range(batch)))
+    assert limit.now == IN_FLIGHT
 
 
 def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:

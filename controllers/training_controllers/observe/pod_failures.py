@@ -23,8 +23,8 @@ FIRST_RETRYABLE_EXIT_CODE = 128
 
 def exit_code(pod: PodRecord, container: str) -> int | None:
     """Exit code of the pod's container of this name, None while unknown."""
-    codes = (c.exit_code for c in pod.containers if c.name == container and not c.init)
-    return next((code for code in codes if code is not None), None)
+    own = (c.exit_code for c in pod.containers if c.exit_code is not None and c.name == container and not c.init)
+    return next(own, None)
 
 
 def may_restart(pod: PodRecord, policy: RestartPolicy | None, container: str) -> bool:

@@ -25,15 +25,13 @@ CALM = timedelta(minutes=10)
 
 def will_be_replaced(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
     """Whether the pod has failed or was disrupted, its replica is still wanted and may restart."""
-    return _is_wanted(snapshot, slot) and failure_action(snapshot.job, slot, pod) in (
-        FailureAction.REPLACE,
-        FailureAction.RESTART,
-    )
+    action = failure_action(snapshot.job, slot, pod)
+    return action in (FailureAction.REPLACE, FailureAction.RESTART) and _is_wanted(snapshot, slot)
 
 
 def counts(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
     """Whether the replacement of the pod is a restart: those of disrupted pods only are if the job wants that."""
-    return _is_wanted(snapshot, slot) and failure_action(snapshot.job, slot, pod) is FailureAction.RESTART
+    return failure_action(snapshot.job, slot, pod) is FailureAction.RESTART and _is_wanted(snapshot, slot)
 
 
 def _is_wanted(snapshot: Snapshot, slot: Slot) -> bool:

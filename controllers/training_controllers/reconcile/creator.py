@@ -16,6 +16,7 @@ from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import NAME_TAKEN_RETRY, Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
 from training_controllers.reconcile.slow_start import slow_start
+from training_controllers.reconcile.turn import Turn
 
 CREATE: Final = "create"
 """Under this name failed creations wait in the memory of their job."""
@@ -30,15 +31,15 @@ class Creator:
         self._events = events
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
-    async def create(self, context: JobContext, plan: Plan) -> None:
-        """Create what the plan asks for, unless creations of this job failed a short while ago."""
+    async def create(self, context: JobContext, plan: Plan, turn: Turn) -> None:
+        """Create what the plan asks for in this turn, unless creations of this job failed a short while ago."""
         now, memory = self._ports.monotonic, context.memory
         self._drop_stale_errors(context, plan)
         if not memory.may_try(CREATE, now()):
             return
         failures = Failures()
-        await self._create_all(context, self._services, plan.create_services, failures)
-        await self._create_all(context, self._pods, plan.create_pods, failures)
+        await self._create_all(context, self._services, plan.create_services, failures, turn)
+        await self._create_all(context, self._pods, plan.create_pods, failures, turn)
         memory.tried(CREATE, now(), failures)
 
     def _drop_stale_errors(self, context: JobContext, plan: Plan) -> None:
@@ -56,13 +57,13 @@ class Creator:
             del context.memory.create_errors[key]
 
     async def _create_all(
-        self, context: JobContext, kind: ReplicaKind[R, N], planned: Sequence[N], failures: Failures
+        self, context: JobContext, kind: ReplicaKind[R, N], planned: Sequence[N], failures: Failures, turn: Turn
     ) -> None:
         """One type after the other, so that what is wrong with one template stops no other type."""
         for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
             of_type = Failures()
             context.memory.create_errors.pop((kind.noun, replica_type), None)
-            await slow_start(list(group), self._create, context, kind, of_type)
+            await slow_start(list(group), self._create, context, kind, of_type, over=turn.is_over)
             if of_type.failed:
                 failures.add(of_type)
             else:

@@ -12,6 +12,7 @@ from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
 from training_controllers.reconcile.slow_start import slow_start
+from training_controllers.reconcile.turn import Turn
 
 DELETE: Final = "delete"
 """Under this name failed deletions wait in the memory of their job."""
@@ -25,8 +26,8 @@ class Deleter:
         self._events = events
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
-    async def delete(self, context: JobContext, plan: Plan) -> None:
-        """Delete what the plan asks for, unless deletions of this job failed a short while ago."""
+    async def delete(self, context: JobContext, plan: Plan, turn: Turn) -> None:
+        """Delete what the plan asks for in this turn, unless deletions of this job failed a short while ago."""
         now, memory = self._ports.monotonic, context.memory
         if not memory.may_try(DELETE, now()):
             return
@@ -36,9 +37,9 @@ class Deleter:
         failures = Failures()
         forced = frozenset(deletion.pod.uid for deletion in plan.delete_pods if deletion.force)
         pods = [deletion.pod for deletion in plan.delete_pods if deletion.force or not deletion.pod.deleting]
-        await self._delete_all(context, self._pods, pods, failures, forced)
+        await self._delete_all(context, self._pods, pods, failures, forced, turn=turn)
         services = [service for service in plan.delete_services if not service.deleting]
-        await self._delete_all(context, self._services, services, failures, forced)
+        await self._delete_all(context, self._services, services, failures, forced, turn=turn)
         memory.tried(DELETE, now(), failures)
 
     async def _delete_all(
@@ -48,8 +49,10 @@ class Deleter:
         records: Sequence[R],
         failures: Failures,
         forced: Collection[str],
+        *,
+        turn: Turn,
     ) -> None:
-        await slow_start(records, self._delete, context, kind, failures, forced)
+        await slow_start(records, self._delete, context, kind, failures, forced, over=turn.is_over)
         if records and not failures.failed:
             self._events.clear_error(context, f"delete {kind.noun}")
 

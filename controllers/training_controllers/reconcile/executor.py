@@ -13,6 +13,7 @@ from training_controllers.reconcile.deleter import Deleter
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import Failures, JobContext
 from training_controllers.reconcile.owned_applier import OwnedApplier
+from training_controllers.reconcile.turn import Turn
 
 EXPIRE: Final = "expire"
 """Under this name failed requests wait in the memory of their job."""
@@ -29,16 +30,19 @@ class Executor:
         self._deleter = Deleter(ports, framework, events)
         self._creator = Creator(ports, framework, events)
 
-    async def execute(self, context: JobContext, plan: Plan) -> None:
+    async def execute(self, context: JobContext, plan: Plan) -> bool:
         """Carry out everything of the plan but its status; a part that fails keeps no other from being done.
 
-        But no pod is created that would run with what is not the job's own.
+        But no pod is created that would run with what is not the job's own. Returns False if the job's turn was over
+        before everything was tried.
         """
+        turn = Turn(self._ports)
         complete = await self._owned_applier.apply(context, plan.owned_changes)
-        await self._deleter.delete(context, plan)
-        await self._creator.create(context, plan if complete else replace(plan, create_pods=()))
+        await self._deleter.delete(context, plan, turn)
+        await self._creator.create(context, plan if complete else replace(plan, create_pods=()), turn)
         if plan.delete_job:
             await self._delete_job(context)
+        return not turn.is_over()
 
     async def _delete_job(self, context: JobContext) -> None:
         """Delete the job because `ttlSecondsAfterFinished` is over; the events are v1's (K-56)."""

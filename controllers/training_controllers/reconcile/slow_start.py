@@ -20,28 +20,38 @@ three in a row (an exhausted quota) would fail all.
 """
 
 
-async def slow_start(work: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any) -> None:
-    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 500.
+async def slow_start(
+    work: Sequence[T],
+    do: Callable[..., Coroutine[Any, Any, bool]],
+    *context: Any,
+    over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 500; begin nothing more once it is `over`.
 
     After a batch in which one returned False the next one has size 1 again.
     """
     done, size, failed = 0, 1, 0
-    while done < len(work) and failed < FAILED_BATCHES:
+    while done < len(work) and failed < FAILED_BATCHES and not over():
         batch = work[done : done + size]
         done += len(batch)
-        if await _do_all(batch, do, *context):
+        if await _do_all(batch, do, *context, over=over):
             size, failed = min(2 * size, LARGEST_BATCH), 0
         else:
             size, failed = 1, failed + 1
 
 
-async def _do_all(batch: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any) -> bool:
+async def _do_all(
+    batch: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any, over: Callable[[], bool]
+) -> bool:
     """Whether all went well."""
     results: list[bool] = []
     left = iter(batch)
 
     async def work_off() -> None:
-        results.extend([await do(*context, item) for item in left])
+        for item in left:
+            results.append(await do(*context, item))
+            if over():
+                return
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(len(batch), AT_ONCE)):

@@ -1,10 +1,10 @@
 """`python -m e2e.bench.hostile`: what one user can do to the operator of all, with the memory that it is shipped with.
 
 Each attack runs beside 100 jobs of other tenants, of which one after the other ends and a new one comes. Printed are
-the operator's peak memory, the longest time for which its probe did not answer (and how much of it the operator
-computed: the rest it waited for a processor), and the lags of the others: from a job's creation until its pod is there,
-from a pod's end until its job says so. At last as many replicas as there may be are placed, against the floor: a tenth
-of the same objects, created directly just before.
+the operator's peak memory, the longest time for which its probe did not answer (`probe`), and the lags of the others:
+from a job's creation until its pod is there, from a pod's end until its job says so. Floors of the same moments are
+what a program takes to answer that has nothing else to do, and what this one takes to create a service and a pod. At
+last as many replicas as there may be are placed, against a tenth of the same objects, created directly just before.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ from training_operator.kube.resources import PODS, SERVICES
 STORED = (2**31 - 1, 1_000_000, 400_000)
 """Workers of jobs from before the maximum."""
 PLACED_WITHIN = 1800.0
+NO_ROOM = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/5 nodes are available"}
+AT_ONCE = 4
+"""Pods of which a scheduler says so at a time."""
 PAUSE = 0.05
 """Seconds between two jobs of the others."""
 
@@ -100,6 +103,16 @@ async def place(stages: Stages, _seconds: float) -> None:
             for resource in (PODS, SERVICES):
                 await _counted(api, resource.path(namespace.name), MAX_REPLICAS)
 
+        async def without_room(api: Api, namespace: Namespace) -> None:
+            indexes = iter(range(MAX_REPLICAS))
+
+            async def tell() -> None:
+                for index in indexes:
+                    path = f"{PODS.path(namespace.name, f'large-worker-{index}')}/status"
+                    await api.patch(path, {"status": {"conditions": [NO_ROOM]}})
+
+            await asyncio.gather(*(tell() for _ in range(AT_ONCE)))
+
         namespace, begun = await stage.namespace(), time.perf_counter()
         cost = await stage.under(placed, namespace)
         seconds = time.perf_counter() - begun
@@ -107,6 +120,7 @@ async def place(stages: Stages, _seconds: float) -> None:
         print(
             f"    the same objects created directly: {direct:.1f} s; placed / floor {seconds / direct:.2f}", flush=True
         )
+        say("its pods find no room, one after the other", await stage.under(without_room, namespace))
 
 
 MEASUREMENTS = {each.__name__: each for each in (stored, full, place)}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
+import json
 import os
-import threading
-import time
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import yaml
+from e2e.bench.hostile import probe
 from e2e.harness.operator import PROGRAM, Operator
 from e2e.support.paths import ROOT
 
@@ -21,8 +22,6 @@ from training_local.node.cgroups import Group, open_hierarchies
 DEPLOYMENT = ROOT / "deploy" / "base" / "deployment.yaml"
 ENTER = 'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; shift; exec "$@"'
 """Enters control groups, then becomes another program."""
-BEAT = 0.005
-"""Seconds between two looks at the event loop."""
 
 
 def shipped_limit() -> int:
@@ -58,49 +57,27 @@ def limited_operator(kubeconfig: Path, log: Path, group: Group | None, *flags: s
         operator.child.kill()
 
 
-class Heartbeat(threading.Thread):
-    """Asks the operator's probe all the time: what holds up the answer holds up everything."""
+@dataclass
+class Heartbeat:
+    """The longest times of `probe`, in milliseconds."""
 
-    def __init__(self, operator: Operator) -> None:
-        super().__init__(daemon=True)
-        self._address, self._times = urlsplit(operator.probes), Path(f"/proc/{operator.child.pid}/schedstat")
-        self._ended = threading.Event()
-        self.longest_ms = 0.0
-        """The longest wait for an answer, that for a processor included."""
-        self.longest_cpu_ms = 0.0
-        """The most that the operator's main thread computed while one answer was waited for."""
-
-    def run(self) -> None:
-        """Look until `end`."""
-        connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port, timeout=60)
-        while not self._ended.wait(BEAT):
-            begun, cpu = time.perf_counter(), self._cpu_ms()
-            try:
-                connection.request("GET", "/healthz")
-                connection.getresponse().read()
-            except (OSError, http.client.HTTPException):
-                connection.close()
-            self.longest_ms = max(self.longest_ms, (time.perf_counter() - begun) * 1000)
-            self.longest_cpu_ms = max(self.longest_cpu_ms, self._cpu_ms() - cpu)
-
-    def end(self) -> None:
-        """Look no more."""
-        self._ended.set()
-        self.join()
-
-    def _cpu_ms(self) -> float:
-        try:
-            return int(self._times.read_text().split()[0]) / 1e6
-        except OSError:
-            return 0.0  # it has ended, which whoever started it sees
+    stall_ms: float = 0.0
+    """From a request until its answer, waiting for a processor included."""
+    apart_ms: float = 0.0
+    """The same without what the operator and the probe waited for a processor."""
+    computing_ms: float = 0.0
+    """What the operator's event loop computed meanwhile."""
+    idle_ms: float = 0.0
+    """Until the answer of a program that has nothing else to do."""
 
 
 @contextmanager
 def heartbeat(operator: Operator) -> Iterator[Heartbeat]:
-    """Look at the event loop inside of the context."""
-    beating = Heartbeat(operator)
-    beating.start()
-    try:
-        yield beating
-    finally:
-        beating.end()
+    """Look at the event loop inside of the context; what was seen is there at its end."""
+    seen, command = Heartbeat(), [sys.executable, "-m", probe.__name__, operator.probes, str(operator.child.pid)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looking:
+        try:
+            yield seen
+        finally:
+            told, _ = looking.communicate()
+            vars(seen).update(json.loads(told))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.bench.hostile.limited import heartbeat, limited_operator, memory_limited
+from e2e.bench.hostile.limited import Heartbeat, heartbeat, limited_operator, memory_limited
 from e2e.bench.hostile.others import Others
 from e2e.bench.many.clean import new_namespace
 from e2e.bench.many.stage import Stage
@@ -28,16 +29,25 @@ class Cost:
 
     peak_mb: float
     """Since the start of the operator."""
-    stall_ms: float
-    stall_cpu_ms: float
+    heartbeat: Heartbeat
     median_lag_ms: float
     longest_lag_ms: float
+    median_floor_ms: float
     lags: int
+    load: float
+    """Programs that compute, or wait for a processor, on the machine: the average of a minute."""
 
     def __str__(self) -> str:
-        stall = f"stall {self.stall_ms:5.0f} ms, computing {self.stall_cpu_ms:4.0f} ms"
-        others = f"others {self.median_lag_ms:4.0f} ms, at most {self.longest_lag_ms:5.0f} ms ({self.lags})"
-        return f"peak {self.peak_mb:4.0f} MB   {stall}   {others}"
+        beat = self.heartbeat
+        stall = (
+            f"stall {beat.stall_ms:.0f} ms (without waiting for a processor {beat.apart_ms:.0f}, "
+            f"computing {beat.computing_ms:.0f}; an idle program {beat.idle_ms:.0f})"
+        )
+        others = (
+            f"others {self.median_lag_ms:.0f} ms, at most {self.longest_lag_ms:.0f} ms of {self.lags} "
+            f"(directly {self.median_floor_ms:.0f})"
+        )
+        return f"peak {self.peak_mb:.0f} MB   {stall}   {others}   load {self.load:.0f}"
 
 
 class Scene:
@@ -57,7 +67,7 @@ class Scene:
         """Attack, and look on for so many seconds after it, and until the others have done so much."""
 
         async def enough() -> bool:
-            return len(self._others.lags) >= lags
+            return len(self._others.lags) >= max(lags, 1) and bool(self._others.floors)
 
         with heartbeat(self.operator) as beat:
             async with self._others.going_on(self._pause):
@@ -66,7 +76,7 @@ class Scene:
                 await eventually(enough, f"{lags} steps of the others", 300)
         self.operator.child.check_alive()
         peak = memory_mb(self.operator.child.pid, "VmHWM")
-        return Cost(peak, beat.longest_ms, beat.longest_cpu_ms, *self._others.summary, len(self._others.lags))
+        return Cost(peak, beat, *self._others.summary, len(self._others.lags), os.getloadavg()[0])
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from e2e.support.simulation.process import SETTINGS, Process
 from e2e.support.status_page import is_documented
 
 from training_api.registry import KINDS
+from training_controllers.ports import Compute, compute_here
 from training_controllers.reconcile.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
 from training_local.apiserver.crd import crd_types
 from training_local.apiserver.resource_types import ResourceType
@@ -63,6 +64,7 @@ class Cluster:
         die_after: int | None = None,
         identity: str = "operator",
         settings: Settings = SETTINGS,
+        compute: Compute = compute_here,
     ) -> Process:
         """Start one more operator process, on a network with `faults`."""
         number = len(self.processes)
@@ -70,7 +72,7 @@ class Cluster:
         transport = FaultyTransport(
             self.transport, rng, faults or Faults(), die_after=die_after, observe=partial(self._check_leader, identity)
         )
-        process = Process(transport, now, seed=self.seed, identity=identity, settings=settings)
+        process = Process(transport, now, seed=self.seed, identity=identity, settings=settings, compute=compute)
         self.processes.append(process)
         return process
 

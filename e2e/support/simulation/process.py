@@ -14,7 +14,7 @@ from e2e.support.simulation.faults import FaultyTransport
 
 import training_operator.app
 from training_controllers.frameworks.base import Framework
-from training_controllers.ports import ApiError, JobKey, Ports, Result
+from training_controllers.ports import ApiError, Compute, JobKey, Ports, Result, compute_here
 from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
@@ -39,6 +39,7 @@ class Process:
         seed: int = 0,
         identity: str = "operator",
         settings: Settings = SETTINGS,
+        compute: Compute = compute_here,
     ) -> None:
         self.transport = transport
         self.identity = identity
@@ -52,7 +53,13 @@ class Process:
         keys = random.Random(f"keys {seed}")
         with patch.object(training_operator.app, "JobReconciler", make):
             self.app = App(
-                settings, transport, rng=random.Random(seed), now=now, random_bytes=keys.randbytes, identity=identity
+                settings,
+                transport,
+                rng=random.Random(seed),
+                now=now,
+                random_bytes=keys.randbytes,
+                identity=identity,
+                compute=compute,
             )
         self._stop = asyncio.Event()
         self._task = asyncio.create_task(self.app.run(self._stop))

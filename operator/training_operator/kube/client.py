@@ -125,7 +125,8 @@ class KubeClient:
     async def get(self, resource: Resource[R], namespace: str, name: str, *, flow: str = "") -> R:
         """Return the object as the server has it now."""
         request = Request("GET", resource.path(namespace, name))
-        return resource.decode((await self._send(request, f"get {resource.qualified}", flow=flow)).body)
+        answer = await self._send(request, f"get {resource.qualified}", tenant=namespace, flow=flow)
+        return resource.decode(answer.body)
 
     async def get_json(self, path: str) -> Any:
         """Return the decoded answer to a GET of any path."""
@@ -190,7 +191,9 @@ class KubeClient:
         request = Request("POST", resource.path(namespace))
         doubt = _Doubt()
         try:
-            answer = await self._send(request, f"create {resource.qualified}", content=body, flow=flow, doubt=doubt)
+            answer = await self._send(
+                request, f"create {resource.qualified}", content=body, tenant=namespace, flow=flow, doubt=doubt
+            )
         except AlreadyExists:
             if not doubt or not readable:
                 raise
@@ -205,7 +208,7 @@ class KubeClient:
     ) -> R:
         """Replace the object; `body` states its version, and its uid if that matters."""
         request = Request("PUT", resource.path(namespace, name), body=_encode(body))
-        answer = await self._send(request, f"update {resource.qualified}", flow=flow)
+        answer = await self._send(request, f"update {resource.qualified}", tenant=namespace, flow=flow)
         return resource.decode(answer.body)
 
     async def patch(
@@ -228,13 +231,13 @@ class KubeClient:
         request = Request("PATCH", path, body=_encode(patch), content_type=MERGE_PATCH)
         doubt = _Doubt()
         try:
-            return resource.decode((await self._send(request, what, flow=flow, urgent=urgent, doubt=doubt)).body)
+            answer = await self._send(request, what, tenant=namespace, flow=flow, urgent=urgent, doubt=doubt)
+            return resource.decode(answer.body)
         except Conflict:
             if not doubt:
                 raise
-            stored = (
-                await self._send(Request("GET", resource.path(namespace, name)), what, flow=flow, urgent=urgent)
-            ).body
+            read = Request("GET", resource.path(namespace, name))
+            stored = (await self._send(read, what, tenant=namespace, flow=flow, urgent=urgent)).body
             if not changes_nothing(_decode_kind(stored).status, patch.get("status")):
                 raise
             return resource.decode(stored)
@@ -259,7 +262,7 @@ class KubeClient:
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         request = Request("DELETE", resource.path(namespace, name), body=_encode(options))
-        answer = await self._send(request, f"delete {resource.qualified}", flow=flow)
+        answer = await self._send(request, f"delete {resource.qualified}", tenant=namespace, flow=flow)
         return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)
 
     async def _send(
@@ -268,6 +271,7 @@ class KubeClient:
         what: str,
         *,
         content: Mapping[str, Any] | None = None,
+        tenant: str = "",
         flow: str = "",
         urgent: bool = False,
         doubt: _Doubt | None = None,
@@ -279,7 +283,7 @@ class KubeClient:
         delay = FIRST_DELAY
         for left in reversed(range(ATTEMPTS)):
             try:
-                async with self._gate.turn(flow, urgent=urgent):
+                async with self._gate.turn(flow, tenant=tenant, urgent=urgent):
                     written = request if content is None else replace(request, body=_encode(content))
                     return await self._attempt(written, what)
             except OSError:
@@ -299,10 +303,11 @@ class KubeClient:
         raise AssertionError("every attempt returns or raises")
 
     async def _attempt(self, request: Request, what: str) -> Response:
-        limit = self._gate.limit
+        limit, clock = self._gate.limit, asyncio.get_running_loop().time
         if self._fence is not None and request.method != "GET":
             await self._fence.opened()
             request = replace(request, allowed=self._fence.certain)
+        begun, beside = clock(), self._gate.in_flight - 1
         try:
             answer = await self._transport.request(request)
         except OSError:
@@ -311,13 +316,13 @@ class KubeClient:
             raise
         self._observe(request.method, answer.status)
         if answer.status < 300:
-            limit.succeeded()
+            limit.succeeded(what, clock() - begun, beside)
             return answer
         error = error_of(answer.status, answer.body, answer.headers, what)
         if isinstance(error, TooManyRequests | ServerTimeout) or answer.status == 503:
             limit.overloaded()
         else:
-            limit.succeeded()
+            limit.succeeded(what, clock() - begun, beside)
         if isinstance(error, Forbidden):
             self.permissions.refused(str(error))
         raise error

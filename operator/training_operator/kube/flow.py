@@ -1,4 +1,4 @@
-"""Flow control and rate limit of requests: fair between jobs, as many at once as the server bears."""
+"""Flow control and rate limit of requests: fair between namespaces and jobs, as many at once as the server bears."""
 
 from __future__ import annotations
 
@@ -16,32 +16,57 @@ BACKGROUND: Final = "background"
 """The flow of requests that nothing waits for; while others are in flight, one of them at a time is let through."""
 CALM: Final = 4
 """With fewer other requests in flight than this, there is nothing that those in the background could hold up."""
+FEWEST: Final = 16
+"""Requests at a time that no slow answer takes from us: a busy machine takes its time to send the next."""
+SLOW_SECONDS: Final = 0.1
+"""What takes no longer is not slow, whatever it takes at other times."""
+SLOWER: Final = 2.0
+"""So many times as long as usual is slow."""
+SMOOTHING: Final = 0.125
+"""Weight of the newest answer in what is usual."""
 
 
 class AdaptiveLimit:
-    """How many requests may be in flight: one more per round of successes, half when the server is overloaded."""
+    """How many requests may be in flight: one more per round of successes, half when the server is overloaded.
+
+    A quarter less after a round that took much longer than such requests do while few are in flight: they wait at the
+    server then, where a small job's come after all that a large one has sent, and not here, where they take turns.
+    """
 
     def __init__(self, largest: int = IN_FLIGHT, start: int = IN_FLIGHT) -> None:
         self._largest = largest
         self._now = min(start, largest)
-        self._successes = 0
+        self._usual: dict[str, float] = {}
+        """Seconds that each sort of request takes while few are in flight."""
+        self._begin_round()
 
     @property
     def now(self) -> int:
         """The current limit."""
         return self._now
 
-    def succeeded(self) -> None:
-        """Note an answer that is no sign of overload."""
+    def succeeded(self, what: str = "", seconds: float = 0.0, beside: int = IN_FLIGHT) -> None:
+        """Note an answer that is no sign of overload: to what, after how long, and `beside` how many other requests."""
+        if beside < CALM:
+            usual = self._usual.get(what, seconds)
+            self._usual[what] = usual + SMOOTHING * (seconds - usual)
         self._successes += 1
+        self._took += seconds
+        self._expected += self._usual.get(what, seconds)
         if self._successes >= self._now:
-            self._successes = 0
-            self._now = min(self._now + 1, self._largest)
+            slow = self._took > SLOW_SECONDS * self._successes and self._took > SLOWER * self._expected
+            fewer = max(self._now * 3 // 4, min(FEWEST, self._now))
+            self._now = fewer if slow else min(self._now + 1, self._largest)
+            self._begin_round()
 
     def overloaded(self) -> None:
         """Note a refusal for overload, or a time-out."""
-        self._successes = 0
         self._now = max(self._now // 2, 1)
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._successes = 0
+        self._took = self._expected = 0.0
 
 
 class TokenBucket:
@@ -66,7 +91,10 @@ class TokenBucket:
 
 
 class FairGate:
-    """Lets requests through: urgent ones first, then one of each waiting flow in turn, and others in the background."""
+    """Lets requests through: urgent ones first, then one of each waiting tenant in turn, and others in the background.
+
+    Of a tenant's flows each has its turn, too, so that many flows get no more than few of another tenant.
+    """
 
     def __init__(self, limit: AdaptiveLimit | None = None, bucket: TokenBucket | None = None) -> None:
         self._limit = limit or AdaptiveLimit()
@@ -75,7 +103,7 @@ class FairGate:
         self._of_background = 0
         self._background: deque[asyncio.Future[None]] = deque()
         self._urgent: deque[asyncio.Future[None]] = deque()
-        self._flows: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._answered = asyncio.Event()
@@ -92,7 +120,7 @@ class FairGate:
         return self._in_flight
 
     @asynccontextmanager
-    async def turn(self, flow: str, *, urgent: bool = False) -> AsyncIterator[None]:
+    async def turn(self, flow: str, *, tenant: str = "", urgent: bool = False) -> AsyncIterator[None]:
         """Wait for a turn and hold it inside the context; requests of one flow stay in order."""
         place = asyncio.get_running_loop().create_future()
         if urgent:
@@ -100,7 +128,7 @@ class FairGate:
         elif flow == BACKGROUND:
             self._background.append(place)
         else:
-            self._flows.setdefault(flow, deque()).append(place)
+            self._tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
         self._admit()
         try:
             await place
@@ -156,17 +184,20 @@ class FairGate:
                 yield place
 
     def _waiting_in_turn(self) -> Iterator[asyncio.Future[None]]:
-        while self._flows and not self._closed and self._in_flight < self._limit.now and self._has_token():
-            flow, queue = self._flows.popitem(last=False)
+        while self._tenants and not self._closed and self._in_flight < self._limit.now and self._has_token():
+            tenant, flows = self._tenants.popitem(last=False)
+            flow, queue = flows.popitem(last=False)
             place = queue.popleft()
             if queue:
-                self._flows[flow] = queue  # back to the end of the round
+                flows[flow] = queue  # back to the end of the round
+            if flows:
+                self._tenants[tenant] = flows
             if not place.done():
                 yield place
 
     def _waiting_in_background(self) -> Iterator[asyncio.Future[None]]:
         while self._background and self._in_flight < self._limit.now and self._has_token():
-            calm = self._closed or (not self._flows and self._in_flight - self._of_background < CALM)
+            calm = self._closed or (not self._tenants and self._in_flight - self._of_background < CALM)
             if self._of_background and not calm:
                 return
             place = self._background.popleft()

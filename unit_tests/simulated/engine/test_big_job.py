@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pytest
 from e2e.support.profiles import WEEKLY
 from e2e.support.simulation.cluster import cluster, until
 from e2e.support.simulation.faults import Faults, status
 from e2e.support.simulation.jobs import jax, pytorch
+from e2e.support.simulation.process import SETTINGS
 
 from training_controllers.decide.replicas import FIRST_AT_ONCE
 from training_operator.kube.flow import IN_FLIGHT, RESERVED
 from training_operator.kube.transport import Request
+
+T = TypeVar("T")
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,6 +66,46 @@ async def test_a_small_job_does_not_wait_for_a_big_one() -> None:
         names = await world.pods()
         assert len([name for name in names if name.startswith("small")]) == 4
         assert len(names) < 1000
+
+
+async def test_a_small_job_gets_a_worker_while_more_large_ones_than_workers_are_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("training_controllers.decide.replicas.FIRST_AT_ONCE", 150)
+    async with cluster() as world:
+        world.operator(Faults(latency=0.5), settings=SETTINGS.model_copy(update={"controller_threads": 3}))
+        for number in range(5):
+            await world.api.create(pytorch(f"big-{number}", workers=150))
+        await asyncio.sleep(2)
+        await world.api.create(pytorch("small", workers=4))
+        await asyncio.sleep(5)
+        names = await world.pods()
+        assert len([name for name in names if name.startswith("small")]) == 5
+        assert len(names) < 600
+        await asyncio.sleep(60)
+        assert len(await world.pods()) == len(await world.services()) == 5 * 151 + 5
+
+
+async def test_many_pods_are_decided_on_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what happens meanwhile is decided on afterwards."""
+    monkeypatch.setattr("training_controllers.reconcile.reconciler.LARGE", 3)
+    seen = list[float]()
+
+    async def compute(work: Callable[[], T]) -> T:
+        computed = work()
+        seen.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1)
+        return computed
+
+    async with cluster() as world:
+        world.operator(compute=compute)
+        await world.api.create(jax("small", workers=3))
+        await asyncio.sleep(10)
+        assert seen == []
+        await world.api.create(jax("large", workers=4))
+        await asyncio.sleep(10)
+        assert len(seen) >= 2
+        assert len(await world.pods()) == 3 + 4
 
 
 async def test_each_request_of_a_small_job_gets_one_of_the_next_places() -> None:

@@ -64,3 +64,10 @@ async def test_one_bad_item_stops_no_other() -> None:
     work = Work(bad={0})
     await slow_start(range(5), work.do)
     assert work.tried == list(range(5))
+
+
+async def test_nothing_is_begun_once_it_is_over() -> None:
+    work = Work()
+    await slow_start(range(1000), work.do, over=lambda: len(work.tried) >= 150)
+    assert work.batches[:7] == [1, 2, 4, 8, 16, 32, 64]
+    assert 150 <= len(work.tried) <= 150 + AT_ONCE
