@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 import pytest
+import yaml
+from e2e.support.at_most import at_most
 from unit_tests.migration.conversions import (
     INDEX,
     Json,
@@ -22,6 +24,7 @@ from unit_tests.migration.conversions import (
 from training_migration.convert.assemble import LOSSES
 from training_migration.convert.conversion import Asymmetric, CompatEnv, Ttl
 from training_migration.convert.round_trip import round_trip
+from training_migration.convert.writer import yaml_text
 from training_migration.findings import Severity, Verdict
 from training_migration.targets import Target
 
@@ -415,3 +418,13 @@ def test_a_fraction_of_a_cpu_becomes_text_because_api_servers_refuse_the_number(
     [node] = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     [container] = node["template"]["spec"]["template"]["spec"]["containers"]
     assert container["resources"] == {"requests": {"cpu": "0.5", "memory": "1Gi"}}
+
+
+def test_the_configuration_of_thousands_of_replicas_is_written_at_once() -> None:
+    """A million characters took the emitter of YAML more than a second."""
+    text = json.dumps({"it's": [f"job-worker-{index}.job:2222" for index in range(100_000)]})
+    conversion = converted(pytorch(3, env=[{"name": "CONFIG", "value": text}]))
+    with at_most(1.0):
+        written = yaml_text(conversion)
+    assert "job-worker-99999" in written
+    assert list(yaml.load_all(written, Loader=yaml.CSafeLoader)) == list(conversion.objects)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 import yaml
+from yaml.emitter import ScalarAnalysis
 
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity
@@ -141,11 +142,26 @@ class _Dumper(yaml.SafeDumper):
     def write_plain(self, text: str, split: bool = True) -> None:
         super().write_plain(text, False)
 
+    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
+        """JSON is quoted; that of thousands of replicas is not looked at character by character to find that out."""
+        if _is_plain_json(scalar):
+            return ScalarAnalysis(scalar, False, False, False, False, True, True, False)
+        analysis: ScalarAnalysis = super().analyze_scalar(scalar)
+        return analysis
+
     def write_single_quoted(self, text: str, split: bool = True) -> None:
-        super().write_single_quoted(text, False)
+        if _is_plain_json(text):
+            self.write_indicator("'" + text.replace("'", "''") + "'", True)
+        else:
+            super().write_single_quoted(text, False)
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
         super().write_double_quoted(text, False)
+
+
+def _is_plain_json(text: str) -> bool:
+    """Whether a text looks like JSON on one line, without anything that YAML would have to escape."""
+    return text[:1] in ("{", "[") and text[-1:] != " " and text.isascii() and text.isprintable()
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:

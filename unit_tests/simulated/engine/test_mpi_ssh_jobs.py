@@ -106,7 +106,10 @@ async def test_without_permission_to_create_secrets_the_job_says_what_is_missing
         await world.api.create(ssh_mpi())
         await asyncio.sleep(100)
         (message,) = await world.events("FailedSecret")
-        assert "is forbidden; an operator that shall start MPI over SSH needs the permissions of deploy/" in message
+        advice = (
+            "an operator that shall start MPI over SSH may create secrets in its own namespace with deploy/components"
+        )
+        assert f"is forbidden; {advice}" in message
         assert await world.pods() == []
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
