@@ -9,12 +9,12 @@ from typing import Any, Final
 from training_migration.convert.assemble import with_losses
 from training_migration.convert.context import Json
 from training_migration.convert.conversion import Conversion
+from training_migration.convert.images import default_pull_policy
 from training_migration.convert.lifecycle import UNLIMITED
 from training_migration.convert.portable import (
     MERGED,
     PULL_POLICY,
     Portable,
-    default_pull_policy,
     portable,
     train_job_spec,
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from training_api.constants import LABEL_PREFIX
 from training_migration.convert.compat import translated
 from training_migration.convert.context import INDEX_FIELD, Context, Json
-from training_migration.convert.host_names import RANK_OF_HOST, V1_HOST
+from training_migration.convert.host_names import RANK_OF_HOST, TAKEN, V1_HOST
 from training_migration.convert.plan import Group, Plan
 from training_migration.diff.pairing import Place, pair_places
 from training_migration.v2.names import JOBSET_LABEL
@@ -24,22 +24,6 @@ INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 """The Job controller gives it to every container."""
 OWN_INDEX: Final = "NODE_INDEX"
 _LABEL_FIELD: Final = re.compile(rf"metadata\.labels\['{re.escape(LABEL_PREFIX)}([\w-]+)'\]")
-_HOST: Final = r"(?:hostname(?: -s)?|echo \"?\$\{?HOSTNAME\}?\"?)"
-_TAKEN: Final[Sequence[tuple[re.Pattern[str], Callable[[str, re.Match[str]], str]]]] = (
-    (
-        re.compile(rf"\$\(\s*{_HOST}\s*\|\s*cut\s+-d\s*['\"]?-['\"]?\s+-f\s*(\d+)(-?)\s*\)"),
-        lambda host, found: _cut(host, int(found[1]), rest=bool(found[2])),
-    ),
-    (
-        re.compile(
-            rf"\$\(\s*{_HOST}\s*\|\s*(?:awk\s+-F\s*['\"]?-['\"]?\s+'\{{\s*print\s+\$NF\s*\}}'|sed\s+'s/\.\*-//'"
-            r"|rev\s*\|\s*cut\s+-d\s*['\"]?-['\"]?\s+-f\s*1\s*\|\s*rev|grep\s+-[Eo]+\s+'\[0-9\][*+]\$')\s*\)"
-            r"|\$\{HOSTNAME##\*-\}"
-        ),
-        lambda host, found: host.rpartition("-")[2],
-    ),
-)
-"""Shell expressions that take the rank from the host name, and what they make of one."""
 _OWN_ADDRESS: Final = re.compile(r"--local[-_]addr(?:=|\s+)[\"']?\$\{?(\w+)\}?")
 V1_ONLY: Final[Mapping[str, str]] = {
     "sagemaker.amazonaws.com/enable-job-auto-resume": "HyperPod resumes jobs of v1 by it; of a TrainJob it takes none",
@@ -138,7 +122,7 @@ class _Rewriter:
         if named != text:
             old = next(name for name in self.hosts if name in text)
             self.context.notes.add("MIG107", f"host {old} is {self.hosts[old]} now.", path, fixed=True)
-        for pattern, taken in _TAKEN:
+        for pattern, taken in TAKEN:
             named = pattern.sub(lambda found, taken=taken: self._rank(found, taken, path), named)  # type: ignore[misc]  # mypy takes the default for a second argument
         if found := V1_HOST.search(named):
             text = f"a host name with -{found[1] or found[2]}: v2's hosts are called JOB-node-0-INDEX.JOB."
@@ -268,11 +252,6 @@ def _tell_of_annotations(context: Context) -> None:
     for name in context.job.job.metadata.annotations:
         if name in V1_ONLY:
             context.notes.add("MIG314", f"{V1_ONLY[name]}.", f"metadata.annotations[{name}]")
-
-
-def _cut(host: str, field: int, *, rest: bool) -> str:
-    parts = host.split("-")[field - 1 :]
-    return "-".join(parts if rest else parts[:1])
 
 
 def _words(container: Json) -> list[str]:

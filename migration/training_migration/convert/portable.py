@@ -117,12 +117,6 @@ def _taken_by_patches(template: Json) -> Iterator[tuple[Entry, Any]]:
         yield ("volumeMounts", str(each["mountPath"])), each
 
 
-def default_pull_policy(image: str) -> str:
-    """What Kubernetes takes where nothing is said."""
-    name = image.rpartition("/")[2]
-    return "Always" if "@" not in name and (":" not in name or name.endswith(":latest")) else "IfNotPresent"
-
-
 def runtime_spec(found: Portable, common: Mapping[Entry, Any], pull_policy: str = "") -> Json:
     """The spec of a runtime with these entries in its template."""
     spec = copy.deepcopy(found.rest)

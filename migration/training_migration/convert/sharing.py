@@ -12,12 +12,12 @@ from typing import Any, Final
 from training_migration.convert.assemble import API_VERSION, FRAMEWORK_LABEL
 from training_migration.convert.context import Json
 from training_migration.convert.conversion import Conversion
+from training_migration.convert.images import default_pull_policy
 from training_migration.convert.lifecycle import UNLIMITED
 from training_migration.convert.portable import (
     PULL_POLICY,
     Portable,
     common_entries,
-    default_pull_policy,
     portable,
     runtime_spec,
     train_job_spec,

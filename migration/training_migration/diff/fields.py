@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from training_api.quantity import amount
 from training_api.registry import KINDS
+from training_migration.convert.images import default_pull_policy
 from training_migration.diff.leaves import MAIN, PodValues
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared
 from training_migration.findings import Severity
@@ -205,7 +206,7 @@ def compared(kind: str, v1: PodValues, v2: PodValues) -> Iterator[Item]:
     """An item for each value of either pod; of entries of lists that only one side has one for the whole entry."""
     done: set[str] = set()
     for path in dict.fromkeys((*v1.by_path, *v2.by_path)):
-        if _listed(path, NOT_COMPARED) or _listed(path, ELSEWHERE):
+        if _listed(path, NOT_COMPARED) or _listed(path, ELSEWHERE) or _says_nothing(path, v1, v2):
             continue
         entry = _lonely_entry(path, v1, v2)
         if entry is None:
@@ -213,6 +214,31 @@ def compared(kind: str, v1: PodValues, v2: PodValues) -> Iterator[Item]:
         elif entry not in done:
             done.add(entry)
             yield _item(kind, entry, path, v1, v2)
+
+
+def _says_nothing(path: str, v1: PodValues, v2: PodValues) -> bool:
+    """Whether only one side has this value, and it is what Kubernetes takes by itself."""
+    first, second = v1.by_path.get(path), v2.by_path.get(path)
+    if first and second:
+        return False
+    leaf, side = (first, v1) if first else (v2.by_path[path], v2)
+    if leaf.value in ({}, []) and not path.startswith("spec.volumes"):
+        return True
+    if path.endswith("].imagePullPolicy"):
+        image = side.by_path.get(path.replace("imagePullPolicy", "image"))
+        return image is not None and leaf.value == default_pull_policy(str(image.value))
+    return any(re.fullmatch(pattern, path) and leaf.value == value for pattern, value in _DEFAULTS)
+
+
+_DEFAULTS: Final[tuple[tuple[str, Any], ...]] = (
+    (r"spec\.dnsPolicy", "ClusterFirst"),
+    (r"spec\.schedulerName", "default-scheduler"),
+    (r"spec\.terminationGracePeriodSeconds", 30),
+    (r"spec\.enableServiceLinks", True),
+    (r"containers\[[^]]*\]\.terminationMessagePath", "/dev/termination-log"),
+    (r"containers\[[^]]*\]\.terminationMessagePolicy", "File"),
+)
+"""What Kubernetes takes where nothing is said."""
 
 
 def skipped(v1: PodValues, v2: PodValues) -> Iterator[NotCompared]:
@@ -281,9 +307,9 @@ def _verdict(path: str, v1: PodValues, v2: PodValues) -> Likeness:
 def _alike(path: str, v1: Any, v2: Any) -> bool:
     if v1 == v2:
         return isinstance(v1, bool) == isinstance(v2, bool)
-    if re.search(r"\.(requests|limits|overhead)\.", path):
+    if re.search(r"\.((requests|limits|overhead)\.|sizeLimit$|divisor$)", path):
         try:
-            return amount(str(v1)) == amount(str(v2))
+            return amount(str(v1)).value == amount(str(v2)).value
         except ValueError:
             return False
     return False

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Final
 
+from training_api.registry import KINDS
+from training_migration.convert.host_names import TAKEN
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.readers import MPI_NAMES, V2_OWN, carriers
@@ -14,10 +17,12 @@ from training_migration.diff.torchrun import flags
 from training_migration.diff.wiring import Reader, View
 from training_migration.findings import Severity
 from training_migration.masking import MASK, is_credential, mask_text, masked
+from training_migration.v2.names import PORT
 
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*")
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
+INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 WORKER_PORT: Final = "WORKER_PORT"
 """Of XGBoostJobs; where the hosts in WORKER_ADDRS listen."""
 _QUIET: Final[Mapping[str, str]] = {
@@ -42,6 +47,8 @@ def command_items(kind: str, v1: View, v2: View, launchers: tuple[Launcher, Laun
         reason = "v1's workers sleep until they are entered, v2's run an SSH server"
     elif given[0] == given[1] and _canonical(v1) == _canonical(v2):
         verdict, reason, severity = Likeness.EQUIVALENT, "the same pods under their names on each side", None
+    elif given[0] == given[1] and _with_own_numbers(v1, _port(kind)) == _with_own_numbers(v2, PORT):
+        verdict, reason, severity = Likeness.EQUIVALENT, "the same pods, with the port and index of each side", None
     elif launchers[0] != launchers[1] and _script(words[0]) == _script(words[1]) != ():
         verdict, severity = Likeness.EQUIVALENT, None
         reason = f"the same script, started by {launchers[0]} on v1 and by {launchers[1]} on v2"
@@ -57,6 +64,28 @@ def _line(words: Sequence[str]) -> str:
 def _canonical(view: View) -> tuple[str, ...]:
     """The words with pods in place of their names."""
     return tuple(canonical_hosts(view, word) for word in view.words)
+
+
+def _port(kind: str) -> int:
+    return KINDS[kind].port if kind in KINDS else PORT
+
+
+def _with_own_numbers(view: View, port: int) -> tuple[str, ...]:
+    """The same with a place for the port of the side, and with the number that a shell makes of host name or index."""
+    host = view.side.pods[view.place].hostname
+    found = []
+    for word in view.words:
+        text = canonical_hosts(view, word)
+        for pattern, taken in TAKEN:
+            text = pattern.sub(partial(_number, host, taken), text)
+        if index := view.environment.get(INDEX_VARIABLE, ""):
+            text = re.sub(rf"\$\{{?{INDEX_VARIABLE}\b\}}?", index, text)
+        found.append(re.sub(rf"(<pod \d+>):{port}\b", r"\1:<port>", text))
+    return tuple(found)
+
+
+def _number(host: str, taken: Callable[[str, re.Match[str]], str], found: re.Match[str]) -> str:
+    return taken(host, found)
 
 
 def canonical_hosts(view: View, text: str) -> str:
@@ -103,9 +132,14 @@ def _verdict(name: str, v1: View, v2: View) -> Likeness:
         return Likeness.GAINED
     if first == second:
         return Likeness.SAME
-    if canonical_hosts(v1, first) == canonical_hosts(v2, second):
+    if canonical_hosts(v1, first) == canonical_hosts(v2, second) or (_is_name(v1, first) and _is_name(v2, second)):
         return Likeness.EQUIVALENT
     return Likeness.DIFFERENT
+
+
+def _is_name(view: View, value: str) -> bool:
+    """Whether this is the pod's own name, for logs and the like; as an address it would not be resolved."""
+    return value == str(view.side.pods[view.place].pod["metadata"]["name"])
 
 
 def _explained(kind: str, name: str, verdict: Likeness, readers: Sequence[Reader]) -> tuple[str, Severity | None]:
