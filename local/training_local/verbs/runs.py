@@ -45,6 +45,7 @@ def _as_json(run: ArchivedRun) -> dict[str, Any]:
         "endedAt": summary and rfc3339(summary.ended_at),
         "seconds": summary and summary.seconds,
         "restarts": summary and summary.restarts,
+        "message": summary and summary.message,
         "firstCause": (summary and summary.first_cause) or None,
         "bytes": run.bytes,
         "folder": str(run.folder),
@@ -53,7 +54,7 @@ def _as_json(run: ArchivedRun) -> dict[str, Any]:
 
 def _print_table(found: Sequence[ArchivedRun]) -> None:
     table = Table(box=None, pad_edge=False)
-    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE", "FIRST CAUSE"):
+    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE", "WHY"):
         table.add_column(title, no_wrap=True)
     now = datetime.now(UTC)
     for run in found:
@@ -68,4 +69,5 @@ def _cells(run: ArchivedRun) -> tuple[str, str, str, str]:
     size = f"{run.bytes / _MEBIBYTE:.1f} MiB"
     if run.summary is None:
         return "", "", size, ""
-    return human(run.summary.seconds), str(run.summary.restarts or ""), size, legible(run.summary.first_cause)
+    why = "" if run.summary.exit_status == 0 else run.summary.first_cause or run.summary.message
+    return human(run.summary.seconds), str(run.summary.restarts or ""), size, legible(why)
