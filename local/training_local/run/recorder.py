@@ -62,6 +62,8 @@ class Recorder:
         """Nothing is kept without a folder."""
         self.folder = folder
         self._record = record
+        self.runs = False
+        """Whether its job has been created: nothing is worth keeping of one that was refused."""
         self._failed = False
         self._known: dict[str, Any] = {}
         self._events: dict[str, str] = {}
@@ -78,6 +80,7 @@ class Recorder:
 
     def begun(self, job: JobRef, sandbox: str, python: str) -> None:
         """Note which job it has become, and where it runs."""
+        self.runs = True
         self._record = msgspec.structs.replace(
             self._record, namespace=job.namespace, name=job.name, sandbox=sandbox, python=python
         )
@@ -217,11 +220,14 @@ def recording(job: Mapping[str, Any], command: Sequence[str], limit: int | None)
         folder = _new_folder(runs, f"{name}-{now:%Y%m%dT%H%M%SZ}")
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
+    recorder = Recorder(folder, record)
     try:
-        yield Recorder(folder, record)
+        yield recorder
     finally:
         os.close(lock)
         with _alone(runs):
+            if not recorder.runs:
+                shutil.rmtree(folder, ignore_errors=True)
             prune(runs, limit, keep=folder)
 
 

@@ -54,7 +54,7 @@ def _as_json(run: ArchivedRun) -> dict[str, Any]:
 
 def _print_table(found: Sequence[ArchivedRun]) -> None:
     table = Table(box=None, pad_edge=False)
-    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE", "WHY"):
+    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE"):
         table.add_column(title, no_wrap=True)
     now = datetime.now(UTC)
     for run in found:
@@ -62,12 +62,15 @@ def _print_table(found: Sequence[ArchivedRun]) -> None:
         table.add_row(run.id, run.record.kind, run.outcome, age, *_cells(run))
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
+    for run in found:
+        if run.summary and run.summary.exit_status:
+            why = run.summary.first_cause or run.summary.message
+            console.print(f"{run.id}: {legible(why)}", markup=False)
     console.print(f"In {found[0].folder.parent}; training-operator local logs --run RUN", markup=False)
 
 
-def _cells(run: ArchivedRun) -> tuple[str, str, str, str]:
+def _cells(run: ArchivedRun) -> tuple[str, str, str]:
     size = f"{run.bytes / _MEBIBYTE:.1f} MiB"
     if run.summary is None:
-        return "", "", size, ""
-    why = "" if run.summary.exit_status == 0 else run.summary.first_cause or run.summary.message
-    return human(run.summary.seconds), str(run.summary.restarts or ""), size, legible(why)
+        return "", "", size
+    return human(run.summary.seconds), str(run.summary.restarts or ""), size

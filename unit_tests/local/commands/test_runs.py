@@ -127,6 +127,6 @@ def test_a_table_for_people(tmp_path: Path, local: Local, monkeypatch: pytest.Mo
     local("run", "--timeout", "0", write(tmp_path))
     shown["one"] = local("runs")[1]
     assert shown["nothing"].startswith("No run is kept; `training-operator local run FILES`")
-    assert all(
-        text in shown["one"] for text in (find_run("little").id, "OUTCOME", "TimedOut", "did not end within 0 s")
-    )
+    run = find_run("little").id
+    assert f"{run}  JAXJob  TimedOut" in shown["one"]
+    assert f"\n{run}: JAXJob default/little did not end within 0 s: it is " in shown["one"]

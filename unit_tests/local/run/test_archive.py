@@ -31,6 +31,9 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "runs"
 
 
+REF = JobRef(kinds()["JAXJob"], "n", "little")
+
+
 def record(number: int = 0, **changes: Any) -> RunRecord:
     known = {"version": 1, "command": [], "kind": "JAXJob", "namespace": "n", "name": "little"}
     return RunRecord(**{**known, "started_at": datetime(2026, 1, 1, number, tzinfo=UTC), **changes})
@@ -70,6 +73,8 @@ def test_two_runs_at_once_have_folders_of_their_own(runs: Path) -> None:
     with recording(JOB, ["a"], 0) as first, recording(JOB, ["b"], 0) as second:
         assert first.folder and second.folder and first.folder != second.folder
         assert [run.outcome for run in archived_runs()] == ["Running", "Running"]
+        for each in (first, second):
+            each.begun(REF, "host", "Pods run python.")
         for folder in (runs, first.folder, first.folder / "lock", first.folder / "run.json"):
             assert folder.stat().st_mode & 0o077 == 0
     assert [run.outcome for run in archived_runs()] == ["Killed"]  # no room; the one that ended last stays
@@ -80,6 +85,13 @@ def test_without_a_limit_nothing_is_kept(runs: Path) -> None:
         recorder.applied([JOB])
         recorder.finish("Succeeded", 0, "", JobProgress(), None)
     assert (recorder.folder, recorder.logs, runs.exists()) == (None, None, False)
+
+
+def test_a_run_whose_job_was_refused_is_not_kept(runs: Path) -> None:
+    with pytest.raises(BadInput), recording(JOB, [], 1 << 30) as recorder:
+        recorder.applied([JOB])
+        raise BadInput("refused")
+    assert names(runs) == []
 
 
 def test_values_of_secrets_are_taken_out() -> None:
@@ -93,6 +105,7 @@ def test_values_of_secrets_are_taken_out() -> None:
     }
     with recording(JOB, [], 1 << 30) as recorder:
         recorder.applied([secret, JOB])
+        recorder.begun(REF, "host", "")
     assert recorder.folder
     text = (recorder.folder / "job.yaml").read_text()
     assert "secret" not in text.replace("taken out", "") and "c2VjcmV0" not in text
@@ -111,7 +124,7 @@ def pod(phase: str, **fields: Any) -> dict[str, Any]:
 
 def test_statuses_are_written_when_they_change_and_read_back_without_a_torn_line() -> None:
     with recording(JOB, [], 1 << 30) as recorder:
-        recorder.begun(JobRef(kinds()["JAXJob"], "n", "little"), "netns", "Pods run python.")
+        recorder.begun(REF, "netns", "Pods run python.")
         for change, phase in (("ADDED", "Pending"), ("MODIFIED", "Pending"), ("MODIFIED", "Running")):
             recorder.changed(change, pod(phase))
     assert recorder.folder
@@ -173,6 +186,7 @@ def test_lines_are_put_together_across_parts_and_files_and_merged_by_time(tmp_pa
 
 def test_logs_are_chosen_by_replica_container_and_attempt() -> None:
     with recording(JOB, [], 1 << 30) as recorder:
+        recorder.begun(REF, "host", "")
         recorder.changed("ADDED", pod("Running"))
     assert recorder.logs
     known, unknown = recorder.logs / "n_little-worker-1_u", recorder.logs / "n_little-worker-0_v"
