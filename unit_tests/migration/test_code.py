@@ -14,7 +14,7 @@ from training_migration.cli import migrate
 from training_migration.code.equivalents import EQUIVALENTS, method_of
 from training_migration.code.find import Use, uses
 from training_migration.code.rewrite import MARK, rewrite
-from training_migration.lint import lint_script
+from training_migration.lint import lint_file, lint_script
 
 IMPORT = "from kubeflow.training import TrainingClient, constants\n"
 CLIENT = f"{IMPORT}\nclient = TrainingClient()\n"
@@ -168,6 +168,13 @@ def test_manifests_in_components_of_pipelines_are_found() -> None:
         (12, "a component of a pipeline makes a TFJob of v1."),
     ]
     assert rewrite(COMPONENT).code.count(MARK) == 3
+
+
+def test_programs_around_the_jobs_are_looked_through_as_well() -> None:
+    found = [each.rule.id for each in lint_file("pipelines/launch.py", COMPONENT)]
+    assert found.count("MIG409") == 3
+    assert "MIG407" in [each.rule.id for each in lint_file("ci/run.py", CLIENT + "client.get_job('a')\n")]
+    assert not any(each.rule.id == "MIG102" for each in lint_file("a.py", "import os\nos.environ.get('RANK', 0)\n"))
 
 
 def test_lint_names_the_equivalent_of_each_call() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from training_api.registry import KINDS
 from training_migration.findings import Finding
 from training_migration.lint.checks import Checks, Spot
+from training_migration.lint.scripts.lint import lint_script
 from training_migration.lint.scripts.script import Language, Line, Script, language_of, numbered
 
 
@@ -35,6 +36,8 @@ class File:
 FILES: Final[Checks[File]] = Checks()
 """The checks on lines of files."""
 
+SDK_RULES: Final = frozenset({"MIG407", "MIG408", "MIG409"})
+"""Rules for scripts that matter for programs around the jobs as well."""
 _LABELS: Final = re.compile(
     r"training\.kubeflow\.org/[\w-]+|label_training_kubeflow_org_\w+|training_kubeflow_org_[\w]+"
 )
@@ -116,5 +119,8 @@ def _shown(text: str) -> str:
 
 
 def lint_file(path: str, text: str) -> list[Finding]:
-    """What is found in a file around the jobs, by its lines."""
-    return FILES(File(path, text), source=path)
+    """What is found in a file around the jobs, by its lines, and by its syntax where it is Python that makes jobs."""
+    found = FILES(File(path, text), source=path)
+    if language_of(path, text) in (Language.PYTHON, Language.NOTEBOOK):
+        found += [each for each in lint_script(path, text) if each.rule.id in SDK_RULES]
+    return found
