@@ -200,6 +200,7 @@ def test_the_page_needs_nothing_else_and_every_link_leads_somewhere(tmp_path: Pa
     page = Page(out.read_text())
     assert page.links <= page.anchors
     assert "#diff-0" in page.links
+    assert "#diff-" not in survey("-", "--format", "html", "--no-diffs", stdin=dump([hostile])).stdout
     text = out.read_text()
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
