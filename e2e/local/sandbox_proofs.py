@@ -36,6 +36,8 @@ from e2e.support.local_node import (
     service,
 )
 
+from training_local.node.egress.mode import NetworkMode
+
 WIDE = 64
 SAMPLES = 30
 
@@ -158,8 +160,8 @@ async def own_localhost_and_hostname(cluster: Cluster) -> str:
     return "hostname visitor-0; a port of another pod's localhost was refused"
 
 
-def _refused(host: str, port: int) -> str:
-    code = f"import socket; socket.create_connection(('{host}', {port}), timeout=2)"
+def _refused(host: str, port: int, then: str = "") -> str:
+    code = f"import socket; socket.create_connection(('{host}', {port}), timeout=2){then}"
     return f'python -c "{code}" 2> /dev/null && echo connected || echo refused'
 
 
@@ -256,14 +258,19 @@ echo tried
 
 
 async def api_unreachable(cluster: Cluster) -> str:
-    """A pod cannot reach ports of the machine, the API server's among them, nor the outside."""
+    """A pod cannot reach ports of the machine's loopback address, the API server's among them, nor cloud metadata."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server:
-        script = "; ".join((_refused("127.0.0.1", port), _refused("10.244.0.254", port), _refused("192.0.2.1", 443)))
+        places = (
+            _refused("127.0.0.1", port),
+            _refused("10.244.0.254", port),
+            _refused("169.254.169.254", 80, ".recv(1)"),
+        )
+        script = "; ".join(places)
         await cluster.run("caller", "sh", "-c", script)
     assert (await cluster.log("caller")).split() == ["refused"] * 3
-    return "connections to the machine's loopback and beyond were refused"
+    return "connections to the machine's loopback and to link-local addresses were refused"
 
 
 async def no_traversal(cluster: Cluster) -> str:
@@ -353,7 +360,7 @@ async def prove(names: Sequence[str]) -> bool:
     kept = True
     for proof in [proof for proof in PROOFS if not names or proof.__name__ in names]:
         with tempfile.TemporaryDirectory(prefix="sandbox-proofs-") as folder:
-            async with cluster_in(Path(folder, "state"), "netns") as cluster:
+            async with cluster_in(Path(folder, "state"), "netns", network=NetworkMode.CLUSTER) as cluster:
                 try:
                     seen = await proof(cluster)
                     verdict = "kept"

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from e2e.support.local_node import needs_namespaces
 
 from training_local.cluster import local_cluster
 from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
@@ -32,18 +33,28 @@ def without_nftables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_cluster, "examine", examine)
 
 
+@needs_namespaces
 async def test_without_redirection_there_is_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     without_nftables(monkeypatch)
     said = "Without redirect (nftables: Operation not supported): programs in pods reach the outside through http_proxy"
     for network, expected in ((NetworkMode.CLUSTER, True), (NetworkMode.PROXY, True), (NetworkMode.NONE, False)):
         async with LocalCluster(ClusterOptions(network=network)) as cluster:
             assert any(note.startswith(said) for note in cluster.sandbox_notes) == expected
-            assert await _said(cluster) == ("http://10.244.255.254:3128" if expected else "")
+            assert await _said(cluster, "printf %s $https_proxy") == ("http://10.244.255.254:3128" if expected else "")
 
 
-async def _said(cluster: LocalCluster) -> str:
-    """Let a pod say which proxy it is to use."""
-    main = {"name": "main", "image": "none", "command": ["sh", "-c", "printf %s $https_proxy > /dev/termination-log"]}
+@needs_namespaces
+async def test_names_are_asked_for_unless_there_is_no_network() -> None:
+    for network, expected in ((None, "nameserver 10.244.255.254\n"), (NetworkMode.NONE, "")):
+        options = ClusterOptions(network=network) if network else ClusterOptions()
+        async with LocalCluster(options) as cluster:
+            assert await _said(cluster, "cat /etc/resolv.conf; printf %s $https_proxy") == expected
+
+
+async def _said(cluster: LocalCluster, script: str) -> str:
+    """Let a pod say something."""
+    command = ["sh", "-c", f"({script}) > /dev/termination-log"]
+    main = {"name": "main", "image": "none", "command": command}
     pod = {"metadata": {"name": "asker"}, "spec": {"restartPolicy": "Never", "containers": [main]}}
     pods = "/api/v1/namespaces/default/pods"
     await cluster.transport.request(Request("POST", pods, body=json.dumps(pod).encode()))
