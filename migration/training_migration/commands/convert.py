@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 import cloup
 
+from training_api.documents import Unreadable, read_text
 from training_migration.commands import flags
 from training_migration.commands.loading import documents, given, named, placed, where
 from training_migration.commands.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
@@ -234,7 +236,18 @@ def _piece_of_runtime(runtime: Json) -> Piece:
 def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:
     job = conversion.job
     told = notes_text(conversion) if notes is NoteStyle.FILE else ""
-    return Piece(job.source, job.line, file_name(conversion.train_job), yaml_text(conversion, notes), told)
+    return Piece(
+        job.source, job.line, file_name(conversion.train_job), yaml_text(conversion, notes, _text_of(job.source)), told
+    )
+
+
+@lru_cache(maxsize=16)
+def _text_of(source: str) -> str:
+    """The text that a job is from, for its comments; empty where it cannot be read again."""
+    try:
+        return "" if source == STANDARD_INPUT else read_text(Path(source))
+    except Unreadable:
+        return ""
 
 
 def _piece_of(holder: Held, converted: Converted, notes: NoteStyle) -> Piece:

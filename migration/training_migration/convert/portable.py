@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -41,6 +42,8 @@ _TRAINER: Final = ("image", "command", "resources")
 """Of the container; `command` stands for the arguments too: of two objects they would make a third command line."""
 _OF_ONE_JOB: Final = frozenset().union(*V1_VARIABLES.values()) - {"PYTHONUNBUFFERED"}
 """Variables in which a job finds its own pods."""
+_HOST: Final = re.compile(r"-0-\d+\.[a-z]")
+"""A part of the host name of a pod."""
 _METADATA: Final = ("labels", "annotations")
 
 
@@ -192,7 +195,7 @@ def _is_of_one_job(variable: Json) -> bool:
     name, value = str(variable["name"]), str(variable.get("value", ""))
     if name.endswith("_PORT") or "valueFrom" in variable:
         return False
-    return "$(" in value or name in _OF_ONE_JOB or name.startswith("PADDLE_")
+    return "$(" in value or name in _OF_ONE_JOB or name.startswith("PADDLE_") or _HOST.search(value) is not None
 
 
 def common_entries(all_of_them: Iterable[Portable]) -> dict[Entry, Any]:

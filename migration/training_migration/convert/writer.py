@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
 import yaml
 from yaml.emitter import ScalarAnalysis
 
+from training_migration.convert.comments import annotated
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity
 
@@ -60,14 +61,19 @@ class NoteStyle(StrEnum):
     NONE = "none"
 
 
-def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE) -> str:
-    """All objects of the conversion as one YAML stream, in the order in which they are to be applied."""
+def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE, source: str = "") -> str:
+    """All objects of the conversion as one YAML stream, in the order in which they are to be applied.
+
+    The comments of `source`, the text that the job is from, stay at lines that stay; a note stands at the line that it
+    is about, or else at the head.
+    """
     documents = [
         yaml.dump(ordered(each), Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
         for each in conversion.objects
     ]
-    head = "".join(f"# {line}".rstrip() + "\n" for line in _lines(conversion)) if style is NoteStyle.INLINE else ""
-    return head + "---\n".join(documents)
+    inline = style is NoteStyle.INLINE
+    text, told = annotated("---\n".join(documents), conversion, source, notes=inline)
+    return "".join(f"# {line}".rstrip() + "\n" for line in _head(conversion, told)) * inline + text
 
 
 def objects_text(objects: Iterable[Mapping[str, Any]], notes: str = "") -> str:
@@ -111,6 +117,17 @@ def _lines(conversion: Conversion) -> Iterator[str]:
     for severity, heading in _TITLES.items():
         yield from _section(heading, [each for each in open_ones if each.level is severity])
     yield from _section("Done by the conversion", [each for each in conversion.findings if each.fixed])
+
+
+def _head(conversion: Conversion, told: Collection[Finding]) -> Iterator[str]:
+    """In short: what is not told elsewhere in the file."""
+    yield f"{title(conversion)} for Trainer {conversion.options.target}: {conversion.verdict}"
+    left = [each for each in conversion.findings if not each.fixed and each not in told]
+    for severity, heading in _TITLES.items():
+        yield from _section(heading, [each for each in left if each.level is severity])
+    if mended := sorted({each.rule.id for each in conversion.findings if each.fixed}):
+        yield ""
+        yield f"Done by the conversion: {', '.join(mended)}"
 
 
 def _section(heading: str, findings: list[Finding]) -> Iterator[str]:
