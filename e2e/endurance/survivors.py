@@ -200,7 +200,7 @@ class Proof:
     def run(self, word: str) -> subprocess.Popen[bytes]:
         file = self.folder / "job.yaml"
         file.write_text(yaml.safe_dump(job(word)))
-        return self.start(word, "run", str(file))
+        return self.start(word, "run", "--no-archive", str(file))  # which is kept on purpose
 
     @contextmanager
     def compared(self, what: str, word: str, seen: set[str]) -> Iterator[None]:
