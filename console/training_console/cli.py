@@ -38,6 +38,7 @@ AUTHENTICATIONS = ("kubeconfig", "header", "token")
     help="In place of a cluster: a run that was kept, its folder or its name (see `local runs`).",
 )
 @click.option("--export", type=click.Path(path_type=Path, dir_okay=False), help="Write that run into one HTML file.")
+@click.option("--end-with-parent", is_flag=True, hidden=True, help="End when the program that started it is gone.")
 @click.option("--open", "open_browser", is_flag=True, help="Open it in the browser.")
 def console(
     *,
@@ -54,6 +55,7 @@ def console(
     frame_ancestors: str,
     archive: Path | None,
     export: Path | None,
+    end_with_parent: bool,
     open_browser: bool,
 ) -> None:
     """Show jobs, replicas, logs and reasons in a browser; it reads only.
@@ -78,5 +80,6 @@ def console(
             open_browser,
             archive,
             export,
+            end_with_parent,
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import signal
 import webbrowser
 from collections.abc import AsyncIterator, Callable
@@ -33,6 +34,7 @@ from training_operator.kube.credentials import Fixed
 from training_operator.kube.transport import Transport
 
 KEEP_ALIVE_SECONDS: Final = 75.0
+PARENT_SECONDS: Final = 1.0
 
 Connect = Callable[[Viewer], Transport]
 """Makes the connection of a viewer."""
@@ -56,6 +58,7 @@ class Wanted:
     open_browser: bool
     archive: Path | None = None
     export: Path | None = None
+    end_with_parent: bool = False
 
 
 def run(wanted: Wanted) -> None:
@@ -92,7 +95,16 @@ async def _run(wanted: Wanted) -> None:
         click.echo("Ctrl-C ends the console.", err=True)
         if wanted.open_browser:
             webbrowser.open(address)
-        await stopped.wait()
+        await _until(stopped, with_parent=wanted.end_with_parent)
+
+
+async def _until(stopped: asyncio.Event, *, with_parent: bool) -> None:
+    """Wait for a signal or, `with_parent`, until somebody else has become the parent of this process."""
+    parent = os.getppid()
+    while not stopped.is_set() and (not with_parent or os.getppid() == parent):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PARENT_SECONDS if with_parent else None):
+                await stopped.wait()
 
 
 @asynccontextmanager

@@ -26,6 +26,11 @@ from training_operator.lazy_commands import carry_out
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write it, too; no other file is replaced. Default: the cluster's private folder.",
 )
+@click.option(
+    "--console/--no-console",
+    default=None,
+    help="Show its jobs in a browser, see `training-operator console`. Default: on a terminal, where it is installed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print name, kubeconfig, url and pid as JSON.")
 @cluster_flags
 @resource_flags

@@ -7,8 +7,11 @@ import json
 import os
 import shlex
 import sys
-from contextlib import suppress
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from training_local.cluster.detached import Detached
@@ -31,6 +34,7 @@ def up(
     data: Path | None,
     port: int,
     kubeconfig: Path | None,
+    console: bool | None,
     as_json: bool,
     python: Path | None,
     sandbox: str,
@@ -46,16 +50,20 @@ def up(
     options = ClusterOptions(
         python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts, images
     )
-    finish(_up(replace(options, network=NetworkMode(network)), as_json, detached))
+    shown = console or (console is None and sys.stdout.isatty() and find_spec("jinja2") is not None)
+    finish(_up(replace(options, network=NetworkMode(network)), shown, as_json, detached))
 
 
-async def _up(options: ClusterOptions, as_json: bool, detached: Detached | None) -> int:
+async def _up(options: ClusterOptions, console: bool, as_json: bool, detached: Detached | None) -> int:
     python = choose(options.python, [*PACKAGES], os.environ)
-    async with LocalCluster(replace(options, python=python.path)) as cluster:
+    async with LocalCluster(replace(options, python=python.path)) as cluster, AsyncExitStack() as stack:
+        if sys.stdout.isatty() and not as_json:
+            say_up(cluster, python)
+        address = await stack.enter_async_context(_console(options.name)) if console else ""
         if as_json:
-            print(json.dumps(_description(cluster)), flush=True)
+            print(json.dumps(_description(cluster) | ({"console": address} if console else {})), flush=True)
         else:
-            _say(cluster, python, detached)
+            _say(cluster, address, detached)
         if detached:
             detached.let_go(cluster.folder / LOG)
         with suppress(asyncio.CancelledError):
@@ -68,9 +76,25 @@ def _description(cluster: LocalCluster) -> dict[str, str | int]:
     return {"name": record.name, "kubeconfig": str(cluster.kubeconfig), "url": record.url, "pid": record.pid}
 
 
-def _say(cluster: LocalCluster, python: Python, detached: Detached | None) -> None:
+@asynccontextmanager
+async def _console(cluster: str) -> AsyncIterator[str]:
+    """Run the console of a cluster inside the context; yields its address, or why there is none."""
+    command = (sys.executable, "-m", "training_console", "--cluster", cluster, "--end-with-parent")
+    child = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    assert child.stdout is not None and child.stderr is not None
+    try:
+        said = await child.stdout.readline()
+        yield said.decode().strip() or (await child.stderr.read()).decode().strip().removeprefix("Error: ")
+    finally:
+        if child.returncode is None:
+            child.terminate()
+        await child.wait()
+
+
+def _say(cluster: LocalCluster, console: str, detached: Detached | None) -> None:
+    if console:
+        print(f"Its jobs in a browser: {console}", file=sys.stdout if sys.stdout.isatty() else sys.stderr, flush=True)
     if sys.stdout.isatty():
-        say_up(cluster, python)
         if detached:
             print(f"It runs in the background; `training-operator local down {cluster.record.name}` ends it.")
         else:
