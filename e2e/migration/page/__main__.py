@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from e2e.migration.page.pictures import FOLDER, look, stamp
+from e2e.migration.page.pictures import FOLDER, look, mark, stamp
 
 if __name__ == "__main__":
     look(FOLDER)
     for picture in sorted(FOLDER.glob("fleet-*.png")):
-        stamp(picture)
+        stamp(picture, mark())
         print(picture)

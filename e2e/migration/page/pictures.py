@@ -43,10 +43,10 @@ def mark() -> str:
     return hashlib.sha256(html().encode()).hexdigest()
 
 
-def stamp(picture: Path) -> None:
-    """Write the mark of the page into its picture, where no viewer shows it."""
+def stamp(picture: Path, known_by: str) -> None:
+    """Write the mark of a page into its picture, where no viewer shows it."""
     content = picture.read_bytes()
-    text = b"tEXt" + _KEY + mark().encode()
+    text = b"tEXt" + _KEY + known_by.encode()
     piece = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
     place = _SIGNATURE + _HEADER
     picture.write_bytes(content[:place] + piece + content[place:])

@@ -1,0 +1,93 @@
+"""The console in a real browser; draws the pictures of docs/, each with a mark: `python -m e2e.console.pictures`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from e2e.harness.binaries import programs
+from e2e.harness.cluster import Cluster
+from e2e.harness.environment import environment
+from e2e.harness.local_up import local_up
+from e2e.harness.startup import wait_until
+from e2e.migration.page.pictures import CONSTRAINTS, FOLDER, stamp
+from e2e.support.paths import ROOT
+
+JOBS: Final = Path(__file__).with_name("jobs.yaml")
+RUNNING, FAILED, WIDE = (
+    f"/jobs/default/{name}" for name in ("pytorchjobs/language-model", "jaxjobs/diverges", "pytorchjobs/wide")
+)
+PATHS: Final = (
+    "/",
+    RUNNING,
+    FAILED,
+    WIDE,
+    f"{RUNNING}/logs",
+    f"{RUNNING}/curves",
+    f"{RUNNING}/ranks",
+    f"{RUNNING}/yaml",
+    "/fleet",
+)
+PICTURES: Final = {
+    "console-jobs": "0-wide",
+    "console-job": "1-wide",
+    "console-failure": "2-wide",
+    "console-narrow": "0-narrow",
+}
+"""Name in the documentation -> page and size."""
+SOURCES: Final = ROOT / "console" / "training_console"
+
+
+def mark() -> str:
+    """What the pages are made of."""
+    found = hashlib.sha256()
+    for folder in ("static", "templates"):
+        for file in sorted((SOURCES / folder).iterdir()):
+            found.update(file.name.encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def looked_at(folder: Path) -> Iterator[str]:
+    """Run the jobs on a local cluster until they are as the pages are to show them; yields its console's address."""
+    with local_up(folder, "--name=looked-at", "--console") as up:
+        cluster = Cluster("local", up.kubeconfig, str(programs()["kubectl"]))
+        cluster.run_kubectl("apply", "-f", str(JOBS))
+        for job, condition in (("pytorchjob/language-model", "Running"), ("jaxjob/diverges", "Failed")):
+            cluster.run_kubectl("wait", f"--for=condition={condition}", job, "--timeout=110s")
+        wait_until(lambda: "http://" in up.child.output(), "the console", [up.child])
+        found = re.search(r"http://\S+(?=/\s)", up.child.output())
+        assert found is not None, up.child.output()
+        yield found[0]
+
+
+def look(address: str, folder: Path) -> dict[str, Any]:
+    """Open the pages in a browser; pictures go to the folder, what was seen comes back."""
+    python = environment("browser", CONSTRAINTS) / "python"
+    command = [str(python), "-m", "e2e.console.look", address, str(folder), *PATHS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=400.0)
+    assert done.returncode == 0, done.stderr[-4000:]
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def main() -> None:
+    """Draw the pictures of docs/."""
+    with tempfile.TemporaryDirectory() as folder:
+        with looked_at(Path(folder)) as address:
+            look(address, Path(folder))
+        for name, source in PICTURES.items():
+            shutil.copyfile(Path(folder, f"{source}.png"), FOLDER / f"{name}.png")
+            stamp(FOLDER / f"{name}.png", mark())
+
+
+if __name__ == "__main__":
+    main()
