@@ -45,7 +45,8 @@ async def until_all_run(api: Api, pods: int, seconds: float = 60) -> None:
 
     async def all_run() -> bool:
         found = await api.get(f"{NAMESPACE}/pods") or {"items": []}
-        return sum(each["status"].get("phase") == "Running" for each in found["items"]) == pods
+        running: int = sum(each["status"].get("phase") == "Running" for each in found["items"])
+        return running == pods
 
     await eventually(all_run, f"{pods} pods run", seconds, poll=0.5)
 

@@ -18,6 +18,7 @@ from e2e.support.embedded import embedded
 from training_local.apiserver.exec import ExecOptions, Execution
 from training_local.apiserver.metrics_api import Amounts, Measurement
 from training_local.apiserver.pods import NoLogs
+from training_local.apiserver.portforward import Dial
 
 pytestmark = marks.local  # a server of its own, once
 
@@ -36,6 +37,9 @@ class _Node(NoLogs):
 
     def execution(self, pod: Json, options: ExecOptions) -> Execution:
         raise NotImplementedError  # nothing is executed in these tests
+
+    def dial(self, pod: Json) -> Dial:
+        raise NotImplementedError  # nor is anything connected
 
 
 @asynccontextmanager

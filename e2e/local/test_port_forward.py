@@ -85,7 +85,13 @@ def page(port: int) -> str:
 @pytest.mark.parametrize("program", ["kubectl-1.30", "kubectl"])  # SPDY; SPDY within a WebSocket
 def test_kubectl(cluster_up: LocalUp, program: str, target: str) -> None:
     ports = ":80" if target.startswith("service") else ":6006"
-    command = [programs()[program], f"--kubeconfig={cluster_up.kubeconfig}", "port-forward", target, ports]
+    command: list[str | Path] = [
+        programs()[program],
+        f"--kubeconfig={cluster_up.kubeconfig}",
+        "port-forward",
+        target,
+        ports,
+    ]
     with forwarded(command) as (port, process):
         assert [page(port) for _ in range(3)] == ["hello from board"] * 3
     assert process.returncode == 0
@@ -93,7 +99,13 @@ def test_kubectl(cluster_up: LocalUp, program: str, target: str) -> None:
 
 def test_kubectl_says_that_nothing_listens(cluster_up: LocalUp) -> None:
     for program in ("kubectl-1.30", "kubectl"):
-        command = [programs()[program], f"--kubeconfig={cluster_up.kubeconfig}", "port-forward", "board", ":81"]
+        command: list[str | Path] = [
+            programs()[program],
+            f"--kubeconfig={cluster_up.kubeconfig}",
+            "port-forward",
+            "board",
+            ":81",
+        ]
         with forwarded(command) as (port, process):
             with pytest.raises(OSError):
                 page(port)
@@ -105,7 +117,7 @@ def test_local_forward(cluster_up: LocalUp, tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/new && mv {tmp_path}/new {opened}\n')
     browser.chmod(0o755)
-    local = [PROGRAM, "local", "forward", f"--kubeconfig={cluster_up.kubeconfig}"]
+    local: list[str | Path] = [PROGRAM, "local", "forward", f"--kubeconfig={cluster_up.kubeconfig}"]
     with forwarded([*local, "--open", "board", ":6006"], BROWSER=f"{browser} %s") as (port, process):
         assert page(port) == "hello from board"
         wait_until(opened.exists, "the browser", [])
@@ -120,9 +132,9 @@ def test_local_forward(cluster_up: LocalUp, tmp_path: Path) -> None:
 
 
 def test_it_ends_with_the_pod(cluster_up: LocalUp) -> None:
-    local = [PROGRAM, "local", "forward", f"--kubeconfig={cluster_up.kubeconfig}", "board", ":6006"]
+    local: list[str | Path] = [PROGRAM, "local", "forward", f"--kubeconfig={cluster_up.kubeconfig}", "board", ":6006"]
     with forwarded(local) as (port, process):
-        kubectl = [programs()["kubectl"], f"--kubeconfig={cluster_up.kubeconfig}"]
+        kubectl: list[str | Path] = [programs()["kubectl"], f"--kubeconfig={cluster_up.kubeconfig}"]
         subprocess.run([*kubectl, "delete", "pod", "board", "--grace-period=1"], timeout=60, check=True)
         with pytest.raises(OSError):
             page(port)

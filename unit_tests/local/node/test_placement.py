@@ -95,7 +95,7 @@ async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:
     await api.running("other")
     script = 'echo "$CUDA_VISIBLE_DEVICES" >> /kept/seen; test $(wc -l < /kept/seen) = 3'
     where = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
-    again = {
+    again: dict[str, Any] = {
         "restartPolicy": "OnFailure",
         "volumes": [{"name": "kept", "hostPath": {"path": str(with_gpus.state.parent)}}],
     }

@@ -81,7 +81,7 @@ async def test_bytes_go_both_ways_and_each_side_can_end(cluster: Cluster, host: 
         forwarder = Forwarder(PodPort(session, url, "default", "echo", port), sentences.append)
         async with await forwarder.listen(0) as server:
             here = server.sockets[0].getsockname()
-            answers = await asyncio.gather(*(said(*here, data[n:]) for n in range(4)))
+            answers = await asyncio.gather(*(said(here[0], here[1], data[n:]) for n in range(4)))
             assert answers == [data[n:][::-1] for n in range(4)]
             await forwarder.close()
     assert sentences == []
