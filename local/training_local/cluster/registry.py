@@ -12,7 +12,6 @@ asked for only to tell a cluster from its children.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import re
 import secrets
@@ -28,6 +27,7 @@ from typing import Final
 
 import msgspec
 
+from training_local import locks
 from training_local.cluster.cleanup import remove_leftovers, remove_tree
 from training_local.errors import BadInput
 
@@ -147,7 +147,7 @@ def claimed(name: str) -> Iterator[Claim]:
             raise BadInput(f"processes of an earlier cluster {name} do not end; --name gives another one another name")
         folder.mkdir(mode=0o700)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        locks.take(lock)
         claim = Claim(name, secrets.token_hex(8), folder)
         os.write(lock, f"{claim.id} {os.getpid()}".encode())
     try:
@@ -205,24 +205,14 @@ def _locked(clusters: Path) -> Iterator[None]:
     """Let nobody else ask or change who lives: a lock held to find out would look like that of a cluster."""
     descriptor = os.open(clusters / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        locks.take(descriptor)
         yield
     finally:
         os.close(descriptor)
 
 
 def _alive(folder: Path) -> bool:
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDONLY)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return locks.held(folder / _LOCK)
 
 
 def _lives_on(folder: Path) -> bool:

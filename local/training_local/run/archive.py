@@ -11,9 +11,7 @@ STATE/runs/NAME-TIME/run.json        `RunRecord`: which job, when, where; writte
 
 from __future__ import annotations
 
-import fcntl
 import heapq
-import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,6 +25,7 @@ import msgspec
 import yaml
 
 from training_controllers.frameworks.plugins import kinds
+from training_local import locks
 from training_local.cluster.registry import check_private, state_folder
 from training_local.errors import BadInput
 from training_local.node.ephemeral_storage import used
@@ -157,7 +156,7 @@ class ArchivedRun:
     @property
     def running(self) -> bool:
         """Whether its command has not ended yet."""
-        return locked(self.folder)
+        return locks.held(self.folder / LOCK)
 
     @cached_property
     def summary(self) -> Summary | None:
@@ -282,21 +281,6 @@ def merged_lines(logs: Sequence[ArchivedLog], tail: int | None = None) -> Iterat
     """Yield the lines (the last `tail` of each attempt) of several logs in the order of time."""
     each = (log.lines() if tail is None else iter(deque(log.lines(), tail)) for log in logs)
     return heapq.merge(*each, key=lambda line: line.stamp)
-
-
-def locked(folder: Path) -> bool:
-    """Whether the command of a run lives."""
-    try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _read(file: Path, kind: type[T]) -> T | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ import msgspec
 import structlog
 import yaml
 
+from training_local import locks
 from training_local.cluster.registry import state_folder
 from training_local.errors import BadInput
 from training_local.node.ephemeral_storage import used
@@ -34,7 +34,6 @@ from training_local.run.archive import (
     RunRecord,
     StatusChange,
     Summary,
-    locked,
     runs_folder,
 )
 from training_local.run.cause import Failure
@@ -219,7 +218,7 @@ def recording(job: Mapping[str, Any], command: Sequence[str], limit: int | None)
         prune(runs, limit)
         folder = _new_folder(runs, f"{name}-{now:%Y%m%dT%H%M%SZ}")
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        locks.take(lock)
     recorder = Recorder(folder, record)
     try:
         yield recorder
@@ -250,7 +249,7 @@ def _alone(runs: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(f"{runs}: runs cannot be kept there: {error.strerror}; --no-archive does without") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        locks.take(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -264,6 +263,6 @@ def prune(runs: Path, limit: int, keep: Path | None = None) -> None:
     for each in every:
         if total <= limit:
             return
-        if each != keep and not locked(each):
+        if each != keep and not locks.held(each / LOCK):
             shutil.rmtree(each, ignore_errors=True)
             total -= sizes[each]

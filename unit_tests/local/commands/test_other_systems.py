@@ -124,3 +124,10 @@ def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert {"worker-0 | rank 0", "worker-1 | rank 1"} <= set(done.stdout.splitlines())
     assert "without a network, host name, process list, mounts, limits or measured usage of their own" in done.stdout
+
+
+def test_runs_that_are_kept_can_be_read_on_windows(tmp_path: Path) -> None:
+    program = "import pathlib, sys\nfrom training_local.run.archive import archived_runs\n"
+    assert (
+        on("win32", "-c", program + "print(archived_runs(pathlib.Path(sys.argv[1])))", str(tmp_path)).stdout == "[]\n"
+    )
