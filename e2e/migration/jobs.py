@@ -17,10 +17,13 @@ from e2e.support.paths import ROOT
 from e2e.support.v1_examples.expected import examples as v1_examples
 
 from training_migration.cluster import connected
+from training_migration.convert import convert
+from training_migration.convert.conversion import Options
+from training_migration.convert.sharing import shared
 from training_migration.runs.api import Api as ProductsApi
 from training_migration.targets import Target
 from training_migration.v1_job import Refused, V1Job, v1_job
-from training_migration.verify.outcome import Verification
+from training_migration.verify.outcome import Subject, Verification
 from training_migration.verify.subjects import converted
 from training_migration.verify.verify import How, verify
 
@@ -61,6 +64,28 @@ async def verified(
     kubeconfig: Path, namespace: str, jobs: Sequence[V1Job], *, pods: bool, limit: float = 180.0
 ) -> list[Verification]:
     """Create a namespace and verify conversions of the jobs there, with their pods or suspended."""
+    subjects = [converted(job, Target.V2_3) for job in jobs]
+    return await verified_subjects(kubeconfig, namespace, subjects, pods=pods, limit=limit)
+
+
+def sharing(jobs: Sequence[V1Job]) -> list[Subject]:
+    """Conversions on shared runtimes, each under a name of its own: verified one by one, they come and go."""
+    results, _ = shared([convert(job, Options(Target.V2_3, namespace="shared")) for job in jobs])
+    subjects = []
+    for number, each in enumerate(each for each in results if each.runtime_is_shared and each.runtime is not None):
+        assert each.runtime is not None
+        name = f"{each.runtime['metadata']['name']}-{number}"
+        runtime = {**each.runtime, "metadata": {**each.runtime["metadata"], "name": name}}
+        reference = {**each.train_job["spec"]["runtimeRef"], "name": name}
+        train_job = {**each.train_job, "spec": {**each.train_job["spec"], "runtimeRef": reference}}
+        subjects.append(Subject(each.job.source, each.job.line, each.job.job.info.kind, train_job, runtime))
+    return subjects
+
+
+async def verified_subjects(
+    kubeconfig: Path, namespace: str, subjects: Sequence[Subject], *, pods: bool, limit: float = 180.0
+) -> list[Verification]:
+    """Create a namespace and verify these there, with their pods or suspended."""
     how = How(Target.V2_3, namespace, unsuspended=pods, limit=limit)
     async with connect(kubeconfig) as api, connected(str(kubeconfig), "") as transport:
         await api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -69,7 +94,7 @@ async def verified(
                 "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1000}
             )
         async with node(api, namespace):
-            return await verify(ProductsApi(transport), [converted(job, Target.V2_3) for job in jobs], how)
+            return await verify(ProductsApi(transport), subjects, how)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.migration.building import JOBSET, TRAINER
-from e2e.migration.jobs import examples, golden, made, verified
+from e2e.migration.jobs import examples, golden, made, sharing, verified, verified_subjects
 from e2e.support import marks
 from e2e.support.paths import ROOT
 
@@ -52,6 +52,14 @@ async def test_every_example_of_v1_is_built_as_predicted_with_its_pods(trainer: 
     assert len(found) == 28
     # JobSet, Service, snapshot of the runtime, a Job, and a pod at least.
     assert all(each.objects >= 5 for each in found)
+
+
+async def test_train_jobs_on_shared_runtimes_are_built_as_predicted(trainer: Cluster) -> None:
+    subjects = sharing(examples()[:15])
+    found = await verified_subjects(trainer.kubeconfig, "shared", subjects, pods=False)
+    assert said(found) == {}
+    assert len(found) > 8
+    assert sum("runtimePatches" in each.train_job["spec"] for each in subjects) > 1
 
 
 async def test_the_corpus_and_some_jobs_by_chance_are_built_as_predicted_while_suspended(trainer: Cluster) -> None:
