@@ -20,7 +20,7 @@ POLL = 0.25
 """Seconds between two looks at something that is about to happen."""
 AT_ONCE = 4
 """Topics in work at the same time; most of the time they wait."""
-LIMIT = 120.0
+LIMIT = 240.0
 """Seconds after which it will not happen any more."""
 
 
@@ -120,7 +120,7 @@ def refused(call: Callable[[], Any]) -> str:
 
 
 def until(check: Callable[[], Any], what: str) -> Any:
-    """The first answer that counts as true; raises after two minutes."""
+    """The first answer that counts as true; raises after LIMIT."""
     deadline = time.monotonic() + LIMIT
     while not (answer := check()):
         if time.monotonic() > deadline:
