@@ -79,11 +79,22 @@ def look(address: str, folder: Path) -> dict[str, Any]:
     return told
 
 
+def bad(told: dict[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """What is wrong with the pages, by address and size: too wide, hard to read for some people, errors of scripts."""
+    found = {}
+    for path in (*PATHS, "dark"):
+        for size, page in told[path].items():
+            overflow = ["too wide"] if page["overflow"] else []
+            if wrong := [*overflow, *page["findings"], *page["complaints"]]:
+                found[path, size] = wrong
+    return found
+
+
 def main() -> None:
-    """Draw the pictures of docs/."""
+    """Draw the pictures of docs/, and print what is wrong with the pages."""
     with tempfile.TemporaryDirectory() as folder:
         with looked_at(Path(folder)) as address:
-            look(address, Path(folder))
+            print(bad(look(address, Path(folder))) or "nothing is wrong")
         for name, source in PICTURES.items():
             shutil.copyfile(Path(folder, f"{source}.png"), FOLDER / f"{name}.png")
             stamp(FOLDER / f"{name}.png", mark())
