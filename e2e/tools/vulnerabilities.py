@@ -32,36 +32,47 @@ CLEAN, FOUND = 0, 1
 def scan(folder: Path, pins: Sequence[Path], *options: str) -> subprocess.CompletedProcess[str]:
     """Compare files of pins with the advisories in a folder."""
     scanner = programs([OSV_SCANNER])["osv-scanner"]
-    files = [f"--lockfile=requirements.txt:{path}" for path in pins]
-    return subprocess.run(
-        [scanner, "scan", "--experimental-offline-vulnerabilities", "--experimental-no-resolve", *options, *files],
-        env={**os.environ, "OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as copies:
+        files = [f"--lockfile=requirements.txt:{without_markers(path, Path(copies))}" for path in pins]
+        return subprocess.run(
+            [scanner, "scan", "--experimental-offline-vulnerabilities", "--experimental-no-resolve", *options, *files],
+            env={**os.environ, "OSV_SCANNER_LOCAL_DB_CACHE_DIRECTORY": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
 
-def advise(folder: Path, package: str) -> None:
-    """Write a database with one advisory: every version of a package is vulnerable."""
+def without_markers(pins: Path, folder: Path) -> Path:
+    """A copy of a file: the scanner takes the operator of `; python_version >= ...` for that of the version."""
+    copy = folder / pins.relative_to(ROOT)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(re.sub(r" ;[^\\\n]*", " ", pins.read_text()))
+    return copy
+
+
+def advise(folder: Path, packages: Sequence[str]) -> None:
+    """Write a database with one advisory: every version of these packages is vulnerable."""
     versions = {"type": "ECOSYSTEM", "events": [{"introduced": "0"}]}
-    affected = {"package": {"ecosystem": "PyPI", "name": package}, "ranges": [versions]}
-    advisory = {"id": MADE_UP, "modified": "2026-01-01T00:00:00Z", "affected": [affected]}
+    affected = [{"package": {"ecosystem": "PyPI", "name": each}, "ranges": [versions]} for each in packages]
+    advisory = {"id": MADE_UP, "modified": "2026-01-01T00:00:00Z", "affected": affected}
     (folder / DATABASE).parent.mkdir(parents=True)
     with zipfile.ZipFile(folder / DATABASE, "w") as archive:
         archive.writestr(f"{MADE_UP}.json", json.dumps(advisory))
 
 
 def check_scanner() -> None:
-    """Raise HarnessError unless a made-up advisory is found for the first pin of each file, and for nothing else."""
+    """Raise HarnessError unless a made-up advisory is found for every pin of each file, and for nothing else."""
     for path in PINS:
-        first = re.search(r"^([\w.-]+)==", path.read_text(), re.MULTILINE)
-        for package, status in ((first[1] if first else "", FOUND), ("no-such-package", CLEAN)):
+        pinned = sorted(set(re.findall(r"^([\w.-]+)==", path.read_text(), re.MULTILINE)))
+        for packages, status in ((pinned, FOUND), (["no-such-package"], CLEAN)):
             with tempfile.TemporaryDirectory() as folder:
-                advise(Path(folder), package)
-                done = scan(Path(folder), [path])
-            if done.returncode != status or (MADE_UP in done.stdout) != (status == FOUND):
-                raise HarnessError(f"{path.name}: advisory for {package!r}: status {done.returncode}: {done.stderr}")
+                advise(Path(folder), packages)
+                done = scan(Path(folder), [path], "--format=json")
+            found = set(re.findall(r'"name": "([^"]+)"', done.stdout))
+            missed = found ^ {*packages} if status == FOUND else found
+            if done.returncode != status or missed:
+                raise HarnessError(f"{path}: status {done.returncode}, not as advised: {sorted(missed)}: {done.stderr}")
 
 
 def main() -> int:
@@ -75,7 +86,7 @@ def main() -> int:
     except HarnessError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"a made-up advisory is found in each of {len(PINS)} files of pins", flush=True)
+    print(f"a made-up advisory is found for every pin of {len(PINS)} files", flush=True)
     folder: Path | None = arguments.database
     if folder is None or not (arguments.download or (folder / DATABASE).is_file()):
         print(f"not compared with real advisories: there is no FOLDER/{DATABASE} (--database FOLDER)", file=sys.stderr)
