@@ -12,7 +12,7 @@ from training_operator.lazy_commands import Lazy, LazyGroup
 
 COMMANDS: Final = "training_migration.commands"
 VERBS: Final = {
-    "code": Lazy(f"{COMMANDS}.code:code", "Migrate Python code from the v1 SDK to the SDK of Trainer v2."),
+    "code": Lazy(f"{COMMANDS}.code:code", "Rewrite Python code of the v1 SDK for that of Trainer v2."),
     "compare": Lazy(f"{COMMANDS}.compare:compare", "Compare two recorded runs, one of v1 and one of v2."),
     "convert": Lazy(f"{COMMANDS}.convert:convert", "Convert v1 jobs to TrainJobs with their runtimes."),
     "diff": Lazy(f"{COMMANDS}.diff:diff", "Compare the pods of v1 jobs with those of their TrainJobs."),
