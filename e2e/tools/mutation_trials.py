@@ -1,7 +1,8 @@
 """What `e2e.tools.mutations` does inside pytest: collects and times the tests once, and forks for each mutant.
 
 A process tries one mutant with the tests that call the changed function until one fails. Those that have noticed other
-changes of it come first, then those that call the fewest functions: they are about this one, and fast.
+changes of it come first, then those in the file of its name and those that have noticed changes of its module, then
+those that call the fewest functions, because they are fast.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Trials:
         gc.freeze()
         self._tests: dict[str, list[Timed]] = defaultdict(list)
         self._noticed_by: dict[str, set[int]] = defaultdict(set)
-        """The numbers of tests that have noticed changes of a function."""
+        """The numbers of tests that have noticed changes of a function, or of a module."""
         self._watch(tests)
         gc.freeze()
 
@@ -100,18 +101,25 @@ class Trials:
                 tried, number = running.pop(child)
                 noticed[tried] = status != 0
                 if noticed[tried]:
-                    self._noticed_by[_function(tried)].add(int.from_bytes(number[:]))
+                    for name in (_function(tried), _module(tried)):
+                        self._noticed_by[name].add(int.from_bytes(number[:]))
                 print(len(noticed), "of", len(mutants), tried, _end(status), flush=True)
             if mutant is None:
                 continue
-            first = self._noticed_by[_function(mutant)]
-            tests = sorted(self._tests[_function(mutant)], key=lambda timed: (timed[1] not in first, timed))
+            tests = sorted(self._tests[_function(mutant)], key=functools.partial(self._place, mutant))
             number = mmap(-1, 8)
             if tests:
                 running[self._fork(mutant, tests[:nearest], number)] = mutant, number
             else:
                 noticed[mutant] = False
         return noticed
+
+    def _place(self, mutant: str, timed: Timed) -> tuple[bool, bool, Timed]:
+        """The place of a test among those that try the mutant."""
+        _, number, _, test = timed
+        module = _module(mutant)
+        near = number in self._noticed_by[module] or test.path.stem == f"test_{module.rpartition('.')[2]}"
+        return number not in self._noticed_by[_function(mutant)], not near, timed
 
     def _fork(self, mutant: str, tests: Sequence[Timed], number: mmap) -> int:
         """A process that tries the mutant; the number of its present test stands in `number`."""
@@ -133,6 +141,10 @@ class Trials:
 
 def _function(mutant: str) -> str:
     return mutant.rpartition("__mutmut_")[0]
+
+
+def _module(mutant: str) -> str:
+    return mutant.rpartition(".")[0]
 
 
 def _end(status: int) -> str:
