@@ -74,6 +74,17 @@ def test_what_was_active_counts_as_succeeded() -> None:
     assert (worker.active, worker.ready, worker.succeeded) == (0, 0, 2)
 
 
+def test_of_a_finished_job_no_replica_is_about_to_restart() -> None:
+    w = succeeded()
+    w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["restartPolicy"] = "OnFailure"
+    w.set_pods("Failed", "sim-worker-1", exit_code=1)
+    w.step()
+    worker = w.status.replica_statuses["Worker"]
+    assert (worker.failed, worker.restarts, worker.restarting_indexes) == (1, 1, "1")
+    w.settle()
+    assert w.status.replica_statuses["Worker"] == worker.model_copy(update={"restarting_indexes": ""})
+
+
 def failed_with_two_active() -> World:
     w = world("JAXJob", {"Worker": 3})
     w.settle()
