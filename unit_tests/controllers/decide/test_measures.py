@@ -80,8 +80,7 @@ def test_a_job_ends_once(phase: str, code: int, succeeded: bool) -> None:
     w.set_pods(phase, exit_code=code)
     measures = look(w)
     assert (measures.duration, measures.succeeded) == (90, succeeded)
-    w.advance(90)
-    assert look(w).duration is None
+    assert measure(w.snapshot(), w.status).duration is None
 
 
 def test_a_failed_replica_that_is_replaced_counts_once() -> None:
@@ -154,6 +153,14 @@ def test_a_job_that_restarts_as_a_whole_counts_attempts(delayed: bool) -> None:
     assert total == {RestartCause.SCOPE: attempts}
 
 
+def test_of_a_job_that_restarts_as_a_whole_containers_count_too() -> None:
+    w = job()
+    w.stored["metadata"]["annotations"] = {SCOPE: "job"}
+    running(w)
+    w.set_pods("Running", "sim-worker-0", restarts=1)
+    assert settle(w) == {RestartCause.CONTAINER: 1}
+
+
 def test_what_ends_the_job_is_no_restart() -> None:
     w = running(job("ExitCode", backoffLimit=1))
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
@@ -196,6 +203,9 @@ def test_the_phase_says_what_the_job_waits_for() -> None:
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], condition_reason="Unschedulable")
     w.settle()
     assert phase(w.status) == JobPhase("created", "Unschedulable")
+    assert w.status.waiting is not None
+    unknown = w.status.waiting.model_copy(update={"reason": "WordsOfOthers"})
+    assert phase(w.status.model_copy(update={"waiting": unknown})) == JobPhase("created")
 
 
 def test_the_duration_counts_from_the_last_resumption() -> None:

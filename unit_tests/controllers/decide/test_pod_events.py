@@ -36,6 +36,14 @@ def test_an_exit_emits_one_event_per_end_of_the_container() -> None:
     assert [event.reason for event in w.events] == ["Error", "ExitedWithCode", "Error", "ExitedWithCode"]
 
 
+def test_restarts_of_other_containers_make_no_further_end() -> None:
+    main, side = ContainerState("pytorch", exit_code=1, restarts=2), ContainerState("side", restarts=5)
+    (alone,), (beside,) = (
+        exits([pod("Worker", 0, "Running", containers=containers)], "pytorch") for containers in ((main,), (side, main))
+    )
+    assert alone == beside
+
+
 CRASH = ContainerState("pytorch", waiting=True, reason="CrashLoopBackOff", message="back-off 10s", restarts=1)
 KILLED = ContainerState("side", exit_code=137, reason="OOMKilled", message="bye")
 PULL = ContainerState("prep", init=True, waiting=True, reason="ImagePullBackOff", message="no such image")
@@ -71,6 +79,8 @@ def test_a_condition_that_does_not_hold() -> None:
 def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
     ended = msgspec.structs.replace(pod("Worker", 0, "Running", containers=(CRASH,)), **state)
     assert list(abnormal_states([ended])) == []
+    other = pod("Worker", 1, "Running", containers=(CRASH,))
+    assert list(abnormal_states([ended, other])) == list(abnormal_states([other])) != []
 
 
 @pytest.mark.shows("K-39")

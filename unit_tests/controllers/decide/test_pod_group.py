@@ -210,6 +210,7 @@ def mixed(**policy: Any) -> dict[str, Any]:
         (2, {"low": 1, "high": 10}, {"cpu": "8", "memory": "20Mi", "nvidia.com/gpu": "2"}),
         (4, {"low": 1, "high": 10}, {"cpu": "13", "memory": "30Mi", "nvidia.com/gpu": "3"}),
         (2, {"low": 10, "high": 1}, {"cpu": "5", "memory": "10Mi", "nvidia.com/gpu": "1"}),
+        (1, {"high": 1}, {"cpu": "4", "memory": "10Mi", "nvidia.com/gpu": "1"}),
         (2, {"low": -5}, {"cpu": "8", "memory": "20Mi", "nvidia.com/gpu": "2"}),
         # More members than pods: everything.
         (10, {}, {"cpu": "13", "memory": "30Mi", "nvidia.com/gpu": "3"}),
@@ -350,8 +351,9 @@ def test_another_scheduler_is_kept_and_warned_of(kind: str, scheduler: str) -> N
         "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
     )
     assert pod_of(job, scheduler, Slot(replica_type, 0))["spec"]["schedulerName"] == "mine"
-    requesting(job, replica_type, {}, schedulerName=scheduler)
-    assert list(foreign_schedulers(decoded(job), framework(kind, scheduler))) == []
+    for own in (scheduler, ""):
+        requesting(job, replica_type, {}, schedulerName=own)
+        assert list(foreign_schedulers(decoded(job), framework(kind, scheduler))) == []
 
 
 @pytest.mark.shows("INT-086", "INT-088")
