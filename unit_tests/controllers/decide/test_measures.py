@@ -161,6 +161,15 @@ def test_of_a_job_that_restarts_as_a_whole_containers_count_too() -> None:
     assert settle(w) == {RestartCause.CONTAINER: 1}
 
 
+def test_a_type_that_is_new_has_not_restarted() -> None:
+    w = job()
+    types = w.stored["spec"]["pytorchReplicaSpecs"]
+    workers = types.pop("Worker")
+    running(w)
+    types["Worker"] = workers
+    assert settle(w) == {}
+
+
 def test_what_ends_the_job_is_no_restart() -> None:
     w = running(job("ExitCode", backoffLimit=1))
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
