@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from training_api.printable import legible, printable
 from training_local.durations import human
+from training_local.run.pod_metrics import in_bytes
 
 NOT_KNOWN: Final = "-"
 
@@ -34,14 +35,6 @@ def ago(moment: datetime | None) -> Markup:
     stamp = moment.astimezone(UTC).isoformat(timespec="seconds")
     text = human(max((datetime.now(UTC) - moment).total_seconds(), 0.0))
     return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, stamp, text)
-
-
-def in_bytes(amount: float) -> str:
-    """Return for example `1.5 GiB`."""
-    value, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while value >= 1024 and len(units) > 1:
-        value, units = value / 1024, units[1:]
-    return f"{value:.1f} {units[0]}" if value < 10 else f"{value:.0f} {units[0]}"
 
 
 class Macros:

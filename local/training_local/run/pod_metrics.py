@@ -14,6 +14,7 @@ from training_local.run.progress import JobRef
 from training_operator.kube.transport import Request, Transport
 
 EVERY_SECONDS: Final = 2.0
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,11 @@ def usage_of(pod_metrics: Mapping[str, Any]) -> dict[str, Usage]:
         )
         for item in pod_metrics.get("items", ())
     }
+
+
+def in_bytes(amount: int) -> str:
+    """Return bytes with a binary unit: `153 MiB`."""
+    value, unit = float(amount), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if value < 10 and unit else f"{value:.0f} {_UNITS[unit]}"

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from training_api.printable import legible
 from training_local.durations import human, in_seconds
-from training_local.run.pod_metrics import Usage
+from training_local.run.pod_metrics import Usage, in_bytes
 from training_local.run.progress import Replica
 from training_local.show.cells import fitted
 from training_local.show.colours import PHASE_STYLES, colour_of
@@ -23,7 +23,6 @@ GAP: Final = "  "
 INDENT: Final = "  "
 _NARROWEST_WHY: Final = 32
 """Cells that a reason takes before other columns keep theirs."""
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def columns(usage: Mapping[str, Usage], now: datetime) -> list[_Column]:
         return f"{usage[replica.pod].cpu:.2f}" if replica.pod in usage else ""
 
     def used_memory(replica: Replica) -> str:
-        return _memory(usage[replica.pod].memory) if replica.pod in usage else ""
+        return in_bytes(usage[replica.pod].memory) if replica.pod in usage else ""
 
     def old(replica: Replica) -> str:
         return human((now - replica.created_at).total_seconds()) if replica.created_at else ""
@@ -167,11 +166,3 @@ def _line(cells: Sequence[tuple[str, str]], fitting: Sequence[tuple[_Column, int
 
 def _end_style(replica: Replica) -> str:
     return "red" if replica.last_end is not None and replica.last_end.failed else ""
-
-
-def _memory(amount: int) -> str:
-    """Return bytes with a binary unit: `153 MiB`."""
-    value, unit = float(amount), 0
-    while value >= 1024 and unit < len(_UNITS) - 1:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {_UNITS[unit]}" if value < 10 and unit else f"{value:.0f} {_UNITS[unit]}"
