@@ -146,7 +146,10 @@ _TRAIN_JOB: Final = {
         "resourcesPerNode": _RESOURCES,
     },
     "runtimePatches": [
-        {"trainingRuntimeSpec": {"template": {"metadata": _TEMPLATE_METADATA, "spec": _PATCHED_JOB_SET}}}
+        {
+            "manager": TEXT,
+            "trainingRuntimeSpec": {"template": {"metadata": _TEMPLATE_METADATA, "spec": _PATCHED_JOB_SET}},
+        }
     ],
     "podSpecOverrides": [{}],
     "podTemplateOverrides": [{}],

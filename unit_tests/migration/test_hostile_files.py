@@ -98,3 +98,13 @@ def test_scripts_that_no_parser_can_read_are_no_reason_to_stop(text: str, tmp_pa
         (tmp_path / name).write_text(text)
         told = call("lint", str(tmp_path / "job.yaml"), str(tmp_path / name))
         assert isinstance(told.exception, SystemExit | None), told.exception
+
+
+def test_a_patch_whose_manager_is_no_text_is_said_with_its_place(tmp_path: Path) -> None:
+    patch = {"manager": [[]], "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [{"name": "node"}]}}}}
+    spec = {"runtimeRef": {"name": "torch-distributed"}, "runtimePatches": [patch]}
+    job = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "a"}, "spec": spec}
+    (tmp_path / "job.yaml").write_text(json.dumps(job))
+    told = call("render", str(tmp_path / "job.yaml"))
+    assert told.exit_code == 2, told.output
+    assert "spec.runtimePatches[0].manager" in told.output
