@@ -159,6 +159,9 @@ def test_of_a_job_that_restarts_as_a_whole_containers_count_too() -> None:
     running(w)
     w.set_pods("Running", "sim-worker-0", restarts=1)
     assert settle(w) == {RestartCause.CONTAINER: 1}
+    w.set_pods("Running", "sim-worker-1", restarts=1)
+    w.set_pods("Failed", "sim-worker-0", exit_code=1, restarts=1)
+    assert settle(w) == {RestartCause.CONTAINER: 1, RestartCause.SCOPE: 1}
 
 
 def test_a_type_that_is_new_has_not_restarted() -> None:
