@@ -198,7 +198,9 @@ class ContainerSpecBuilder:
         self, container: Container, attempt: int, spec: ContainerSpec, names: set[str]
     ) -> tuple[ContainerSpec, Arguments]:
         paths = {mount.target: mount.source for mount in (*spec.own, *spec.mounts)}
-        paths = {**dict(zip(spec.visible, spec.visible, strict=True)), **paths}
+        # Where volumes lie stays true, too: programs hand on what they were told, in `exec` for example.
+        true = (*spec.visible, str(self._context.state))
+        paths = {**dict(zip(true, true, strict=True)), **paths}
         rewriter = self._rewriters[container.name] = await self._rewriter(container)
         # What the pod asks about itself stays true: its name is no address there, though a service has it too.
         own = {variable.name for variable in container.env if variable.value_from and variable.value_from.field_ref}
