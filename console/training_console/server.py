@@ -204,11 +204,10 @@ class Console:
             else "This is no bearer token."
         )
         if not problem:
-            async with self._cluster.reader(Viewer("", token=token)) as reader:
-                try:
-                    await reader.get("/version")
-                except (NotAllowed, NoAnswer) as error:
-                    problem = str(error)
+            try:
+                await self._cluster.greet(Viewer("", token=token))
+            except (NotAllowed, NoAnswer) as error:
+                problem = str(error)
         if problem:
             text = self._render("sign_in.html", {"problem": problem}, Viewer(""))
             return web.Response(status=401, text=text, content_type="text/html")

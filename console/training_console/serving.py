@@ -86,7 +86,7 @@ async def _run(wanted: Wanted) -> None:
         connect = _archived(run)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError):
+        with suppress(NotImplementedError):  # on Windows, where Ctrl-C is a KeyboardInterrupt
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with serving(connect, authenticator, settings, wanted.host, wanted.port) as port:
         host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,18 @@ from unit_tests.operator.cluster import job_types
 
 from training_console.cli import console
 from training_console.model.jobs import resources
-from training_console.reading.cluster import Reader, ReadOnly
-from training_console.reading.viewers import SESSION_COOKIE, Refused, Sessions, TrustedProxy
+from training_console.reading.cluster import Cluster, Reader, ReadOnly, TooManyViewers
+from training_console.reading.viewers import (
+    SESSION_COOKIE,
+    SESSION_SECONDS,
+    Refused,
+    Sessions,
+    TrustedProxy,
+    Viewer,
+)
 from training_console.security import Settings
+from training_operator.kube.config import ClusterConfig
+from training_operator.kube.credentials import Fixed
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request
 
@@ -146,3 +156,24 @@ def test_bad_flags_are_one_sentence(flags: list[str], sentence: str) -> None:
 
 def test_a_frame_is_allowed_where_it_is_asked_for() -> None:
     assert "frame-ancestors 'self'" in Settings(frame_ancestors="'self'").policy
+
+
+async def test_tokens_are_forgotten_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions()
+    name = sessions.begin("secret")
+    request = make_mocked_request("GET", "/", headers={"Cookie": f"{SESSION_COOKIE}={name}"})
+    assert sessions.viewer(request) is not None
+    later = time.monotonic() + SESSION_SECONDS + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert sessions.viewer(request) is None
+    assert not sessions._sessions, "the token is gone from memory, too"
+
+
+async def test_a_viewer_has_so_many_pages_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training_console.reading.cluster.MOST_PAGES", 1)
+    cluster = Cluster(lambda _: HttpTransport(ClusterConfig("http://127.0.0.1:1", Fixed())))
+    async with cluster.reader(Viewer("ana")):
+        with pytest.raises(TooManyViewers, match="close some"):
+            async with cluster.reader(Viewer("ana")):
+                pass
+    await cluster.close()

@@ -21,6 +21,8 @@ from training_operator.kube.transport import Request, Response, Stream, Transpor
 IDLE_SECONDS: Final = 60.0
 """What is known for a viewer without an open page is kept so long."""
 MOST_VIEWERS: Final = 500
+MOST_PAGES: Final = 50
+"""Of one viewer, open at once."""
 CONNECTIONS: Final = 64
 """Of one viewer: watches, logs that are followed, requests."""
 
@@ -109,6 +111,8 @@ class Cluster:
                 raise TooManyViewers("Too many people look at the moment: try again in a minute.")
             self._readers[key] = Reader(self._connect(viewer))
         reader = self._readers[key]
+        if reader.pages >= MOST_PAGES:
+            raise TooManyViewers(f"You have {MOST_PAGES} pages open: close some of them.")
         reader.pages += 1
         if reader.closing is not None:
             reader.closing.cancel()
@@ -119,6 +123,14 @@ class Cluster:
             reader.pages -= 1
             if not reader.pages and self._readers.get(key) is reader:
                 reader.closing = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end, key)
+
+    async def greet(self, viewer: Viewer) -> None:
+        """See whether the server takes the viewer, and keep nothing of them; raises `NotAllowed` and `NoAnswer`."""
+        reader = Reader(self._connect(viewer))
+        try:
+            await reader.get("/version")
+        finally:
+            await reader.close()
 
     def _end(self, key: str) -> None:
         task = asyncio.create_task(self._readers.pop(key).close())

@@ -128,10 +128,9 @@ class Sessions:
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
         """Return who has signed in with this browser; None if nobody has, or too long ago."""
+        self._forget_expired()
         session = self._sessions.get(request.cookies.get(SESSION_COOKIE, ""))
-        if session is None or session.ends < time.monotonic():
-            return None
-        return Viewer("signed in by token", token=session.token)
+        return None if session is None else Viewer("signed in by token", token=session.token)
 
     def begin(self, token: str) -> str:
         """Remember a token; returns the name of the session."""
@@ -140,6 +139,11 @@ class Sessions:
         while len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return name
+
+    def _forget_expired(self) -> None:
+        """Forget tokens whose time is over; the oldest come first."""
+        while self._sessions and next(iter(self._sessions.values())).ends < time.monotonic():
+            self._sessions.popitem(last=False)
 
     def end(self, request: web.BaseRequest) -> None:
         """Forget the token of a browser."""
