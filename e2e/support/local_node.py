@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -250,6 +251,11 @@ def processes() -> dict[str, str]:
         with suppress(OSError):
             found[entry.parent.name] = entry.read_text().replace("\0", " ")
     return found
+
+
+def seconds(tag: int) -> str:
+    """How long pods sleep whose processes a test looks for: no test in another process uses the same."""
+    return f"{tag}{os.getpid():07}"
 
 
 def processes_with(command: str) -> list[str]:

@@ -23,6 +23,7 @@ from e2e.support.local_node import (
     pod,
     processes,
     processes_with,
+    seconds,
 )
 from e2e.support.paths import ROOT
 
@@ -43,13 +44,14 @@ async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> No
     before, descriptors = trace(), open_descriptors()
     async with cluster_in(tmp_path / "state", mode) as cluster:
         await cluster.api.create(
-            "pods", pod("busy", "sh", "-c", "setsid sleep 4711 & setsid sleep 4712 & echo up; wait")
+            "pods",
+            pod("busy", "sh", "-c", f"setsid sleep {seconds(4711)} & setsid sleep {seconds(4712)} & echo up; wait"),
         )
         await cluster.api.running("busy")
         await cluster.says("busy", "up")
-        assert processes_with("sleep 4711")
-    assert not processes_with("sleep 4711")
-    assert not processes_with("sleep 4712")
+        assert processes_with(f"sleep {seconds(4711)}")
+    assert not processes_with(f"sleep {seconds(4711)}")
+    assert not processes_with(f"sleep {seconds(4712)}")
     assert trace() == before
     assert open_descriptors() == descriptors
     assert entries(cluster.state) == ["bin", "etc", "pods", "root"]
@@ -58,10 +60,14 @@ async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> No
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_pod_whose_object_has_vanished_is_killed(tmp_path: Path, mode: str) -> None:
     async with cluster_in(tmp_path / "state", mode) as cluster:
-        await cluster.api.create("pods", pod("orphan", "sh", "-c", "trap '' TERM; sleep 4713 & echo up; wait"))
+        await cluster.api.create(
+            "pods", pod("orphan", "sh", "-c", f"trap '' TERM; sleep {seconds(4713)} & echo up; wait")
+        )
         await cluster.api.running("orphan")
         await cluster.says("orphan", "up")
-        shell = min(int(pid) for pid, line in processes().items() if line.startswith("sh -c trap") and "4713" in line)
+        shell = min(
+            int(pid) for pid, line in processes().items() if line.startswith("sh -c trap") and seconds(4713) in line
+        )
         watch, ended = os.pidfd_open(shell), asyncio.Event()
         asyncio.get_running_loop().add_reader(watch, ended.set)
         await cluster.api.delete("orphan", grace=0)

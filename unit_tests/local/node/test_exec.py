@@ -12,15 +12,14 @@ from typing import Any
 
 import aiohttp
 from e2e.support.embedded import TOKEN, session_with
-from e2e.support.local_node import Cluster, pod, processes_with
+from e2e.support.local_node import Cluster, pod, processes_with, seconds
 
 from training_local.apiserver.certificates import server_identity
 from training_local.apiserver.http import serving
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
-SECONDS = f"4815.{os.getpid()}"
-"""How long pods sleep: this process finds its own, with other ones beside it."""
+SECONDS = seconds(4815)
 
 ALL = {"stdin": "true", "stdout": "true", "stderr": "true"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.support.local_node import Cluster, pod, processes_with
+from e2e.support.local_node import Cluster, pod, processes_with, seconds
 
 from training_api.crd.build import build
 from training_api.registry import KINDS
@@ -125,10 +125,10 @@ async def test_hooks(cluster: Cluster) -> None:
 async def test_a_failed_start_hook_ends_the_container(on_host: Cluster) -> None:
     hook = {"exec": {"command": ["sh", "-c", "echo broken; exit 1"]}}
     changes = {"lifecycle": {"postStart": hook}}
-    status = await on_host.run("broken", "sleep", "4911", container=changes)
+    status = await on_host.run("broken", "sleep", seconds(4911), container=changes)
     assert status["phase"] == "Failed"
     assert ("FailedPostStartHook", "PostStartHook failed: broken") in events(on_host, "broken")
-    assert not processes_with("sleep 4911")
+    assert not processes_with(f"sleep {seconds(4911)}")
     running = [h for h in on_host.api.history["broken"] if h.get("status", {}).get("phase") == "Running"]
     assert not running
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.support.local_node import Api, Cluster, exists, pod, processes_with
+from e2e.support.local_node import Api, Cluster, exists, pod, processes_with, seconds
 
 from training_local.node.api import TransportApi
 from training_local.node.node import Node, NodeConfig
@@ -255,30 +255,30 @@ def _files(cluster: Cluster, name: str) -> str:
 
 @pytest.mark.parametrize("stage", ["configuration", "init", "back-off", "hook", "probe"])
 async def test_a_pod_deleted_before_it_runs_well_is_gone_at_once(cluster: Cluster, stage: str) -> None:
-    body = pod("early", "sh", "-c", "exit 1" if stage == "back-off" else "sleep 4520", restartPolicy="Always")
+    asleep = seconds(4520)
+    body = pod("early", "sh", "-c", "exit 1" if stage == "back-off" else f"sleep {asleep}", restartPolicy="Always")
     (main,) = body["spec"]["containers"]
     if stage == "configuration":
         main["env"] = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "a"}}}]
     if stage == "init":
-        body["spec"]["initContainers"] = [{"name": "first", "image": "none", "command": ["sleep", "4520"]}]
+        body["spec"]["initContainers"] = [{"name": "first", "image": "none", "command": ["sleep", asleep]}]
     if stage == "hook":
-        main["lifecycle"] = {"postStart": {"exec": {"command": ["sleep", "4521"]}}}
+        main["lifecycle"] = {"postStart": {"exec": {"command": ["sleep", f"{asleep}1"]}}}
     if stage == "probe":
-        main["startupProbe"] = {"exec": {"command": ["sleep", "4521"]}, "timeoutSeconds": 60}
+        main["startupProbe"] = {"exec": {"command": ["sleep", f"{asleep}1"]}, "timeoutSeconds": 60}
     await cluster.api.create("pods", body)
     reached: dict[str, Callable[[], object]] = {
         "configuration": lambda: _waits(cluster, "CreateContainerConfigError"),
         "back-off": lambda: _waits(cluster, "CrashLoopBackOff"),
-        "init": lambda: processes_with("sleep 4520"),
-        "hook": lambda: processes_with("sleep 4521"),
-        "probe": lambda: processes_with("sleep 4521"),
+        "init": lambda: processes_with(f"sleep {asleep}"),
+        "hook": lambda: processes_with(f"sleep {asleep}1"),
+        "probe": lambda: processes_with(f"sleep {asleep}1"),
     }
     while not reached[stage]():  # noqa: ASYNC110 - processes announce nothing
         await asyncio.sleep(0.01)
     await cluster.api.delete("early", grace=1)
     await cluster.api.gone("early")
-    assert not processes_with("sleep 4520")
-    assert not processes_with("sleep 4521")
+    assert not processes_with(f"sleep {asleep}")
 
 
 def _waits(cluster: Cluster, reason: str) -> bool:

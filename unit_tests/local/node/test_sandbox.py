@@ -23,6 +23,7 @@ from e2e.support.local_node import (
     parent,
     pod,
     processes_with,
+    seconds,
     service,
 )
 
@@ -176,8 +177,14 @@ async def test_the_state_folder_is_hidden(sandboxed: Cluster) -> None:
 
 
 async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None:
-    body = pod("open", "sh", "-c", "while ! pgrep -f 'sleep 4242' > /dev/null; do :; done", shareProcessNamespace=True)
-    body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", "4242"]})
+    body = pod(
+        "open",
+        "sh",
+        "-c",
+        f"while ! pgrep -fx 'sleep {seconds(4242)}' > /dev/null; do :; done",
+        shareProcessNamespace=True,
+    )
+    body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", seconds(4242)]})
     await sandboxed.api.create("pods", body)
 
     def main_state() -> dict[str, Any]:
@@ -191,9 +198,11 @@ async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None
 
 async def test_a_killed_supervisor_counts_as_137_and_the_pod_restarts(sandboxed: Cluster) -> None:
     api = sandboxed.api
-    await api.create("pods", pod("phoenix", "sleep", "4611", restartPolicy="OnFailure"))
+    await api.create("pods", pod("phoenix", "sleep", seconds(4611), restartPolicy="OnFailure"))
     await api.running("phoenix")
-    (pid,) = processes_with("sleep 4611")  # below the supervisor, which is below the process that waits for it
+    (pid,) = processes_with(
+        f"sleep {seconds(4611)}"
+    )  # below the supervisor, which is below the process that waits for it
     os.kill(parent(str(parent(pid))), signal.SIGKILL)
     status = await api.until(
         lambda: (

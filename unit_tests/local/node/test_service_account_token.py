@@ -22,6 +22,7 @@ from e2e.support.local_node import (
     parent,
     pod,
     processes_with,
+    seconds,
 )
 
 from training_local.apiserver.certificates import server_identity
@@ -282,10 +283,10 @@ def listening() -> set[str]:
 
 @needs_namespaces
 async def test_a_scope_whose_supervisor_was_killed_gets_another_socket(sandboxed: Reachable) -> None:
-    restarting = pod("again", "sleep", "4821", restartPolicy="Always")
+    restarting = pod("again", "sleep", seconds(4821), restartPolicy="Always")
     await sandboxed.api.create("pods", restarting)
     await sandboxed.api.running("again")
-    (process,) = processes_with("sleep 4821")
+    (process,) = processes_with(f"sleep {seconds(4821)}")
     os.kill(parent(str(parent(process))), signal.SIGKILL)
     await sandboxed.api.until(lambda: sandboxed.api.statuses("again")[0].get("restartCount") == 1)
     await sandboxed.api.until(lambda: "running" in sandboxed.api.statuses("again")[0]["state"])
