@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from training_api.constants import GROUP, VERSION
@@ -31,23 +33,103 @@ _QUEUES_MARKS: Final = ("kueue.x-k8s.io/podset", "kueue.x-k8s.io/workload", "kue
 _QUEUES_GATES: Final = ("kueue.x-k8s.io/topology", "kueue.x-k8s.io/elastic-job")
 
 
-def read_cluster(kubeconfig: str, context: str, namespaces: Iterable[str] | None) -> Iterator[Document]:
-    """All v1 jobs of some namespaces (None: of all), as they were before anybody but their users touched them.
+HOLDERS: Final = {
+    "kubeflow.org": ("experiments", "scheduledworkflows"),
+    "workload.codeflare.dev": ("appwrappers",),
+    "argoproj.io": ("workflows", "cronworkflows", "workflowtemplates", "clusterworkflowtemplates"),
+}
+"""Kinds that contain v1 jobs, by group: of Katib, of Kubeflow Pipelines, AppWrappers, of Argo Workflows."""
+_CLUSTER_SCOPED: Final = ("clusterworkflowtemplates",)
+_OWNERS: Final = ("Trial", "AppWrapper", "Workflow", "CronWorkflow", "ScheduledWorkflow")
+"""Kinds from which controllers create jobs, or workflows with jobs."""
 
-    Raises Failure for a cluster that cannot be reached or does not let its jobs be listed.
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A kind whose objects may contain v1 jobs."""
+
+    path: str
+    """Of its group and version."""
+    plural: str
+    name: str
+    """As in messages of the API server."""
+
+
+_CONFIG_MAPS: Final = Holder("/api/v1", "configmaps", "configmaps")
+
+
+def read_cluster(
+    kubeconfig: str,
+    context: str,
+    namespaces: Iterable[str] | None,
+    ignored: Counter[str] | None = None,
+    *,
+    config_maps: bool = False,
+) -> Iterator[Document]:
+    """All v1 jobs of some namespaces (None: of all) as their users have written them, and what may contain such jobs.
+
+    What is created from another object of these is counted in `ignored`. A kind that may contain jobs but cannot be
+    listed is a document with an error. Raises Failure for a cluster that cannot be reached or does not let its jobs be
+    listed.
     """
-    for obj in asyncio.run(_read(kubeconfig, context, namespaces)):
-        yield Document(CLUSTER, 0, obj)
+    yield from asyncio.run(
+        _read(kubeconfig, context, namespaces, Counter() if ignored is None else ignored, config_maps)
+    )
 
 
-async def _read(kubeconfig: str, context: str, namespaces: Iterable[str] | None) -> list[Json]:
+async def _read(
+    kubeconfig: str, context: str, namespaces: Iterable[str] | None, ignored: Counter[str], config_maps: bool
+) -> list[Document]:
     async with connected(kubeconfig, context) as transport:
-        found: list[Json] = []
+        found: list[Document] = []
+        holders = [_CONFIG_MAPS] if config_maps else []
+        holders += [each async for each in _holders(transport)]
         for namespace in [""] if namespaces is None else sorted(set(namespaces)):
-            jobs = [job for info in kinds().values() for job in await _jobs(transport, info, namespace)]
+            listed = [job for info in kinds().values() for job in await _jobs(transport, info, namespace)]
+            jobs = _without_owned(listed, ignored)
             workloads = await _workloads(transport, namespace) if any(map(is_queued, jobs)) else {}
-            found += [clean(job, workloads.get(job["metadata"].get("uid", ""))) for job in jobs]
+            found += (Document(CLUSTER, 0, clean(job, workloads.get(job["metadata"].get("uid", "")))) for job in jobs)
+            for holder in holders:
+                if not (namespace and holder.plural in _CLUSTER_SCOPED):
+                    found += await _held(transport, holder, namespace, ignored)
         return found
+
+
+def _without_owned(objects: Iterable[Json], ignored: Counter[str]) -> list[Json]:
+    """The objects without those that are made of another one, which is what moves."""
+    own = []
+    for each in objects:
+        owners = each["metadata"].get("ownerReferences") or ()
+        kinds_of_owners = [o["kind"] for o in owners if o.get("controller") and o["kind"] in _OWNERS]
+        if kinds_of_owners:
+            ignored[f"{each['kind']} of a {kinds_of_owners[0]}"] += 1
+        else:
+            own.append(each)
+    return own
+
+
+async def _holders(transport: Transport) -> AsyncIterator[Holder]:
+    """Those that the cluster has of the kinds that contain jobs, each in its preferred version."""
+    for group, plurals in HOLDERS.items():
+        answer = await transport.request(Request("GET", f"/apis/{group}"))
+        missing = set(plurals)
+        for version in json.loads(answer.body)["versions"] if answer.status == 200 else ():
+            path = f"/apis/{version['groupVersion']}"
+            served = await transport.request(Request("GET", path))
+            names = {each["name"] for each in json.loads(served.body)["resources"]} if served.status == 200 else set()
+            for plural in sorted(missing & names):
+                yield Holder(path, plural, f"{plural}.{group}")
+            missing -= names
+
+
+async def _held(transport: Transport, holder: Holder, namespace: str, ignored: Counter[str]) -> list[Document]:
+    """The objects of a kind that may contain jobs; one document with the error where they cannot be listed."""
+    where = holder.path + (f"/namespaces/{namespace}" if namespace else "")
+    try:
+        listed = await _listed(transport, f"{where}/{holder.plural}", holder.name)
+    except Failure as failure:
+        return [Document(CLUSTER, 0, None, f"{failure} v1 jobs inside of them are not counted.")]
+    return [Document(CLUSTER, 0, clean(each)) for each in _without_owned(listed, ignored)]
 
 
 @asynccontextmanager

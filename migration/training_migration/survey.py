@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from training_api.documents import Document
-from training_migration.cluster import clean
+from training_migration.cluster import CLUSTER, clean
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded.held import Held, held, within
 from training_migration.embedded.kustomization import without_patches
@@ -52,6 +52,11 @@ class Row:
         blocking = [each for each in self.open_findings if not each.rule.trains or each.level is Severity.ERROR]
         blocking.sort(key=lambda each: each.rule.trains)
         return blocking[0].message if blocking else ""
+
+    @property
+    def unlisted(self) -> bool:
+        """Whether it is no object, but objects of a cluster that cannot be listed."""
+        return self.source == CLUSTER and bool(self.error) and not self.kind
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:

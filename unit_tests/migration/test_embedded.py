@@ -202,3 +202,13 @@ def test_convert_writes_them_in_place(tmp_path: Path) -> None:
     assert "MIG406" in (tmp_path / "out" / "team" / "all.yaml").read_text()
     alone = invoked("convert", text_of(jax()), arguments=("--notes", "none"))
     assert (alone.exit_code, alone.stdout) == (4, "")
+
+
+def test_an_experiment_of_a_cluster_is_converted_without_what_the_cluster_has_added() -> None:
+    live = experiment(jax())
+    live["metadata"] |= {"uid": "u", "resourceVersion": "7", "managedFields": [{"manager": "katib"}]}
+    live["status"] = {"trials": 3}
+    written = yaml.safe_load_all(invoked("convert", live).stdout)
+    [made] = [each for each in written if each["kind"] == "Experiment"]
+    assert made["metadata"].keys() == {"name", "namespace"}
+    assert "status" not in made

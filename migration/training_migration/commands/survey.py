@@ -43,6 +43,7 @@ CLUSTER = cloup.OptionGroup("Jobs of a cluster (read-only)")
 @CLUSTER.option("-A", "--all-namespaces", is_flag=True, help="All of its namespaces, as without --namespace.")
 @CLUSTER.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @CLUSTER.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
+@CLUSTER.option("--config-maps", is_flag=True, help="Look into its ConfigMaps as well: jobs may stand there as text.")
 @PAGE.option(
     "--owner-label",
     "owner_labels",
@@ -78,6 +79,7 @@ def survey(
     all_namespaces: bool,
     kubeconfig: str,
     cluster_context: str,
+    config_maps: bool,
     owner_labels: tuple[str, ...],
     since: Path | None,
     diffs: bool,
@@ -95,20 +97,23 @@ def survey(
         raise click.UsageError("Give a PATH or --from-cluster.", context)
     if namespaces and all_namespaces:
         raise click.UsageError("--namespace and --all-namespaces exclude each other.", context)
-    if (namespaces or all_namespaces or kubeconfig or cluster_context) and not from_cluster:
+    if (namespaces or all_namespaces or kubeconfig or cluster_context or config_maps) and not from_cluster:
         raise click.UsageError("Options of the cluster need --from-cluster.", context)
     ignored: Counter[str] = Counter()
     options = Options(target, kubernetes)
     found = list(rows(_in_files(paths), options, ignored))
     if from_cluster:
-        found += rows(read_cluster(kubeconfig, cluster_context, namespaces or None), options, ignored)
+        chosen = namespaces or None
+        there = read_cluster(kubeconfig, cluster_context, chosen, ignored, config_maps=config_maps)
+        found += rows(there, options, ignored)
     content = report(target.value, kubernetes, [job_entry(row, owner_labels) for row in found], ignored)
     if since is not None:
         content["since"] = progress(_earlier(since), content["jobs"], str(since))
     pieces = _diffs(found) if diffs and style == "html" else {}
     flags.write(_shown(content, style, pieces, terminal=output is None and sys.stdout.isatty()), output)
     examined = (_code(row, fail_on, strict=strict) for row in found if not row.error)
-    context.exit(final(examined, (Exit.USAGE for row in found if row.error), fail_on))
+    broken = (Exit.ENVIRONMENT if row.unlisted else Exit.USAGE for row in found if row.error)
+    context.exit(final(examined, broken, fail_on))
 
 
 def _in_files(paths: Sequence[str]) -> Iterator[Document]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from training_api.documents import Document
+from training_migration.cluster import clean
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded import app_wrapper, experiment, kustomization
 from training_migration.embedded.find import Found, jobs_in
@@ -83,6 +84,7 @@ _UNKNOWN: Final = "how {kind} holds TrainJobs is not known here; convert the job
 
 def held(document: Document, options: Options) -> Held | None:
     """The object of a document with what comes of it; None for one that holds no job of v1."""
+    document = replace(document, object=clean(document.object or {}))
     obj = document.object or {}
     found = kustomization.patches(document) if kustomization.is_kustomization(document) else []
     jobs = tuple(Found(each.path, each.kind, None) for each in found) or tuple(jobs_in(obj))
