@@ -76,6 +76,12 @@ def test_the_pods_are_restricted(objects: list[Object]) -> None:
     assert "cpu" not in container["resources"]["limits"]
 
 
+def test_a_new_pod_takes_part_as_soon_as_it_is_ready(objects: list[Object]) -> None:
+    (container,) = of_kind(objects, "Deployment")[ACCOUNT]["spec"]["template"]["spec"]["containers"]
+    assert container["startupProbe"]["httpGet"] == container["readinessProbe"]["httpGet"]
+    assert container["startupProbe"]["periodSeconds"] == 1
+
+
 @pytest.mark.shows("K-53")
 def test_no_right_is_a_wildcard_or_reads_secrets(objects: list[Object]) -> None:
     rules: list[dict[str, Any]] = [rule for each in objects for rule in each.get("rules") or ()]

@@ -68,7 +68,7 @@ def begin(state: JobState) -> StatusBuilder:
         builder.add_events(annotation_warnings(job, state.framework.annotations))
     if not is_finished(builder.status) and not job.spec.run_policy.suspend:
         resume(builder)
-        builder.add_events(abnormal_states(state.snapshot.pods))
+        builder.add_events(abnormal_states(state.snapshot.pods, state.snapshot.now))
         builder.add_events(disruptions(job, state.assignment))
         builder.add_events(template_changes(state))
         builder.add_events(state.framework.events(job, state.assignment.pods_by_slot))

@@ -16,7 +16,7 @@ from training_controllers.model import deadlines
 from training_controllers.model.plan import Plan, PodDeletion, Slot
 from training_controllers.model.records import PodRecord, ServiceRecord
 from training_controllers.observe.injected_sidecars import SIDECAR_GRACE
-from training_controllers.observe.pod_failures import is_active, is_running
+from training_controllers.observe.pod_failures import has_not_started, is_active, is_running
 
 
 def settle_finished(state: JobState, builder: StatusBuilder) -> Plan | None:
@@ -81,12 +81,19 @@ def clean_pod_policy(job: Job) -> CleanPodPolicy:
 
 
 def pods_to_delete(job: Job, pods: Sequence[PodRecord], now: datetime) -> tuple[PodRecord, ...]:
-    """The pods of the finished job that its policy does not keep; those with sidecars after their grace."""
+    """The pods of the finished job that its policy does not keep; those with sidecars after their grace.
+
+    Without a policy those go that have not started: they may wait indefinitely for a peer that is gone.
+    """
     policy = clean_pod_policy(job)
     ends = sidecar_deadlines(job, pods)
     quiet = [pod for pod in pods if pod.uid not in ends or ends[pod.uid] <= now]
-    if policy in (CleanPodPolicy.NONE, CleanPodPolicy.RUNNING):
-        return tuple(pod for pod in quiet if pod.uid in ends or (policy == CleanPodPolicy.RUNNING and is_active(pod)))
+    match policy:
+        case CleanPodPolicy.RUNNING:
+            return tuple(pod for pod in quiet if pod.uid in ends or is_active(pod))
+        case CleanPodPolicy.NONE:
+            explicit = job.spec.run_policy.clean_pod_policy is not None
+            return tuple(pod for pod in quiet if pod.uid in ends or (has_not_started(pod) and not explicit))
     return tuple(pod for pod in quiet if not pod.deleting)
 
 

@@ -77,14 +77,13 @@ def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[
 
 
 def _restart(state: JobState, builder: StatusBuilder, update: ConditionUpdate, *, others_run: bool) -> None:
-    """The condition says what v1's says; events are emitted for new failures, not for every reconcile."""
+    """The condition says what v1's says; one event for each new failure, with the number, not for every reconcile."""
     name, replica_type = state.job.metadata.name, update.replica_type
     failed = state.statuses[replica_type].failed > 0
     plain = f"job {name} is restarting because {replica_type} replica(s) failed." if failed else update.message
     builder.set_condition(ConditionType.RESTARTING, update.message if others_run else plain)
     if uncounted_indexes(state.snapshot, state.assignment, replica_type):
-        for text in dict.fromkeys((plain, update.message)):
-            builder.emit(EventType.WARNING, "Restarting", text)
+        builder.emit(EventType.WARNING, "Restarting", update.message)
         builder.count(Counter.RESTARTED)
 
 

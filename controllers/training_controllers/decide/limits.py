@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from training_api.conditions import find
 from training_api.kinds import Job
-from training_api.models.common import CleanPodPolicy, ConditionType, RestartPolicy
+from training_api.models.common import ConditionType, RestartPolicy
 from training_controllers.decide.failure_message import first_failure
 from training_controllers.decide.job_state import JobState
+from training_controllers.decide.pod_events import kept_pods
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.model import deadlines
-from training_controllers.model.plan import EventType, JobEvent, Plan
+from training_controllers.model.plan import Plan
 from training_controllers.model.records import PodRecord
 from training_controllers.observe.pod_failures import FailureAction, failure_action, is_active
 
@@ -26,7 +27,8 @@ def enforce_limits(state: JobState, builder: StatusBuilder) -> Plan | None:
     else:
         return None
     builder.set_replicas(state.statuses)
-    builder.add_events(_kept_pods(state))
+    kept = sum(map(is_active, state.snapshot.pods))
+    builder.add_events(kept_pods(state.job, kept, "failed job keep running"))
     return builder.plan(requeue_after=0.0)
 
 
@@ -66,12 +68,3 @@ def _counted_pods(state: JobState) -> list[PodRecord]:
     notable = state.assignment.notable.items()
     replaced = {pod.uid for slot, pod in notable if failure_action(state.job, slot, pod) is FailureAction.REPLACE}
     return [pod for pod in state.snapshot.pods if pod.uid not in replaced]
-
-
-def _kept_pods(state: JobState) -> list[JobEvent]:
-    """The warning that pods go on after their job failed because the user asked for that (K-18)."""
-    kept = sum(is_active(pod) for pod in state.snapshot.pods)
-    if kept == 0 or state.job.spec.run_policy.clean_pod_policy != CleanPodPolicy.NONE:
-        return []
-    text = f"{kept} pod(s) of the failed job keep running and hold their resources because cleanPodPolicy is None"
-    return [JobEvent(EventType.WARNING, "PodsKeptRunning", text)]

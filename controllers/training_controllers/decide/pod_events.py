@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from training_api.kinds import Job
+from training_api.models.common import CleanPodPolicy
 from training_controllers.frameworks.base import Framework
 from training_controllers.gang.schedulers import gang_of
 from training_controllers.model.plan import EventType, JobEvent
@@ -19,6 +21,10 @@ from training_controllers.observe.pod_failures import (
     is_disrupted,
 )
 from training_controllers.observe.slots import SlotAssignment
+
+PLACED_WITHIN: Final = timedelta(seconds=10)
+"""So long a new pod may wait for its place before an event says so."""
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
@@ -35,8 +41,8 @@ def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
             )
 
 
-def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
-    """One event for each container of an active pod that failed or cannot start, or for the pod that cannot."""
+def abnormal_states(pods: Iterable[PodRecord], now: datetime) -> Iterator[JobEvent]:
+    """One event for each container of an active pod that failed or cannot start, or for the pod without a place."""
     for pod in pods:
         if not is_active(pod):
             continue
@@ -51,8 +57,15 @@ def abnormal_states(pods: Iterable[PodRecord]) -> Iterator[JobEvent]:
                     f"container {container.name} {message}",
                     key=f"{container.name}/{container.restarts}",
                 )
-        if not pod.containers and pod.condition_reason:
+        if (moment := unplaced_at(pod)) is not None and moment <= now:
             yield _warning(pod, pod.condition_reason, f"condition message: {pod.condition_message}", key="condition")
+
+
+def unplaced_at(pod: PodRecord) -> datetime | None:
+    """When it is told that the pod has no place; None if it has one. All but the last pods of a gang wait shortly."""
+    if not is_active(pod) or pod.containers or not pod.condition_reason:
+        return None
+    return (pod.created or _LONG_AGO) + PLACED_WITHIN
 
 
 def template_warnings(job: Job, framework: Framework, replica_type: str) -> Iterator[JobEvent]:
@@ -86,6 +99,13 @@ def _abnormality(container: ContainerState) -> str:
 
 def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
     return JobEvent(EventType.WARNING, reason, f"Error pod {pod.name} {what}", once=f"state/{pod.uid}/{key}/{reason}")
+
+
+def kept_pods(job: Job, number: int, what: str) -> Iterator[JobEvent]:
+    """The warning that so many pods of a job that ends go on, if they do because the user asked for that (K-18)."""
+    if number and job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:
+        text = f"{number} pod(s) of the {what} and hold their resources because cleanPodPolicy is None"
+        yield JobEvent(EventType.WARNING, "PodsKeptRunning", text)
 
 
 def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:

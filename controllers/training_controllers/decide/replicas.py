@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -14,14 +14,14 @@ from training_controllers.decide.gang import pod_groups
 from training_controllers.decide.job_conditions import apply_conditions
 from training_controllers.decide.job_state import JobState
 from training_controllers.decide.owned_changes import owned_changes, unavailable
-from training_controllers.decide.pod_events import template_warnings
+from training_controllers.decide.pod_events import kept_pods, template_warnings, unplaced_at
 from training_controllers.decide.status_builder import StatusBuilder
 from training_controllers.decide.waiting import deletion_overdue_at, pod_causes
 from training_controllers.model import deadlines
 from training_controllers.model.index_ranges import IndexRanges
 from training_controllers.model.owned_objects import OWNED_KINDS
 from training_controllers.model.plan import Cause, NewPod, Plan, PodDeletion, Slot
-from training_controllers.model.records import ServiceRecord
+from training_controllers.model.records import PodRecord, ServiceRecord
 from training_controllers.observe import restarts
 from training_controllers.observe.lost_nodes import (
     force_delete_at,
@@ -29,6 +29,7 @@ from training_controllers.observe.lost_nodes import (
     forced_deletions,
     must_be_forced,
 )
+from training_controllers.observe.pod_failures import has_not_started
 from training_controllers.observe.replica_status import completed_indexes
 from training_controllers.observe.slots import filled_indexes, of_removed_type, slot_of
 
@@ -51,6 +52,8 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     if apply_conditions(state, builder):
         if holds(builder.status, ConditionType.SUCCEEDED):
             builder.set_replicas(state.statuses_after_success)
+        not_started = sum(map(has_not_started, snapshot.pods))
+        builder.add_events(kept_pods(job, not_started, "finished job have not started, wait on"))
         return builder.plan(owned_changes=changes, requeue_after=0.0)
 
     new_pods = _new_pods(state) if not unmet else ()
@@ -70,7 +73,8 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
             [
                 deadlines.active_deadline(job, builder.status),
                 *waiting,
-                *_overdue_times(state),
+                *_due(state, deletion_overdue_at),
+                *_due(state, unplaced_at),
                 *force_delete_at(snapshot),
             ],
         ),
@@ -92,9 +96,9 @@ def _set_waiting(state: JobState, builder: StatusBuilder, unmet: Iterable[Cause]
     wait_for_attempt(state, builder)
 
 
-def _overdue_times(state: JobState) -> Iterator[datetime]:
-    """When the deletion of terminating pods will be overdue, which the status then says."""
-    moments = (deletion_overdue_at(pod) for pod in state.assignment.notable.values())
+def _due(state: JobState, moment_of: Callable[[PodRecord], datetime | None]) -> Iterator[datetime]:
+    """When something will be said of a pod, as long as it stays as it is."""
+    moments = (moment_of(pod) for pod in state.assignment.notable.values())
     return (moment for moment in moments if moment is not None and moment > state.snapshot.now)
 
 

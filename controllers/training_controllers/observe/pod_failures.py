@@ -50,6 +50,11 @@ def is_active(pod: PodRecord) -> bool:
     return pod.phase not in ("Succeeded", "Failed") and not pod.deleting
 
 
+def has_not_started(pod: PodRecord) -> bool:
+    """Whether no container of its template has started, and one may yet."""
+    return pod.phase == "Pending" and not pod.deleting
+
+
 NODE_LOST: Final = "NodeLost"
 REASONS: Final = frozenset(
     {

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from unit_tests.controllers.builders import START, World, conditions, world
+from unit_tests.controllers.builders import START, World, conditions, texts, world
 
 from training_api.models.common import ConditionStatus, JobCondition, JobStatus, ReplicaStatus
 from training_controllers.model.plan import Counter, Plan
@@ -43,7 +43,7 @@ def test_success_is_stored_before_anything_is_deleted() -> None:
         ("All", [], []),
         ("Running", ["sim-master-0", "sim-worker-0"], []),
         ("None", ["sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2"], ["sim-worker-1", "sim-worker-2"]),
-        (None, ["sim-master-0", "sim-worker-0", "sim-worker-1", "sim-worker-2"], ["sim-worker-1", "sim-worker-2"]),
+        (None, ["sim-master-0", "sim-worker-0", "sim-worker-1"], ["sim-worker-1"]),
         ("Whatever", [], []),  # E-089: stored before there was an enumeration
     ],
 )
@@ -54,6 +54,25 @@ def test_what_the_policy_leaves(policy: str | None, pods: list[str], services: l
     assert list(w.services) == services
 
 
+@pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+def test_without_a_policy_pods_that_have_not_started_go(end: str) -> None:
+    w = world("PyTorchJob", {"Master": 1, "Worker": 2}, restart="Never")
+    w.settle()
+    w.set_pods("Running", "sim-worker-1")
+    w.set_pods(end, "sim-master-0", exit_code=int(end == "Failed"))
+    w.settle()
+    assert list(w.pods) == ["sim-master-0", "sim-worker-1"]
+
+
+def test_an_explicit_none_keeps_them_with_one_warning() -> None:
+    w = succeeded({"cleanPodPolicy": "None"})
+    w.settle()
+    w.settle()
+    told = [event for event in w.events if event.reason == "PodsKeptRunning"]
+    sentence = "1 pod(s) of the finished job have not started, wait on and hold their resources"
+    assert texts(told) == [f"Warning PodsKeptRunning {sentence} because cleanPodPolicy is None"]
+
+
 @pytest.mark.shows("K-36")
 def test_the_last_services_go_when_the_kept_pods_end() -> None:
     w = succeeded()
@@ -61,7 +80,7 @@ def test_the_last_services_go_when_the_kept_pods_end() -> None:
     w.set_pods("Succeeded", exit_code=0)
     w.settle()
     assert w.services == {}
-    assert len(w.pods) == 4
+    assert len(w.pods) == 3
 
 
 @pytest.mark.shows("E-081")
@@ -143,7 +162,7 @@ def test_suspending_a_finished_job_changes_nothing() -> None:
     w.patch(runPolicy={"suspend": True})
     w.settle()
     assert w.status.conditions == before
-    assert len(w.pods) == 4
+    assert len(w.pods) == 3
 
 
 def test_a_finished_job_says_nothing_about_its_pods() -> None:

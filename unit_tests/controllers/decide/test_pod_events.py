@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from unit_tests.controllers.builders import pod, texts, world
+from unit_tests.controllers.builders import START, pod, texts, world
 
 from training_controllers.decide.pod_events import abnormal_states, exits
 from training_controllers.model.records import ContainerState
@@ -64,23 +64,37 @@ ENDED = ContainerState("side", exit_code=0, reason="Completed", message="fine")
     ],
 )
 def test_abnormal_containers_of_active_pods(containers: tuple[ContainerState, ...], expected: list[str]) -> None:
-    assert texts(list(abnormal_states([pod("Worker", 0, "Pending", containers=containers)]))) == expected
+    assert texts(list(abnormal_states([pod("Worker", 0, "Pending", containers=containers)], START))) == expected
 
 
 @pytest.mark.shows("E-050")
 def test_a_condition_that_does_not_hold() -> None:
     waiting = pod("Worker", 0, "Pending", condition_reason="Unschedulable", condition_message="0/3 nodes")
-    assert texts(list(abnormal_states([waiting]))) == [
+    assert texts(list(abnormal_states([waiting], START))) == [
         "Warning Unschedulable Error pod sim-worker-0 condition message: 0/3 nodes"
     ]
+
+
+def test_a_pod_that_soon_gets_its_place_is_not_told_of() -> None:
+    w = world("JAXJob", {"Worker": 1})
+    w.settle()
+    unplaced = {"condition_reason": "Unschedulable", "condition_message": "0/3 nodes"}
+    w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], created=START, **unplaced)
+    w.settle()
+    assert (w.events, w.requeue_after) == ([], 10)
+    w.advance(10)
+    w.settle()
+    w.advance(10)
+    w.settle()
+    assert texts(w.events) == ["Warning Unschedulable Error pod sim-worker-0 condition message: 0/3 nodes"]
 
 
 @pytest.mark.parametrize("state", [{"phase": "Failed"}, {"phase": "Succeeded"}, {"deleting": True}])
 def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
     ended = msgspec.structs.replace(pod("Worker", 0, "Running", containers=(CRASH,)), **state)
-    assert list(abnormal_states([ended])) == []
+    assert list(abnormal_states([ended], START)) == []
     other = pod("Worker", 1, "Running", containers=(CRASH,))
-    assert list(abnormal_states([ended, other])) == list(abnormal_states([other])) != []
+    assert list(abnormal_states([ended, other], START)) == list(abnormal_states([other], START)) != []
 
 
 @pytest.mark.shows("K-39")

@@ -73,4 +73,4 @@ async def test_a_replica_that_waits_for_its_replacement_is_named() -> None:
         await asyncio.sleep(3)
         job = await world.job("JAXJob", "jx")
         assert counters(job)["restarts"] == 3
-        assert len(await world.events("JAXJobRestarting")) == 6
+        assert len(await world.events("JAXJobRestarting")) == 3
