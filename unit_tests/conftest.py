@@ -16,7 +16,7 @@ from e2e.support.virtual_time import VirtualLoop
 
 from training_controllers.frameworks.plugins import GROUP, plugins
 
-pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "pytester"]
+pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "e2e.support.few_reports", "pytester"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
