@@ -15,8 +15,9 @@ import resource
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from mmap import mmap
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -91,8 +92,11 @@ class Trials:
         signal.setitimer(signal.ITIMER_REAL, 600 + 600 * duration)
         return self._passes(test)
 
-    def run(self, mutants: Sequence[str], children: int, nearest: int | None) -> dict[str, bool]:
-        """Whether some test notices each of the mutants, of the `nearest` ones if there is such a limit."""
+    def run(self, mutants: Mapping[str, str], notes: str, children: int, nearest: int | None) -> dict[str, bool]:
+        """Whether some test notices each of the mutants, of the `nearest` ones if there is such a limit.
+
+        What stands beside a noticed mutant goes into the file `notes`.
+        """
         noticed: dict[str, bool] = {}
         running: dict[int, tuple[str, mmap]] = {}
         for mutant in (*mutants, *[None] * children):
@@ -101,6 +105,8 @@ class Trials:
                 tried, number = running.pop(child)
                 noticed[tried] = status != 0
                 if noticed[tried]:
+                    with Path(notes).open("a") as file:
+                        file.write(f"{mutants[tried]}\n")
                     for name in (_function(tried), _module(tried)):
                         self._noticed_by[name].add(int.from_bytes(number[:]))
                 print(len(noticed), "of", len(mutants), tried, _end(status), flush=True)

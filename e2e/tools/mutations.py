@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import configparser
 import contextlib
+import hashlib
 import importlib.util
 import json
+import linecache
 import os
 import random
 import shutil
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from e2e.harness.binaries import cache_folder
 from e2e.harness.environment import environment
 from rich.console import Console
 from rich.table import Table
@@ -33,9 +36,12 @@ TOOLS: Final = ROOT / "constraints-mutation.txt"
 EQUIVALENT: Final = Path(__file__).with_name("equivalent_mutants.yaml")
 WORKSPACE: Final = ROOT / "build" / "mutations"
 REQUEST: Final = Path("trials.json")
-"""For `mutation_trials`: the names of mutants, how many processes may try them at a time, and with how many tests."""
+"""For `mutation_trials`: mutants by name, how many processes may try them at a time, with how many tests, and where
+it notes what they notice, at once."""
 VERDICTS: Final = Path("verdicts.json")
 """Its answer: of each mutant whether a test has noticed it."""
+NOTED: Final = cache_folder() / "mutation" / "noticed.txt"
+"""Hashes of all mutated functions that a test has ever noticed."""
 PROFILE: Final = "mutations"
 """Of hypothesis, in which it does not look for smaller examples."""
 ENOUGH: Final = 0.95
@@ -164,9 +170,22 @@ class Workspace:
             if error["line"] in lines
         }
 
+    def noted(self, mutants: Sequence[str]) -> set[str]:
+        """The mutants that an earlier run has noticed, and whose function is still the same."""
+        noted = set(NOTED.read_text().split()) if NOTED.exists() else set[str]()
+        return {mutant for mutant in mutants if self._hash(mutant) in noted}
+
+    def _hash(self, mutant: str) -> str:
+        path = self._path(mutant)
+        lines = linecache.getlines(str(WORKSPACE / path))
+        span = self._spans[path][mutant]
+        text = "".join((mutant, *lines[span.start - 1 : span.stop - 1]))
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def noticed(self, tests: Sequence[str], mutants: Sequence[str], **limits: int | None) -> set[str]:
         """The mutants that the tests notice."""
-        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": mutants, **limits}))
+        hashes = {mutant: self._hash(mutant) for mutant in mutants}
+        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": hashes, "notes": str(NOTED), **limits}))
         plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "e2e.tools.mutation_trials")
         options = ("-q", "-s", "--tb=no", f"--hypothesis-profile={PROFILE}")
         command = [sys.executable, "-m", "pytest", *plugins, *options, *tests]
@@ -177,17 +196,22 @@ class Workspace:
         verdicts = json.loads((WORKSPACE / VERDICTS).read_text())
         return {mutant for mutant in mutants if verdicts[mutant]}
 
+    def _path(self, mutant: str) -> str:
+        return next(path for path, names in self._spans.items() if mutant in names)
+
     def change(self, name: str) -> tuple[str, str]:
         """The lines that a mutant takes away, and those that it puts in their place."""
         from mutmut.mutation.diff_apply import get_diff_for_mutant
 
-        path = next(path for path, names in self._spans.items() if name in names)
+        path = self._path(name)
         lines = get_diff_for_mutant(name, source=(WORKSPACE / path).read_text(), path=path).splitlines()[2:]
         old, new = (" ".join(line[1:].strip() for line in lines if line.startswith(side)) for side in "-+")
         return old, new
 
 
-def judge(names: Sequence[str], sample: int | None, seed: int, **limits: int | None) -> dict[str, Verdict]:
+def judge(
+    names: Sequence[str], sample: int | None, seed: int, *, resume: bool, **limits: int | None
+) -> dict[str, Verdict]:
     """Try mutants of each module, all if there is no `sample`."""
     workspace = Workspace([MODULES[name] for name in names])
     refused, noticed = workspace.refused(), set[str]()
@@ -196,6 +220,7 @@ def judge(names: Sequence[str], sample: int | None, seed: int, **limits: int | N
         verdict.tried = [each for each in verdict.mutants if each not in refused]
         if sample is not None:
             verdict.tried = random.Random(seed).sample(verdict.tried, min(sample, len(verdict.tried)))
+        noticed |= workspace.noted(verdict.tried) if resume else set()
     for slow in (False, True):
         groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for name, verdict in verdicts.items():
@@ -222,6 +247,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the sample")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")
     parser.add_argument("--nearest", type=int, help="of the tests that call the changed function no more than so many")
+    parser.add_argument("--resume", action="store_true", help="leave out what an earlier run has noticed")
     options = parser.parse_args()
     if importlib.util.find_spec("mutmut") is None:
         python = environment("mutation", TOOLS) / "python"
@@ -231,7 +257,8 @@ def main() -> int:
     enough = True
     names = options.modules or [*MODULES]
     limits = {"children": options.children, "nearest": options.nearest}
-    verdicts = judge(names, None if options.all else options.sample, options.seed, **limits)
+    sample = None if options.all else options.sample
+    verdicts = judge(names, sample, options.seed, resume=options.resume, **limits)
     for name, verdict in verdicts.items():
         for function, old, new in verdict.survivors:
             console.print(f"{function}\n  - {old}\n  + {new}", markup=False, highlight=False, soft_wrap=True)
