@@ -1,8 +1,8 @@
 """What `e2e.tools.mutations` does inside pytest: collects and times the tests once, and forks for each mutant.
 
-A process tries one mutant with the tests that call the changed function until one fails. Those that have noticed other
-changes of it come first, then those in the file of its name and those that have noticed changes of its module, then
-those that call the fewest functions, because they are fast.
+A process tries one mutant with the tests that run the changed line until one fails. Those that have noticed other
+changes of its function come first, then those in the file of its name and those that have noticed changes of its
+module, then those that run the fewest lines, because they are fast.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import os
 import resource
 import signal
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from mmap import mmap
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
+from coverage import Coverage
 from e2e.support import profiles
 from e2e.tools.mutations import PROFILE, REQUEST, VERDICTS
 from hypothesis import HealthCheck, Phase, settings
-from mutmut.mutation import trampoline
 
 MEMORY: Final = 4 << 30
 """Of a process: a changed loop may have no end."""
 Timed = tuple[int, int, float, pytest.Item]
-"""How many functions a test calls, its place among the tests, the seconds of CPU time that it takes, and the test."""
+"""How many of the lines a test runs, its place among the tests, the seconds of CPU time that it takes, and the test."""
 
 # Nobody reads which is the smallest example, and the machine may have other work.
 settings.register_profile(
@@ -42,34 +42,45 @@ settings.register_profile(
 )
 
 
-class Trials:
-    """The tests, and which functions each of them calls."""
+Mutants = Mapping[str, tuple[str, str, Sequence[int]]]
+"""By name: hash, file, and the lines of the original, the changed one first."""
 
-    def __init__(self, tests: Sequence[pytest.Item]) -> None:
+
+class Trials:
+    """The tests, and which lines each of them runs."""
+
+    def __init__(self, tests: Sequence[pytest.Item], files: Collection[str]) -> None:
         gc.unfreeze()  # A frozen object is not found.
         wrappers = (each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper))
         self._caches = [each for each in wrappers if each.__module__.startswith("training_")]
         gc.freeze()
-        self._tests: dict[str, list[Timed]] = defaultdict(list)
+        self._tests: dict[tuple[str, int], list[Timed]] = defaultdict(list)
+        """By file and line."""
         self._noticed_by: dict[str, set[int]] = defaultdict(set)
         """The numbers of tests that have noticed changes of a function, or of a module."""
-        self._watch(tests)
+        self._watch(tests, files)
         gc.freeze()
 
-    def _watch(self, tests: Sequence[pytest.Item]) -> None:
-        called, begun = set[str](), time.process_time()
-        trampoline.record_trampoline_hit = lambda name, caller=None: called.add(name)
-        os.environ["MUTANT_UNDER_TEST"] = "stats"
+    def _watch(self, tests: Sequence[pytest.Item], files: Collection[str]) -> None:
+        begun, durations = time.process_time(), dict[int, float]()
+        lines = Coverage(data_file=None, config_file=False, include=[str(Path(file).resolve()) for file in files])
+        os.environ["MUTANT_UNDER_TEST"] = ""
+        lines.start()
         for number, test in enumerate(tests):
             self._forget()
-            called.clear()
+            lines.switch_context(str(number))
             started = time.process_time()
-            if not self._passes(test):
+            if self._passes(test):
+                durations[number] = time.process_time() - started
+            else:
                 print(f"left out, because it fails without any change: {test.nodeid}", flush=True)
-                continue
-            for function in called:
-                self._tests[function].append((len(called), number, time.process_time() - started, test))
-        os.environ["MUTANT_UNDER_TEST"] = ""
+        lines.stop()
+        seen = {file: lines.get_data().contexts_by_lineno(str(Path(file).resolve())) for file in files}
+        run = [(file, line, int(each)) for file in seen for line, all_ in seen[file].items() for each in all_ if each]
+        counts = Counter(number for _, _, number in run)
+        for file, line, number in run:
+            if number in durations:
+                self._tests[file, line].append((counts[number], number, durations[number], tests[number]))
         print(f"{len(tests)} tests took {time.process_time() - begun:.0f} s of CPU time", flush=True)
 
     def _forget(self) -> None:
@@ -92,10 +103,10 @@ class Trials:
         signal.setitimer(signal.ITIMER_REAL, 600 + 600 * duration)
         return self._passes(test)
 
-    def run(self, mutants: Mapping[str, str], notes: str, children: int, nearest: int | None) -> dict[str, bool]:
+    def run(self, mutants: Mutants, notes: str, children: int, nearest: int | None) -> dict[str, bool]:
         """Whether some test notices each of the mutants, of the `nearest` ones if there is such a limit.
 
-        What stands beside a noticed mutant goes into the file `notes`.
+        The hashes of those that are noticed go into the file `notes`.
         """
         noticed: dict[str, bool] = {}
         running: dict[int, tuple[str, mmap]] = {}
@@ -106,19 +117,23 @@ class Trials:
                 noticed[tried] = status != 0
                 if noticed[tried]:
                     with Path(notes).open("a") as file:
-                        file.write(f"{mutants[tried]}\n")
+                        file.write(f"{mutants[tried][0]}\n")
                     for name in (_function(tried), _module(tried)):
                         self._noticed_by[name].add(int.from_bytes(number[:]))
                 print(len(noticed), "of", len(mutants), tried, _end(status), flush=True)
             if mutant is None:
                 continue
-            tests = sorted(self._tests[_function(mutant)], key=functools.partial(self._place, mutant))
+            tests = sorted(self._tests_of(*mutants[mutant][1:]), key=functools.partial(self._place, mutant))
             number = mmap(-1, 8)
             if tests:
                 running[self._fork(mutant, tests[:nearest], number)] = mutant, number
             else:
                 noticed[mutant] = False
         return noticed
+
+    def _tests_of(self, file: str, lines: Sequence[int]) -> Sequence[Timed]:
+        """The tests that run the changed line, or where no test stops at it the nearest line before or after it."""
+        return next((found for line in lines if (found := self._tests.get((file, line)))), ())
 
     def _place(self, mutant: str, timed: Timed) -> tuple[bool, bool, Timed]:
         """The place of a test among those that try the mutant."""
@@ -160,5 +175,6 @@ def _end(status: int) -> str:
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Try mutants in place of running the tests."""
     wanted: dict[str, Any] = json.loads(REQUEST.read_text())
-    VERDICTS.write_text(json.dumps(Trials(session.items).run(**wanted)))
+    trials = Trials(session.items, {file for _, file, _ in wanted["mutants"].values()})
+    VERDICTS.write_text(json.dumps(trials.run(**wanted)))
     return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import configparser
 import contextlib
+import difflib
 import hashlib
 import importlib.util
 import json
@@ -36,8 +37,8 @@ TOOLS: Final = ROOT / "constraints-mutation.txt"
 EQUIVALENT: Final = Path(__file__).with_name("equivalent_mutants.yaml")
 WORKSPACE: Final = ROOT / "build" / "mutations"
 REQUEST: Final = Path("trials.json")
-"""For `mutation_trials`: mutants by name, how many processes may try them at a time, with how many tests, and where
-it notes what they notice, at once."""
+"""For `mutation_trials`: mutants by name, with their hash, file and lines; how many processes may try them at a time,
+with how many tests, and where it notes what they notice, at once."""
 VERDICTS: Final = Path("verdicts.json")
 """Its answer: of each mutant whether a test has noticed it."""
 NOTED: Final = cache_folder() / "mutation" / "noticed.txt"
@@ -53,7 +54,8 @@ READ: Final = ("crds", "examples", "docs", "deploy", "pyproject.toml")
 """What tests read."""
 UNMUTATED: Final = (r"_log\.\w+\(", r"get_logger\(", r"raise [A-Z]\w*\(")
 """Words for people."""
-MYPY: Final = ("mypy", "--output", "json", "--no-warn-unused-ignores", "--disable-error-code", "no-redef")
+MYPY: Final = ("mypy", "--output", "json", "--no-warn-unused-ignores", "--disable-error-code", "no-redef",
+               "--cache-dir", str(ROOT / "build" / "mutations-mypy"))  # fmt: skip
 """What mypy refuses is noticed, too; the mutants of a constructor declare its attributes again."""
 
 
@@ -133,17 +135,16 @@ class Workspace:
             parser.write(file)
         self._packages = sorted({module.package for module in modules})
         self._spans: dict[str, dict[str, range]] = {}
-        """Where each mutant stands in its file."""
+        """Where each mutant and each original stands in its file."""
         with contextlib.chdir(WORKSPACE):
             reset_config()
             for module in modules:
                 for path in self._files(module):
                     mutated = mutate_file_contents(str(path), path.read_text())
                     path.write_text(mutated.code)
-                    spans = mutated.line_span_by_function_name
                     self._spans[str(path)] = {
-                        f"{'.'.join(path.with_suffix('').parts)}.{name}": range(spans[name].start, spans[name].end + 1)
-                        for name in mutated.mutant_names
+                        f"{'.'.join(path.with_suffix('').parts)}.{name}": range(span.start, span.end + 1)
+                        for name, span in mutated.line_span_by_function_name.items()
                     }
 
     @staticmethod
@@ -153,7 +154,8 @@ class Workspace:
     def names(self, module: Module) -> list[str]:
         """The names of all mutants."""
         with contextlib.chdir(WORKSPACE):
-            return [name for path in self._files(module) for name in self._spans[str(path)]]
+            names = [name for path in self._files(module) for name in self._spans[str(path)]]
+        return [name for name in names if name != _original(name)]
 
     def refused(self) -> set[str]:
         """The mutants that mypy refuses."""
@@ -176,16 +178,12 @@ class Workspace:
         return {mutant for mutant in mutants if self._hash(mutant) in noted}
 
     def _hash(self, mutant: str) -> str:
-        path = self._path(mutant)
-        lines = linecache.getlines(str(WORKSPACE / path))
-        span = self._spans[path][mutant]
-        text = "".join((mutant, *lines[span.start - 1 : span.stop - 1]))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256("".join((mutant, *self._lines(mutant))).encode()).hexdigest()
 
     def noticed(self, tests: Sequence[str], mutants: Sequence[str], **limits: int | None) -> set[str]:
         """The mutants that the tests notice."""
-        hashes = {mutant: self._hash(mutant) for mutant in mutants}
-        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": hashes, "notes": str(NOTED), **limits}))
+        trials = {mutant: (self._hash(mutant), *self._places(mutant)) for mutant in mutants}
+        (WORKSPACE / REQUEST).write_text(json.dumps({"mutants": trials, "notes": str(NOTED), **limits}))
         plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "e2e.tools.mutation_trials")
         options = ("-q", "-s", "--tb=no", f"--hypothesis-profile={PROFILE}")
         command = [sys.executable, "-m", "pytest", *plugins, *options, *tests]
@@ -196,17 +194,40 @@ class Workspace:
         verdicts = json.loads((WORKSPACE / VERDICTS).read_text())
         return {mutant for mutant in mutants if verdicts[mutant]}
 
-    def _path(self, mutant: str) -> str:
-        return next(path for path, names in self._spans.items() if mutant in names)
-
     def change(self, name: str) -> tuple[str, str]:
         """The lines that a mutant takes away, and those that it puts in their place."""
-        from mutmut.mutation.diff_apply import get_diff_for_mutant
+        old, new, changes = self._compared(name)
+        removed = [line for first, last, _, _ in changes for line in old[first:last]]
+        added = [line for _, _, first, last in changes for line in new[first:last]]
+        return " ".join(line.strip() for line in removed), " ".join(line.strip() for line in added)
 
-        path = self._path(name)
-        lines = get_diff_for_mutant(name, source=(WORKSPACE / path).read_text(), path=path).splitlines()[2:]
-        old, new = (" ".join(line[1:].strip() for line in lines if line.startswith(side)) for side in "-+")
-        return old, new
+    def _places(self, mutant: str) -> tuple[str, list[int]]:
+        """The file of a mutant, and the lines of the original: the changed one, those before it, those after it."""
+        _, _, changes = self._compared(mutant)
+        path, span = self._place(_original(mutant))
+        changed = span.start + changes[0][0]
+        return path, [*range(changed, span.start - 1, -1), *range(changed + 1, span.stop)]
+
+    def _compared(self, mutant: str) -> tuple[list[str], list[str], list[tuple[int, int, int, int]]]:
+        """The original, the mutant, and the parts of both in which they differ."""
+        plain = mutant.rpartition("__mutmut_")[0].rpartition(".")[2].rpartition("ǁ")[2].removeprefix("x_")
+        old, new = (
+            [line.replace(name.rpartition(".")[2], plain) for line in self._lines(name)]
+            for name in (_original(mutant), mutant)
+        )
+        changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        return old, new, [(one, two, three, four) for tag, one, two, three, four in changes if tag != "equal"]
+
+    def _lines(self, name: str) -> list[str]:
+        path, span = self._place(name)
+        return linecache.getlines(str(WORKSPACE / path))[span.start - 1 : span.stop - 1]
+
+    def _place(self, name: str) -> tuple[str, range]:
+        return next((path, spans[name]) for path, spans in self._spans.items() if name in spans)
+
+
+def _original(mutant: str) -> str:
+    return f"{mutant.rpartition('__mutmut_')[0]}__mutmut_orig"
 
 
 def judge(

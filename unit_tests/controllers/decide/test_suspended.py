@@ -131,6 +131,8 @@ def test_of_the_counters_only_those_of_active_pods_fall(restart: str, completed:
     assert (worker.active, worker.ready, worker.succeeded, worker.failed) == (1, 1, 1, 1)
     assert (worker.restarts, worker.completed_indexes, worker.restarting_indexes) == (1, completed, "0")
     suspend(w)
+    w.step()
+    assert (w.status.replica_statuses["Worker"].active, w.status.replica_statuses["Worker"].ready) == (0, 0)
     w.settle()
     stopped = {"active": 0, "ready": 0, "restarting_indexes": ""}
     assert w.status.replica_statuses == {"Worker": worker.model_copy(update=stopped)}

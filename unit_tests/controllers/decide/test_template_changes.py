@@ -68,6 +68,16 @@ def test_what_has_changed_is_seen_from_one_look_to_the_next(types: tuple[str, ..
     assert changed_types(w.snapshot().job, fingerprint_templates(w.snapshot().job, seen)) == frozenset()
 
 
+def test_neither_a_new_type_nor_another_order_of_fields_is_a_change() -> None:
+    w = world("PyTorchJob", {"Worker": 1})
+    seen = fingerprint_templates(w.snapshot().job, None)
+    specs = w.stored["spec"]["pytorchReplicaSpecs"]
+    [container] = specs["Worker"]["template"]["spec"]["containers"]
+    specs["Worker"]["template"]["spec"]["containers"] = [dict(reversed(container.items()))]
+    w.patch(pytorchReplicaSpecs={**specs, "Master": specs["Worker"]})
+    assert changed_types(w.snapshot().job, seen) == frozenset()
+
+
 @pytest.mark.shows("K-38")
 def test_a_restarted_operator_knows_by_the_generation_whether_anything_has_changed() -> None:
     w = running()
