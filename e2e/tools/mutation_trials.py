@@ -2,7 +2,7 @@
 
 A process tries one mutant with the tests that run the changed line until one fails. Those that have noticed other
 changes of its function come first, then those in the file of its name and those that have noticed changes of its
-module, then those that run the fewest lines, because they are fast.
+module, then some of each file: those that run the fewest lines, because they are fast.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Trials:
                 print(len(noticed), "of", len(mutants), tried, _end(status), flush=True)
             if mutant is None:
                 continue
-            tests = sorted(self._tests_of(*mutants[mutant][1:]), key=functools.partial(self._place, mutant))
+            tests = self._in_order(mutant, self._tests_of(*mutants[mutant][1:]))
             number = mmap(-1, 8)
             if tests:
                 running[self._fork(mutant, tests[:nearest], number)] = mutant, number
@@ -135,12 +135,16 @@ class Trials:
         """The tests that run the changed line, or where no test stops at it the nearest line before or after it."""
         return next((found for line in lines if (found := self._tests.get((file, line)))), ())
 
-    def _place(self, mutant: str, timed: Timed) -> tuple[bool, bool, Timed]:
-        """The place of a test among those that try the mutant."""
-        _, number, _, test = timed
-        module = _module(mutant)
-        near = number in self._noticed_by[module] or test.path.stem == f"test_{module.rpartition('.')[2]}"
-        return number not in self._noticed_by[_function(mutant)], not near, timed
+    def _in_order(self, mutant: str, tests: Sequence[Timed]) -> Sequence[Timed]:
+        """Those first that are likely to notice the mutant."""
+        of_function, of_module = self._noticed_by[_function(mutant)], self._noticed_by[_module(mutant)]
+        name, in_file = f"test_{_module(mutant).rpartition('.')[2]}", Counter[Path]()
+        places: dict[int, tuple[bool, bool, int]] = {}
+        for _, number, _, test in sorted(tests):
+            near = number in of_module or test.path.stem == name
+            places[number] = number not in of_function, not near, in_file[test.path]
+            in_file[test.path] += 1
+        return sorted(tests, key=lambda timed: (places[timed[1]], timed))
 
     def _fork(self, mutant: str, tests: Sequence[Timed], number: mmap) -> int:
         """A process that tries the mutant; the number of its present test stands in `number`."""
