@@ -70,10 +70,11 @@ coverage: $(INSTALLED) ## branches of the decisions that their unit tests take
 size: $(INSTALLED) ## lines of the product, of tests and of recordings; JSON where it is piped
 	@$(BIN)/python -m e2e.tools.size
 
-lint: $(INSTALLED) ## ruff: rules and format; import-linter: the direction of imports
+lint: $(INSTALLED) ## ruff: rules and format; import-linter: the direction of imports; Vale: words of pages and messages
 	@$(BIN)/ruff check --no-cache $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
+	@$(BIN)/python -m e2e.tools.prose
 
 format: $(INSTALLED) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix $(SOURCES)

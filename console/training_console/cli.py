@@ -60,7 +60,7 @@ def console(
 ) -> None:
     """Show jobs, replicas, logs and reasons in a browser; it reads only.
 
-    It asks the API server with the permissions of whoever looks, and only while somebody looks.
+    It asks the API server with the permissions of the user who looks, and only while a page is open.
     """
     from training_console.serving import Wanted, run  # noqa: PLC0415 - --help needs none of it
 

@@ -120,6 +120,8 @@ OSV_SCANNER = Module(
     {"osv-scanner": "github.com/google/osv-scanner/cmd/osv-scanner"},
 )
 """What compares pins with known vulnerabilities, without a network."""
+VALE = Module("vale", "github.com/errata-ai/vale/v2", {"vale": "github.com/errata-ai/vale/v2/cmd/vale"})
+"""What holds pages and messages to a vocabulary, in a version that needs no C compiler."""
 
 KUEUE = Module(
     "kueue",

@@ -68,7 +68,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @API.option("--kube-api-qps", type=float, help="Requests per second. Default: no limit.")
 @API.option("--kube-api-burst", type=int, help="Requests at once above --kube-api-qps.")
 @API.option("--leader-elect/--no-leader-elect", help="Act only while holding the lease.")
-@API.option("--force/--no-force", help="Start without --leader-elect beside another operator, on the same jobs.")
+@API.option("--force/--no-force", help="Start without --leader-elect although another operator works on the same jobs.")
 @API.option("--leader-election-id", help="Name of the lease.")
 @API.option(
     "--operator-namespace", envvar="MY_POD_NAMESPACE", show_envvar=True, help="Namespace of the lease. Default: ours."

@@ -96,7 +96,7 @@ def test_a_function_becomes_a_custom_trainer_on_as_many_lines() -> None:
         ('client.create_job(train_func=f, job_kind="TFJob")', "job_kind has no parameter"),
         ("client.train(name='a', num_workers=2)", "BuiltinTrainer"),
         ("for line in client.get_job_logs('a'):\n    print(line)", "which gives the lines of one node"),
-        ("client.update_job(job, 'a')", "a TrainJob is deleted and created anew"),
+        ("client.update_job(job, 'a')", "a TrainJob is deleted and created again"),
         ("client.wait_for_job_conditions(n, expected_conditions=wanted)", "wait_for_job_status"),
         ("client.wait_for_job_conditions(n, expected_conditions={'Restarting'})", "wait_for_job_status"),
         ("client.get_job(**given)", "client.get_job: "[7:]),

@@ -73,7 +73,7 @@ def test_one_that_changes_its_size_needs_work_with_the_steps(words: list[str]) -
     conversion = elastic(*words, metrics=True)
     assert conversion.verdict is Verdict.NEEDS_WORK
     assert "trainer.numNodes; write --nnodes=1:2 behind torchrun" in told(conversion).message
-    assert "delete the TrainJob and create it anew" in told(conversion).message
+    assert "delete the TrainJob and create it again" in told(conversion).message
     assert of_findings(conversion.findings, None, strict=True) is Exit.NO_COUNTERPART
 
 

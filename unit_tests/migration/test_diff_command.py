@@ -171,7 +171,7 @@ def test_html_has_pictures_and_no_markup_of_others() -> None:
 
 def test_the_picture_shows_who_is_told_of_whom(tmp_path: Path) -> None:
     page = as_html(compared(*naive(pytorch(1), nodes=2)))
-    assert "worker 0 is told of pod 0" in page
-    assert "node 1 is told of" not in page
+    assert "worker 0 is told about pod 0" in page
+    assert "node 1 is told about" not in page
     result = called(*files(tmp_path, pytorch(1), [naive(pytorch(1), nodes=2)[2]]), "--format", "html")
     assert result.output.startswith("<!doctype html>")

@@ -129,7 +129,7 @@ class ReplicaSpec(ApiModel):
     replicas: ReplicaCount | None = None
     """How many replicas of this type the job has. Absent means the default of the type, which is nearly always 1."""
     template: PodTemplate = Field(default_factory=dict)
-    """The pod from which each replica is made. Its restart policy is replaced by the one beside this field."""
+    """The pod from which each replica is made. Its restart policy is replaced by `restartPolicy` of the replica."""
     restart_policy: StoredRestartPolicy = None
     """What to do about a replica that failed. Always and OnFailure start it again, Never lets it fail the job, and
     ExitCode starts it again if its exit code is 128 or above. Absent means the default of the kind."""

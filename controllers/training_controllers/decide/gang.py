@@ -102,4 +102,4 @@ def _cause(state: JobState, scheduler: GangScheduler, wanted: OwnedObject, recor
         return state.snapshot.owned_errors.get(wanted.kind.name, ("GangPending", f"{subject} does not exist yet"))
     phase = f"is {record.phase}" if record.phase else "has no phase yet"
     members = wanted.content["minMember"]
-    return "GangPending", f"{subject} {phase}: {scheduler.name} has not let in the gang of {members} pod(s)"
+    return "GangPending", f"{subject} {phase}: {scheduler.name} has not admitted the gang of {members} pod(s)"

@@ -75,7 +75,7 @@ def kind_reference(info: KindInfo) -> str:
         table(FIELDS, _fields(info.spec, {"properties": spec["properties"]}, defaults)),
         "Replica types:",
         table(("type", "replicas where absent", "limits"), _replica_types(info)),
-        "Refused, beside what the limits above say:",
+        "Also refused:",
         "\n".join(f"- {text}" for text in _refusals(info)),
     ]
     return "\n\n".join(parts)

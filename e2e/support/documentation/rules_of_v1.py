@@ -13,7 +13,7 @@ from typing import Final
 from e2e.support.paths import ROOT
 
 TESTS: Final = ("unit_tests", "e2e")
-ROW: Final = re.compile(r'^(\| <a id="(.+?)"></a>(.+?) \| .* \| (?:keep|mend|add) \|) (.*) \|$', re.MULTILINE)
+ROW: Final = re.compile(r'^(\| <a id="(.+?)"></a>(.+?) \| .* \| (?:keep|fix|add) \|) (.*) \|$', re.MULTILINE)
 """A row of the page: all but the last cell, anchor, rule, last cell."""
 NO_TEST: Final = "no test: "
 """Begins the last cell of a rule that no test shows; the reason follows."""

@@ -47,7 +47,7 @@ def objects_of(asked: Script) -> list[Json]:
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise BadInput(f"{script}: {error}") from None
     if sum(len(text.encode()) for text in texts.values()) > _MOST_BYTES:
-        raise BadInput(f"{script}: with the modules beside it larger than 1 MiB, which is what a ConfigMap holds")
+        raise BadInput(f"{script}: with the modules in its folder larger than 1 MiB, which is what a ConfigMap holds")
     chosen = asked.framework or _framework(script, ast.parse(texts[script.name]))
     # Anchors of YAML are one object in several places; a change must reach one place only.
     objects: list[Json] = json.loads(json.dumps(list(yaml.safe_load_all(example(DEMOS[chosen]).read_text()))))

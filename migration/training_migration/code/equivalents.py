@@ -17,7 +17,7 @@ EQUIVALENTS: Final[Mapping[str, str]] = {
     "get_job": "`TrainerClient().get_job(name)`, which returns a TrainJob with `status`, `steps` and `num_nodes`",
     "list_jobs": "`TrainerClient().list_jobs()`",
     "delete_job": "`TrainerClient().delete_job(name)`",
-    "update_job": "nothing: a TrainJob is deleted and created anew",
+    "update_job": "nothing: a TrainJob is deleted and created again",
     "wait_for_job_conditions": '`TrainerClient().wait_for_job_status(name, status={"Complete"})`',
     "get_job_conditions": "`TrainerClient().get_job(name).status`: Created, Running, Complete or Failed",
     "is_job_created": "`TrainerClient().get_job(name)`, which raises RuntimeError if there is none",

@@ -251,7 +251,7 @@ def _text_of(source: str) -> str:
 
 
 def _piece_of(holder: Held, converted: Converted, notes: NoteStyle) -> Piece:
-    """An object with TrainJobs in the place of jobs of v1."""
+    """An object with TrainJobs in place of jobs of v1."""
     told = "".join(notes_text(each).replace(RANDOM, "") + "\n" for _, each in converted.conversions)
     told += note_text(holder.finding) + "\n"
     document = holder.document

@@ -25,14 +25,14 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
     if main != NODE and any(container.get("name") == NODE for container in _all_containers(template)):
         context.notes.refuse(
             "MIG219",
-            f"a container beside {main!r} is called {NODE!r}, which in v2 is the name of the one that trains;"
+            f"a container other than {main!r} is called {NODE!r}, which in v2 is the name of the one that trains;"
             " give it another name.",
             path,
         )
         return template
     template = renamed(template, main, NODE)
     if context.features.ports_clash:
-        why = "v2 puts its own port in the place of one without a name"
+        why = "v2 puts its own port in place of one without a name"
         _name_ports(context, main_of(template), f"{path}[{main}].ports", "MIG216", why)
     return template
 

@@ -71,7 +71,7 @@ def failure_policy(context: Context) -> Json:
         policy["rules"] = [{"name": "permanent", "action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}]
     context.notes.add(
         "MIG313",
-        "the job starts anew as a whole by the failure policy of the JobSet.",
+        "the job restarts as a whole by the failure policy of the JobSet.",
         f"metadata.annotations[{RESTART_SCOPE.annotation}]",
         fixed=True,
     )

@@ -221,7 +221,7 @@ def _tell_of_elasticity(context: Context, templates: Mapping[str, Json]) -> None
         text = (
             f"between {low} and {high} nodes{', set by an autoscaler,' if scaler else ''} became {nodes}: a"
             f" TrainJob keeps its number. Decide on trainer.numNodes{fewer}; to change it, delete the TrainJob and"
-            " create it anew: it goes on from its checkpoint."
+            " create it again: it goes on from its checkpoint."
         )
         context.notes.add("MIG203", text, path)
 

@@ -83,7 +83,7 @@ def _keeps_ttl(context: Context, seconds: int) -> bool:
         context.notes.refuse(
             "MIG306",
             f"ttlSecondsAfterFinished cannot be kept for Trainer {context.options.target}: a failed job whose JobSet"
-            " expires runs again, for ever (kubeflow/trainer 3779); use --ttl drop.",
+            " expires runs again, forever (kubeflow/trainer 3779); use --ttl drop.",
             path,
         )
         return False

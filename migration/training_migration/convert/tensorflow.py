@@ -37,7 +37,7 @@ def plan(context: Context) -> Plan:
         context.notes.add(
             "MIG205",
             "the number of workers cannot change while the job runs; each still knows only itself and the servers."
-            " To change it, convert again with another number and create the TrainJob anew.",
+            " To change it, convert again with another number and create the TrainJob again.",
             "spec.enableDynamicWorker",
         )
     return Plan(

@@ -56,7 +56,7 @@ def _policy(context: Context, template: Json, nodes: int) -> Json:
         return ml_policy(context, "xgboost", nodes)
     context.notes.add(
         "MIG104",
-        f"the template sets {', '.join(own)} itself, so the runtime is a plain one, which leaves them alone.",
+        f"the template sets {', '.join(own)} itself, so the runtime is a plain one, which does not set them.",
         context.path(WORKER if context.count(WORKER) else MASTER, "template.spec.containers"),
         fixed=True,
     )

@@ -179,7 +179,7 @@ KNOWN: Final = (
     Known(
         r"spec\.serviceAccountName$",
         _ONE_SIDED,
-        "v2 enters workers over SSH, without any rights",
+        "v2 enters workers over SSH, without any permission",
         kind="MPIJob",
         equivalent=True,
     ),

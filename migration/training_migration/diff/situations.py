@@ -106,7 +106,7 @@ class Lives:
         texts = [f"fails after {seconds} s" if seconds is not None else "runs on" for seconds in (first, second)]
         when = "if the job is active for very long"
         if first == second:
-            reason = "counted from its creation; then its pods are deleted, whatever the clean-up policy says"
+            reason = "counted from its creation; then its pods are deleted, whatever the `cleanPodPolicy` says"
             yield _item(when, texts[0], texts[1], same=False, reason=reason)
         elif self.train_job is None and second is None:
             reason = "the TrainJob, which may have a deadline, was not given"

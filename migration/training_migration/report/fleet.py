@@ -56,7 +56,7 @@ def causes(jobs: Sequence[Json]) -> list[Cause]:
 def _causes_of(job: Json) -> Iterator[Cause]:
     for field_name, name in (("error", BROKEN), ("refused", "refused")):
         if job[field_name]:
-            yield Cause(name, BLOCKED[name], Severity.ERROR, "Read what stands beside each job.")
+            yield Cause(name, BLOCKED[name], Severity.ERROR, "Read the note of each job.")
     for each in job["findings"]:
         if not each["fixed"] and each["severity"] != Severity.INFO.value:
             yield Cause(each["id"], each.get("title", each["message"]), Severity(each["severity"]), each["remedy"])

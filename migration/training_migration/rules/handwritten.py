@@ -75,9 +75,9 @@ RULES: Final = (
     Rule(
         "MIG508",
         Severity.ERROR,
-        "A time to live that starts failed jobs again",
-        "`ttlSecondsAfterFinished` deletes the JobSet. Up to 2.3.0 the TrainJob of a failed one makes it anew and "
-        "trains again, for ever; 2.1.0 did so after success too.",
+        "A TTL that starts failed jobs again",
+        "`ttlSecondsAfterFinished` deletes the JobSet. Up to 2.3.0 the TrainJob of a failed one re-creates it and "
+        "trains again, forever; 2.1.0 did so after success too.",
         "Leave it out, and delete finished TrainJobs from outside.",
         "kubeflow/trainer#3779, kubeflow/trainer#2991, kubeflow/trainer#2899",
     ),

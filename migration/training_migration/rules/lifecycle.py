@@ -23,7 +23,7 @@ RULES: Final = (
         "A limit of restarts that is counted otherwise",
         "v1 adds up the restarts of all replicas, and fails when the sum reaches the limit. A Job counts its own "
         "replicated job only, and delays each retry more than the last.",
-        "Choose the limit anew if the job has several replicated jobs.",
+        "Choose a new limit if the job has several replicated jobs.",
         JOB,
     ),
     Rule(
@@ -57,9 +57,9 @@ RULES: Final = (
     Rule(
         "MIG306",
         Severity.ERROR,
-        "A time to live",
+        "A TTL",
         "v1 deletes the job. v2's `ttlSecondsAfterFinished` deletes the JobSet only, the TrainJob stays; and up to "
-        "2.3.0 a TrainJob that had failed makes a new JobSet and starts again, for ever.",
+        "2.3.0 a TrainJob that had failed makes a new JobSet and starts again, forever.",
         "Leave it out (`convert --ttl drop`), and delete finished TrainJobs from outside.",
         "kubeflow/trainer#2899, kubeflow/trainer#3779, kubeflow/trainer#4052",
         converted=True,
@@ -69,7 +69,7 @@ RULES: Final = (
         Severity.WARNING,
         "A deadline that counts from another moment",
         "v1 counts from when it first saw the job. v2 counts from the TrainJob's creation or its last resume, deletes "
-        "all pods with their logs whatever the clean-up policy says, and does not let the value be changed.",
+        "all pods with their logs whatever the `cleanPodPolicy` says, and does not let the value be changed.",
         "Add the time that jobs wait for resources, and collect logs while the job runs.",
         f"kubeflow/trainer, TrainJob API; {JOB}",
         converted=True,
@@ -139,7 +139,7 @@ RULES: Final = (
         "MIG314",
         Severity.WARNING,
         "An annotation by which another tool acts on jobs of v1 only",
-        "Some tools beside the operator watch PyTorchJobs and their like: HyperPod, for example, resumes a job on "
+        "Some tools other than the operator watch PyTorchJobs and their like: HyperPod, for example, resumes a job on "
         "another node where `sagemaker.amazonaws.com/enable-job-auto-resume` asks for it. They do not watch TrainJobs, "
         "so that the annotation means nothing there.",
         "See what the tool offers for JobSets or Jobs, and remove the annotation. Failed pods start again by "

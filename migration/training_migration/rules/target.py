@@ -65,7 +65,7 @@ RULES: Final = (
         Severity.WARNING,
         "A version of Kueue that does not know the target release",
         "Kueue reads TrainJobs through the fields of one release of v2. With another release it may place pods "
-        "wrongly or leave jobs suspended for ever.",
+        "wrongly or leave jobs suspended forever.",
         "Check the release notes of Kueue for the version of Trainer that it supports, and move both together.",
         "kubernetes-sigs/kueue#14886",
     ),
@@ -73,7 +73,7 @@ RULES: Final = (
         "MIG007",
         Severity.WARNING,
         "A role that allows jobs of v1 and says nothing of v2",
-        "TrainJobs and runtimes are kinds of another API group. Whoever may make PyTorchJobs may not make TrainJobs "
+        "TrainJobs and runtimes are kinds of another API group. A user who may make PyTorchJobs may not make TrainJobs "
         "because of that.",
         "Add `trainjobs` and `trainingruntimes` of `trainer.kubeflow.org` to the role, and reading "
         "`clustertrainingruntimes` and `jobsets` of `jobset.x-k8s.io`.",

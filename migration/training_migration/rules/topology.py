@@ -56,7 +56,7 @@ RULES: Final = (
         "Dynamic workers of TensorFlow",
         "v1 gave each worker a sparse cluster specification, so that workers could come and go. v2 has no policy for "
         "TensorFlow, and a specification that is written out is fixed.",
-        "Decide on a number of workers; to change it, convert again and create the TrainJob anew.",
+        "Decide on a number of workers; to change it, convert again and create the TrainJob again.",
         "kubeflow/trainer#2443, kubeflow/trainer#2699",
         counterpart=False,
     ),
@@ -103,7 +103,7 @@ RULES: Final = (
         "MIG210",
         Severity.WARNING,
         "A launcher that trains as well, with one node",
-        "With `runLauncherAsNode` there is always one node beside the launcher. One node becomes two hosts.",
+        "With `runLauncherAsNode` there is always one node in addition to the launcher. One node becomes two hosts.",
         "Set `runLauncherAsNode: false`, or count with two.",
         "kubeflow/trainer, mpi plugin",
     ),
@@ -216,7 +216,7 @@ RULES: Final = (
         "A job of which v1 makes no pods",
         "v1 accepts a job without replicas, or without the port that others need to know, and then runs nothing of it. "
         "A TrainJob has at least one node.",
-        "Mend the job first, or leave it behind.",
+        "Fix the job first, or leave it behind.",
         "kubeflow/trainer, TrainJob API",
         trains=False,
     ),

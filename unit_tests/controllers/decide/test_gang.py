@@ -66,7 +66,7 @@ def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: 
     assert (w.status.start_time, w.status.replica_statuses) == (None, {})
     assert w.status.last_reconcile_time == START
     state = "is Pending" if phase else "has no phase yet"
-    assert waits(w) == ("GangPending", f"PodGroup sim {state}: volcano has not let in the gang of 3 pod(s)")
+    assert waits(w) == ("GangPending", f"PodGroup sim {state}: volcano has not admitted the gang of 3 pod(s)")
 
 
 @pytest.mark.shows("E-126", "INT-070")

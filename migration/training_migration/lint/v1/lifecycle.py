@@ -74,7 +74,7 @@ def time_to_live(subject: Subject) -> Iterator[Spot]:
         return
     path, target = f"{_RUN}.ttlSecondsAfterFinished", subject.options.target
     if subject.options.ttl is Ttl.KEEP and subject.features.ttl_runs_again:
-        yield Spot(f"with Trainer {target} a failed job starts again when its JobSet expires, for ever.", path)
+        yield Spot(f"with Trainer {target} a failed job starts again when its JobSet expires, forever.", path)
     else:
         yield Spot("v2 does not delete finished TrainJobs.", path, severity=Severity.WARNING)
 

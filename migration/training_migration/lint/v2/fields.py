@@ -161,7 +161,7 @@ def _refused_pod(pod: Mapping[str, Any], path: str, known: frozenset[str] | None
 def deadly_time_to_live(runtime: Runtime) -> Iterator[Spot]:
     """A time to live with a release that then starts again."""
     if runtime.job_set.get("ttlSecondsAfterFinished") is not None and runtime.features.ttl_runs_again:
-        message = f"with Trainer {runtime.target} a failed TrainJob starts again when its JobSet expires, for ever."
+        message = f"with Trainer {runtime.target} a failed TrainJob starts again when its JobSet expires, forever."
         yield Spot(message, "spec.template.spec.ttlSecondsAfterFinished")
 
 
