@@ -20,6 +20,7 @@ from e2e.support.documentation.commands import (
     SHOWN,
     blocks,
     pages,
+    with_prompts,
 )
 from e2e.support.paths import ROOT
 
@@ -128,6 +129,12 @@ def test_commands_are_found_with_and_without_a_comment() -> None:
     assert BLOCK.findall(text) == [("by hand: x", "$ one\nout\n$ two\n"), ("", "$ three\n")]
 
 
+def test_a_block_of_commands_only_needs_no_prompts() -> None:
+    assert BLOCK.findall("```bash\none\n```\n") == [("", "one\n")]
+    assert with_prompts("one \\\n  more\n\ntwo\n") == "$ one \\\n  more\n\n$ two\n"
+    assert with_prompts("$ one\nout\n") == "$ one\nout\n"
+
+
 def test_no_command_stands_outside_of_such_a_block() -> None:
     """Blocks of other languages hold files, pictures and outputs."""
     found = [
@@ -135,6 +142,7 @@ def test_no_command_stands_outside_of_such_a_block() -> None:
         for page in pages()
         for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         for line in text.splitlines()
-        if language in ("sh", "bash", "shell") or (language != "console" and line.startswith(("$ ", "sudo ", *INLINE)))
+        if language in ("sh", "shell")
+        or (language not in ("console", "bash") and line.startswith(("$ ", "sudo ", *INLINE)))
     ]
     assert found == []

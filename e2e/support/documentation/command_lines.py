@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import click
 from e2e.support.documentation import kubectl
+from e2e.support.documentation.commands import with_prompts
 from e2e.support.documentation.options import Wrong, of_help, positionals
 from e2e.support.paths import ROOT
 
@@ -219,7 +220,8 @@ def lines(text: str) -> Iterator[tuple[str, bool]]:
     for language, block, code in re.findall(r"^```(\w*)\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL):
         if code:
             yield code, False
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if language == "console" else ():
+        commands = with_prompts(block) if language in ("console", "bash") else ""
+        for part in re.split(r"^\$ ", commands, flags=re.MULTILINE)[1:]:
             line = ""
             for each in part.splitlines():
                 line += each

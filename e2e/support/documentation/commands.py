@@ -10,7 +10,10 @@ from typing import Final
 
 from e2e.support.paths import ROOT
 
-BLOCK: Final = re.compile(r"^(?:<!-- commands: ([^\n]*?) -->\n)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK: Final = re.compile(
+    r"^(?:<!-- commands: ([^\n]*?) -->\n)?```(?:console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+"""Evidence and text of a block: `console` has prompts and may show output, `bash` has commands only."""
 ON_A_CLUSTER: Final = "executed by e2e/tools/test_documented_commands.py on a cluster"
 ON_THIS_MACHINE: Final = "executed by e2e/tools/test_documented_commands.py on this machine"
 BESIDE_JOBS: Final = "executed by e2e/tools/test_documented_commands.py beside jobs that run"
@@ -42,5 +45,10 @@ def blocks() -> Iterator[Block]:
     """All blocks of commands, in the order of pages and lines."""
     for page in pages():
         for evidence, text in BLOCK.findall(page.read_text()):
-            commands = re.findall(r"^\$ (.*)$", text, re.MULTILINE)
+            commands = re.findall(r"^\$ (.*)$", with_prompts(text), re.MULTILINE)
             yield Block(str(page.relative_to(ROOT)), evidence, tuple(commands))
+
+
+def with_prompts(text: str) -> str:
+    """A block with a prompt before each command, where it has none."""
+    return text if re.search(r"^\$ ", text, re.MULTILINE) else re.sub(r"^(?=\S)", "$ ", text, flags=re.MULTILINE)

@@ -57,7 +57,7 @@ RULES: Final = (
     Rule(
         "MIG306",
         Severity.ERROR,
-        "A TTL",
+        "A TTL of finished jobs",
         "v1 deletes the job. v2's `ttlSecondsAfterFinished` deletes the JobSet only, the TrainJob stays; and up to "
         "2.3.0 a TrainJob that had failed makes a new JobSet and starts again, forever.",
         "Leave it out (`convert --ttl drop`), and delete finished TrainJobs from outside.",
