@@ -67,7 +67,7 @@ def check_mpirun(job: Mapping[str, Any], python: Python) -> None:
         own_path = any(variable["name"] == "PATH" for variable in container.get("env") or ())
         if words[0] in _STARTERS and not own_path and shutil.which(words[0], path=search_path(python.path)) is None:
             raise BadInput(
-                f"the launcher's {words[0]} is neither in the folder of {python} nor among the programs of this machine; "
+                f"the launcher's {words[0]} is neither next to {python} nor among the programs of this machine; "
                 f"{_install(python, _OPEN_MPI)}"
             )
 

