@@ -22,6 +22,10 @@ LEASE = "1ca428e5.training-operator.kubeflow.org"
 GRANTING = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 """Kinds of the objects that give an account its rights."""
 
+_IMAGE = yaml.safe_load((DEPLOY / "base" / "kustomization.yaml").read_text())["images"][0]
+RELEASED = f"{_IMAGE['newName']}:{_IMAGE['newTag']}"
+"""The image that all overlays name; nodes of tests have it before they could pull it."""
+
 Object = dict[str, Any]
 Right = tuple[str, str, str]
 """Group, resource with subresource, verb."""

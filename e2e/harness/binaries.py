@@ -75,17 +75,30 @@ _STAMPS = (
     "k8s.io/component-base/version.gitMinor={minor}",
     "k8s.io/client-go/pkg/version.gitVersion={version}",
 )
-KUBERNETES = Module(
-    "kubernetes",
-    "k8s.io/kubernetes",
-    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
-    _STAMPS,
-)
+
+
+def kubernetes(minor: str) -> Module:
+    """What one minor version of Kubernetes consists of."""
+    return Module(
+        f"kubernetes-{minor}" if minor != NEWEST_COMPARED else "kubernetes",
+        "k8s.io/kubernetes",
+        {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kubectl")},
+        _STAMPS,
+    )
+
+
+NEWEST_COMPARED = "1.34"
+"""The version of Kubernetes that everything is tried with."""
+MINORS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
+"""Versions whose API server the tests can run in front of: `python -m e2e.tools.compatibility`."""
+KUBERNETES = kubernetes(NEWEST_COMPARED)
 SCHEDULER = Module(
     "kubernetes", "k8s.io/kubernetes", {"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"}, _STAMPS
 )
 """A folder of its own in the cache, so that the large programs need not be built again for it."""
-OLDEST_KUBECTL = Module("kubectl-1.30", "k8s.io/kubernetes", {"kubectl-1.30": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS)
+OLDEST_KUBECTL = Module(
+    "kubernetes-1.30", "k8s.io/kubernetes", {"kubectl-1.30": "k8s.io/kubernetes/cmd/kubectl"}, _STAMPS
+)
 KUBECTLS = {
     module.version.split(".")[1]: name for module, name in ((OLDEST_KUBECTL, "kubectl-1.30"), (KUBERNETES, "kubectl"))
 }

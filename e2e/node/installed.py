@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE
+from e2e.deployment.installation import ACCOUNT, DEPLOY, LEASE, RELEASED
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.node.images import KUBECTL, WAITING
@@ -17,8 +17,6 @@ NAMESPACE: Final = "kubeflow"
 IN_NAMESPACE: Final = f"--namespace={NAMESPACE}"
 SELECTOR: Final = "control-plane=kubeflow-training-operator"
 STANDALONE: Final = DEPLOY / "overlays" / "standalone"
-RELEASED: Final = "ghcr.io/kubeflow/training-v1/training-operator-python"
-"""The image of the overlay, in whose place the node has its own."""
 FLAGS: Final = (f"--pytorch-init-container-image={WAITING}", f"--mpi-kubectl-delivery-image={KUBECTL}")
 """Name the images that jobs need of those that exist on the node."""
 
@@ -29,7 +27,7 @@ def write_overlay(folder: Path) -> Path:
     add = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": flag} for flag in FLAGS]
     content = {
         "resources": [os.path.relpath(STANDALONE, folder)],
-        "images": [{"name": RELEASED, "newName": name, "newTag": tag}],
+        "images": [{"name": RELEASED.partition(":")[0], "newName": name, "newTag": tag}],
         "patches": [{"target": {"kind": "Deployment", "name": ACCOUNT}, "patch": json.dumps(add)}],
     }
     (folder / "kustomization.yaml").write_text(json.dumps(content))

@@ -1,3 +1,5 @@
 """The operator process: connects to an API server, watches objects, runs the controllers, serves probes and metrics."""
 
-__version__ = "0.1.0"
+from importlib.metadata import version
+
+__version__ = version("training-operator")

@@ -20,9 +20,15 @@ TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 """What Go's flag package takes for a boolean."""
 
+COMPLETION: Final = "_TRAINING_OPERATOR_COMPLETE"
+"""Variable by which a shell asks for completions."""
 SWITCHES: Final = ("force", "leader-elect", "zap-devel")
 OWN: Final = {
+    "completion": Lazy(
+        "training_operator.shell_completion:completion", "Write the script that completes command lines in a shell."
+    ),
     "crds": Lazy("training_operator.manifest_commands:crds", "Write CustomResourceDefinitions, for `kubectl apply`."),
+    "man": Lazy("training_operator.man_pages:man", "Write the manual page of a command."),
     "rbac": Lazy(
         "training_operator.manifest_commands:rbac",
         "Write the roles that let the operator serve kinds, bound to its account, for `kubectl apply`.",
@@ -81,6 +87,8 @@ def _go_flag(argument: str) -> str:
 
 
 def main() -> None:
-    """Entry point of `training-operator`, and of `/manager` in the image, which runs without any argument."""
-    arguments = sys.argv[1:] or (["run"] if Path(sys.argv[0]).name == "manager" else [])
-    command.main(args=go_flags(arguments), prog_name="training-operator")
+    """Entry point of `training-operator`, of kubectl's plugin, and of `/manager` in the image, which runs by itself."""
+    name = Path(sys.argv[0]).name
+    arguments = sys.argv[1:] or (["run"] if name == "manager" else [])
+    called = "kubectl training" if name == "kubectl-training" else "training-operator"
+    command.main(args=go_flags(arguments), prog_name=called, complete_var=COMPLETION)

@@ -122,7 +122,7 @@ def _remedy(error: ImportError) -> str:
     extras = _extras(package)
     if "" in extras:
         return f"pip install {package} brings it."
-    return f"pip install 'training-operator[{extras[0]}]' brings it." if extras else ""
+    return f"pip install '.[{extras[0]}]' in a clone of the repository brings it." if extras else ""
 
 
 def _extras(package: str) -> list[str]:

@@ -96,8 +96,8 @@ def complaint(error: ImportError) -> str:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (ModuleNotFoundError("No module named 're2'", name="re2"), "pip install 'training-operator[local]' brings it."),
-        (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), "pip install 'training-operator[local]' b"),
+        (ModuleNotFoundError("No module named 're2'", name="re2"), "pip install '.[local]' in a clone"),
+        (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), "pip install '.[local]' in a clone of the "),
         (ModuleNotFoundError("No module named 'yaml'", name="yaml"), "pip install pyyaml brings it."),
         (ModuleNotFoundError("No module named 'fcntl'", name="fcntl"), "it needs Linux, on Windows by WSL2."),
         (

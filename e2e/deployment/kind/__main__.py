@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from e2e.deployment.installation import RELEASED
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import CONTAINERS, LEADS, PLURALS, REPLICAS, typical
 from e2e.harness.kind import require_kind
@@ -20,8 +21,6 @@ from e2e.support.paths import ROOT
 
 HERE: Final = Path(__file__).resolve().parent
 NAME: Final = "training-operator"
-IMAGE: Final = "ghcr.io/kubeflow/training-v1/training-operator-python:0.1.0"
-"""The one that the overlays name, so that they are applied as they are; the nodes have it before they could pull it."""
 V1: Final = "github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.2"
 WEBHOOKS: Final = "validator.training-operator.kubeflow.org"
 IN_OPERATOR: Final = "--namespace=kubeflow"
@@ -58,11 +57,11 @@ class Runner:
 
 def build(runner: Runner) -> None:
     """Build the images and bring them to the nodes."""
-    runner.run("docker", "build", "--tag", IMAGE, ".")
+    runner.run("docker", "build", "--tag", RELEASED, ".")
     for folder, image in BUILT.items():
         context = ("--file", HERE / "Dockerfile", "--target", folder, f"examples/{folder}")
         runner.run("docker", "build", "--tag", image, *context)
-    runner.run("kind", "load", "docker-image", "--name", NAME, IMAGE, *BUILT.values())
+    runner.run("kind", "load", "docker-image", "--name", NAME, RELEASED, *BUILT.values())
 
 
 def sleeping(kind: str) -> dict[str, Any]:

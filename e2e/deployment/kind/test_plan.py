@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from e2e.deployment.kind.__main__ import BUILT, IMAGE, LEFT_OUT, main, sleeping, use
+from e2e.deployment.kind.__main__ import BUILT, LEFT_OUT, main, sleeping, use
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import PLURALS
 from e2e.support.every_kind import PLUGIN
@@ -25,12 +25,6 @@ def test_the_plan_names_files_that_there_are(capsys: pytest.CaptureFixture[str])
             assert (ROOT / path).exists() or "github.com" in path, path
     jobs = len(list((ROOT / "examples").glob("*/*.yaml"))) - len(LEFT_OUT)
     assert sum("--timeout=1200s" in line for line in words) == jobs
-
-
-def test_the_overlays_name_the_image_that_is_loaded() -> None:
-    for file in (ROOT / "deploy" / "overlays").glob("*/kustomization.yaml"):
-        [image] = yaml.safe_load(file.read_text())["images"]
-        assert f"{image['newName']}:{image['newTag']}" == IMAGE
 
 
 @pytest.mark.parametrize("kind", PLURALS)

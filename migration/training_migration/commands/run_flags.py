@@ -27,7 +27,7 @@ from training_migration.v2.stock import stock
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-NEEDS_LOCAL: Final = "runs on this machine need more packages: pip install 'training-operator[local]'"
+NEEDS_LOCAL: Final = "runs on this machine need more packages: pip install '.[local]' in a clone of the repository"
 SIDES: Final = ("both", "v1", "v2")
 LOCAL: Final = "local"
 CLUSTER: Final = "cluster"
