@@ -127,6 +127,14 @@ KUBE_SCORE = Module(
     "kube-score", "github.com/zegl/kube-score", {"kube-score": "github.com/zegl/kube-score/cmd/kube-score"}
 )
 """What judges the manifests of deploy/ by good practice."""
+KUSTOMIZE = Module(
+    "kustomize", "sigs.k8s.io/kustomize/kustomize/v5", {"kustomize": "sigs.k8s.io/kustomize/kustomize/v5"}
+)
+"""What edits overlays; kubectl, which has the rest of it, cannot."""
+ACTIONLINT = Module(
+    "actionlint", "github.com/rhysd/actionlint", {"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"}
+)
+"""What reads .github/workflows as GitHub does."""
 OSV_SCANNER = Module(
     "osv-scanner",
     "github.com/google/osv-scanner",

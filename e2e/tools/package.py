@@ -1,12 +1,15 @@
 """Wheel and sdist as users get them: built, checked, installed with pip and with pipx: `python -m e2e.tools.package`.
 
-Prints a line per promise with what was seen, and ends with status 1 if one was not kept. Needs pip's index.
+Prints a line per promise with what was seen, and ends with status 1 if one was not kept. Needs pip's index. A release
+takes both from the folder of `--output`.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,10 +32,15 @@ REPRODUCIBLE: Final = {"SOURCE_DATE_EPOCH": "1763683200"}
 
 def main() -> int:
     """Return 0 if everything is as promised."""
+    parser = argparse.ArgumentParser(prog="python -m e2e.tools.package", description=__doc__)
+    parser.add_argument("--output", type=Path, help="folder for wheel and sdist once they are known to be good")
+    output = parser.parse_args().output
     try:
         tools = environment("package", TOOLS)
         with tempfile.TemporaryDirectory(prefix="package-") as folder:
             _look_at_package(tools, Path(folder))
+            if output is not None:
+                shutil.copytree(Path(folder, "first"), output, dirs_exist_ok=True)
     except HarnessError as error:
         print(error, file=sys.stderr)
         return 1
