@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import signal
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e.harness.binaries import programs
+from e2e.harness.binaries import CONTROL_PLANE, kubernetes, programs
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.harness.ports import free_ports
 from e2e.harness.processes import Child
@@ -153,10 +154,17 @@ class ControlPlane:
         return write_kubeconfig(self._folder / name, self._server, self._ca_file, {"token": token})
 
 
+def _chosen_programs() -> dict[str, Path]:
+    """Those of the usual version, or of the one of TRAINING_E2E_KUBERNETES; TRAINING_E2E_KUBECTL is a path."""
+    minor, kubectl = os.environ.get("TRAINING_E2E_KUBERNETES"), os.environ.get("TRAINING_E2E_KUBECTL")
+    chosen = programs((*CONTROL_PLANE, kubernetes(minor))) if minor else programs()
+    return chosen | ({"kubectl": Path(kubectl)} if kubectl else {})
+
+
 @contextmanager
 def control_plane(*manager_flags: str, server_flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
     """Run a control plane until the context is left, with further flags for controller manager and API server."""
-    binaries = programs()
+    binaries = _chosen_programs()
     with tempfile.TemporaryDirectory(prefix="training-e2e-") as folder:
         plane = ControlPlane(Path(folder), binaries, manager_flags, server_flags)
         try:

@@ -89,8 +89,6 @@ def kubernetes(minor: str) -> Module:
 
 NEWEST_COMPARED = "1.34"
 """The version of Kubernetes that everything is tried with."""
-MINORS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
-"""Versions whose API server the tests can run in front of: `python -m e2e.tools.compatibility`."""
 KUBERNETES = kubernetes(NEWEST_COMPARED)
 SCHEDULER = Module(
     "kubernetes", "k8s.io/kubernetes", {"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler"}, _STAMPS

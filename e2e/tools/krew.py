@@ -117,7 +117,8 @@ def _archive(folder: Path, wheel: Path, architecture: str, python: str) -> str:
 
 def _pins() -> Iterator[str]:
     """The lines of `constraints.txt` for what the program needs with its extras."""
-    needed, left = set[str](), [("training-operator", EXTRAS)]
+    needed = set[str]()
+    left: list[tuple[str, tuple[str, ...]]] = [("training-operator", EXTRAS)]
     while left:
         name, extras = left.pop()
         for wanted in map(Requirement, distribution(name).requires or ()):

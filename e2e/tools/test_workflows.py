@@ -14,7 +14,7 @@ pytestmark = marks.real  # no cluster at all; once is enough
 
 
 def actionlint(text: str) -> str:
-    command = [programs((ACTIONLINT,))["actionlint"], "-shellcheck=", "-pyflakes=", "-no-color", "-"]
+    command = [str(programs((ACTIONLINT,))["actionlint"]), "-shellcheck=", "-pyflakes=", "-no-color", "-"]
     return subprocess.run(command, cwd=ROOT, input=text, stdout=subprocess.PIPE, text=True, check=False).stdout
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from e2e.support.documentation.command_lines import Reader, Wrong
+from e2e.support.documentation.command_lines import Reader
+from e2e.support.documentation.options import Wrong
 from e2e.support.paths import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())

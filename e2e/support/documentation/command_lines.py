@@ -28,7 +28,9 @@ from e2e.support.paths import ROOT
 
 from training_operator.cli import command, go_flags
 
-OTHERS: Final = re.compile(r"apt-get|bash|cat|cosign|docker|export|gh|git|kustomize|man|nsenter|tail|(?:[\w-]+/bin/)?(?:pip|python3?)")
+OTHERS: Final = re.compile(
+    r"apt-get|bash|cat|cosign|docker|export|gh|git|kustomize|man|nsenter|tail|(?:[\w-]+/bin/)?(?:pip|python3?)"
+)
 """Programs that are not ours: of these only the name is known here."""
 OUTPUTS: Final = ("-o", "--output", "--records", "--write-baseline", "--data")
 """Options of ours whose value is a file or folder that the command makes."""
@@ -70,6 +72,8 @@ class Reader:
             case "training-operator":
                 self._files(arguments)
                 self._click(arguments)
+            case "kubectl" if arguments[:1] == ["training"]:
+                self._command(["training-operator", *arguments[1:]])
             case "kubectl":
                 self._files(kubectl.parse(arguments, whole=self.whole))
             case "make":

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from e2e.support.documentation.api_reference import kind_reference, type_reference
+from e2e.support.documentation.compatibility import compatibility
 from e2e.support.documentation.environment import environment_table
 from e2e.support.documentation.exits import exits
 from e2e.support.documentation.flags import flags
@@ -23,6 +24,7 @@ GENERATED: Final = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end of gen
 SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     **{f"reference of {kind}": partial(kind_reference, info) for kind, info in KINDS.items()},
     **{f"environment of {kind}": partial(environment_table, kind) for kind in EVERY_KIND},
+    "compatibility": compatibility,
     "exit statuses": exits,
     "reference of types": type_reference,
     "flags": flags,

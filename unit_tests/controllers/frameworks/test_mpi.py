@@ -105,6 +105,21 @@ def test_a_launcher_with_gpus_is_a_host_itself() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("daemon", "hosts"),
+    [
+        pytest.param("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_orte_default_hostfile", id="Open MPI 4.1"),
+        pytest.param("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_prte_default_hostfile", id="Open MPI 5"),
+        pytest.param("I_MPI_HYDRA_BOOTSTRAP_EXEC", None, id="Intel MPI"),
+    ],
+)
+def test_an_implementation_is_told_by_its_variables(daemon: str, hosts: str | None) -> None:
+    """Intel MPI takes the hosts from its command line only, as with v1."""
+    told = dict(env_of(job_with(BOTH)))
+    assert told[daemon] == "/etc/mpi/kubexec.sh"
+    assert hosts is None or told[hosts] == "/etc/mpi/hostfile"
+
+
 def test_a_worker_that_is_being_deleted_is_not_discovered() -> None:
     job = job_with(BOTH)
     w = running_job(BOTH, "sim-worker-0", "sim-worker-1")
