@@ -10,7 +10,7 @@ from e2e.harness.binaries import ACTIONLINT, programs
 from e2e.support import marks
 from e2e.support.paths import ROOT
 
-pytestmark = marks.real  # no cluster at all; once is enough
+pytestmark = marks.local  # no cluster at all; once is enough
 
 
 def actionlint(text: str) -> str:

@@ -4,25 +4,12 @@ import re
 import subprocess
 import tomllib
 
-import pytest
 import yaml
 from e2e.support.paths import ROOT
-from e2e.tools.release import forgotten, main, notes
 
 from training_operator import __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CHANGELOG = """\
-## [Unreleased]
-
-## [1.2.0] - 2026-01-02
-
-### Added
-
-- One.
-
-## [1.1.0] - 2026-01-01
-"""
 
 
 def occurrences(name: str, *places: str) -> list[str]:
@@ -48,17 +35,3 @@ def test_nobody_is_told_to_install_a_name_that_nobody_has_registered() -> None:
     assert ours.search("`pip install 'training-operator[local]'`")
     files = [file for file in occurrences("training-operator") if file != "unit_tests/repository/test_releasing.py"]
     assert [file for file in files if ours.search((ROOT / file).read_text())] == []
-
-
-def test_notes_are_the_section_of_a_version() -> None:
-    assert notes("1.2.0", CHANGELOG) == "### Added\n\n- One."
-    assert (notes("1.1.0", CHANGELOG), notes("1.3.0", CHANGELOG), notes("1.2", CHANGELOG)) == ("", "", "")
-
-
-def test_what_does_not_fit_a_tag_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "v9.8.7", "--image", "ghcr.io/me/operator"]) == 1
-    version, image, section = capsys.readouterr().out.splitlines()
-    assert version == f"pyproject.toml has version {PROJECT['version']}, the tag is v9.8.7"
-    assert image.endswith("the release pushes ghcr.io/me/operator:9.8.7")
-    assert section == "CHANGELOG.md has no section `## [9.8.7] - YYYY-MM-DD` with text"
-    assert len(forgotten(f"v{PROJECT['version']}", "registry.example.com/" + PROJECT["name"])) <= 1
