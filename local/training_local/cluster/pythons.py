@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -110,11 +111,18 @@ def known_pythons(environment: Mapping[str, str], modules: Sequence[str]) -> Ite
 
 def _probed(path: Path, source: str, modules: Sequence[str]) -> Python:
     asked = json.dumps({module: PACKAGES.get(module, ()) for module in modules})
+    executable, version, found = _answer(path, asked)
+    return Python(executable, source, version, found)
+
+
+@cache
+def _answer(path: Path, asked: str) -> tuple[Path, str, Mapping[str, str]]:
+    """What an interpreter says of itself; asked once, since behind the shim of a version manager it takes long."""
     try:
         done = subprocess.run(
             [path, "-c", _PROBE, asked], check=True, capture_output=True, timeout=_PROBE_SECONDS, cwd="/"
         )
         executable, version, found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
-        return Python(path, source)
-    return Python(Path(executable), source, version, found)  # behind the shim of a version manager
+        return path, "", {}
+    return Path(executable), version, found  # another path than that of a shim

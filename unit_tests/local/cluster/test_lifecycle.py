@@ -11,7 +11,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,6 +21,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from e2e.support.local_node import needs_namespaces
+from e2e.support.warm import PROGRAM, Warm
 
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.cli import local as group
@@ -43,7 +43,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
+    return [*PROGRAM, "local", *arguments]
 
 
 def local(*arguments: str) -> tuple[int, str, str]:
@@ -53,9 +53,10 @@ def local(*arguments: str) -> tuple[int, str, str]:
 
 def detach(*arguments: str) -> tuple[int, str, str]:
     """Start a cluster in the background; only a process of its own can fork safely."""
-    line = command("up", "--detach", "--json", "--sandbox", "host", *arguments)
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    return done.returncode, done.stdout, done.stderr
+    line = ["local", "up", "--detach", "--json", "--sandbox", "host", *arguments]
+    with Warm(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
 
 
 def up(*arguments: str) -> dict[str, Any]:
@@ -225,8 +226,8 @@ def test_pods_do_not_see_the_token(state: Path, tmp_path: Path, capfd: pytest.Ca
 
 def test_a_second_interrupt_ends_at_once(state: Path) -> None:
     deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up')\nwhile True: signal.pause()"
-    line = command("up", "--sandbox", "host")
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    line = ["local", "up", "--sandbox", "host"]
+    with Warm(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("export KUBECONFIG=")
         port = int(record().url.rpartition(":")[2])

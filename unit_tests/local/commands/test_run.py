@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from e2e.support.bombs import BOMBS
+from e2e.support.warm import PROGRAM, Warm
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -48,10 +48,12 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert list(tmp_path.glob("state/clusters/[!.]*")) == []
 
 
-def command(*arguments: str) -> subprocess.Popen[str]:
-    """Start the program, as a process of its own."""
-    program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+PIPES: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+def command(*arguments: str) -> Warm:
+    """Start the command, as a process of its own."""
+    return Warm(["local", *arguments], **PIPES)
 
 
 def write(folder: Path, job: dict[str, Any]) -> str:
@@ -100,7 +102,8 @@ def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, local: Local)
 
 
 def test_an_interrupt_ends_everything(tmp_path: Path) -> None:
-    process = command("run", write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()")))
+    job = write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()"))
+    process = subprocess.Popen([*PROGRAM, "local", "run", job], **PIPES, text=True)
     assert process.stdout is not None
     while "| up" not in process.stdout.readline():
         assert process.poll() is None

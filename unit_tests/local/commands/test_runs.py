@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -93,9 +93,8 @@ def test_nothing_is_kept_of_who_does_not_want_it(tmp_path: Path, runs: Path, loc
 
 
 def test_what_a_killed_command_has_seen_can_be_read(tmp_path: Path, local: Local) -> None:
-    program = [sys.executable, "-c", "from training_operator.cli import main; main()", "local", "run"]
     file = write(tmp_path, "echo before the end; exec sleep 600")
-    with subprocess.Popen([*program, file], stdout=subprocess.PIPE, text=True) as process:
+    with Warm(["local", "run", file], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         while "Running: " not in process.stdout.readline():
             assert process.poll() is None

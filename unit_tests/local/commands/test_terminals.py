@@ -8,13 +8,14 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -44,9 +45,8 @@ class Terminal:
     def __init__(self, arguments: Sequence[str], state: Path) -> None:
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 80))
-        self.process = subprocess.Popen(
-            program(arguments), stdin=slave, stdout=slave, stderr=slave, env=environment(state), start_new_session=True
-        )
+        streams: Any = {"stdin": slave, "stdout": slave, "stderr": slave}
+        self.process = Warm(["local", *arguments], **streams, env=environment(state), start_new_session=True)
         self._slave = slave  # kept, so that its settings can be looked at afterwards
         self.seen = ""
 
@@ -83,25 +83,14 @@ class Terminal:
         os.close(self._slave)
 
 
-def program(arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-c", "from training_operator.cli import main; main()", "local", *arguments]
-
-
 def environment(state: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "SHELL", "COLUMNS", "LINES")}
     return {**kept, STATE_VARIABLE: str(state), "TERM": "xterm-256color", "SHELL": "/bin/sh"}
 
 
 def answer(arguments: Sequence[str], state: Path, text: str = "") -> tuple[int, str, str]:
-    command = program(arguments)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(state),
-    )
+    streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = Warm(["local", *arguments], **streams, env=environment(state))
     out, err = process.communicate(text, PATIENCE)
     return process.returncode, out, err
 
@@ -173,9 +162,7 @@ def test_logs_are_followed_to_the_end_of_the_job(tmp_path: Path, state: Path, lo
     terminal = Terminal(["run", str(file)], state)
     try:
         terminal.until("I am little-worker-0")
-        following = subprocess.Popen(
-            program(["logs", "-f", "--json"]), stdout=subprocess.PIPE, text=True, env=environment(state)
-        )
+        following = Warm(["local", "logs", "-f", "--json"], stdout=subprocess.PIPE, env=environment(state))
         assert following.stdout is not None
         assert json.loads(following.stdout.readline())["log"]["text"] == "I am little-worker-0"
         local("shell", "worker-0", "--", "sh", "-c", "echo > /dev/shm/go")
