@@ -41,6 +41,17 @@ class Settings:
             return None
         return web.Response(status=421, text=f"This console is not reached as {host[:200]!r}: see --allowed-host.\n")
 
+    @staticmethod
+    def refusal_of_site(request: web.Request) -> web.Response | None:
+        """Return the answer to what a page of another site asks for; None for a link that somebody has followed.
+
+        The browser would not show it the answer anyhow; this way nobody even asks the API server for it.
+        """
+        site, mode = (request.headers.get(f"Sec-Fetch-{name}", "") for name in ("Site", "Mode"))
+        if site in ("", "same-origin", "none") or mode == "navigate":
+            return None
+        return web.Response(status=403, text="Pages of other sites are told nothing.\n")
+
     def check_origin(self, request: web.Request) -> None:
         """Raise `Refused` for a form that another site has sent."""
         origin = urlsplit(request.headers.get("Origin", "")).netloc

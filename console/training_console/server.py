@@ -19,9 +19,11 @@ from training_console.model.yaml_view import yaml_lines
 from training_console.pages import html, logs
 from training_console.pages.job import CurvesPage, JobName, NotFound, job_name, job_page, stored_job
 from training_console.pages.jobs import JobsPage, Rows, job_feeds
+from training_console.pages.migration import MigrationPage
 from training_console.pages.page import Page, Snapshots, stream
 from training_console.reading.cluster import Cluster, Reader, TooManyViewers
 from training_console.reading.feeds import NoAnswer, NotAllowed
+from training_console.reading.verdicts import Verdicts, searching
 from training_console.reading.viewers import SESSION_COOKIE, SESSION_SECONDS, Authenticator, Refused, Sessions, Viewer
 from training_console.security import Settings
 
@@ -49,6 +51,7 @@ class Console:
         self._macros = html.Macros(self._templates, "macros.html")
         self._rows = Rows(self._macros)
         self._snapshots = Snapshots()
+        self._verdicts = Verdicts()
 
     def application(self) -> web.Application:
         """Return the application, to be served."""
@@ -58,6 +61,7 @@ class Console:
         routes: Mapping[str, Handler] = {
             "/": self._jobs,
             "/fleet": self._fleet,
+            "/fleet/migration": self._migration,
             job: self._job,
             f"{job}/logs": self._logs,
             f"{job}/logs.txt": self._download,
@@ -82,7 +86,8 @@ class Console:
         """Refuse strangers, and turn refusals into pages."""
         if request.path == "/healthz":
             return await handler(request)
-        if (refusal := self._settings.refusal_of_host(request)) is not None:
+        refusal = self._settings.refusal_of_host(request) or self._settings.refusal_of_site(request)
+        if refusal is not None:
             return refusal
         if request.path.startswith(f"{self._settings.base_path}/static/"):
             return await handler(request)
@@ -110,7 +115,7 @@ class Console:
     async def _shown(self, request: web.Request, page: Page) -> web.StreamResponse:
         """Answer with a page, or with what changes of it."""
         if EVENT_STREAM in request.headers.get("Accept", ""):
-            return await stream(request, page, self._snapshots)
+            return await stream(request, page, self._snapshots, tuple(PROBLEMS))
         fragments = await page.fragments()
         context = {"fragments": fragments, "snapshot": self._snapshots.keep(fragments), **page.context()}
         return self._page(request, page.template, context)
@@ -121,8 +126,22 @@ class Console:
     async def _jobs(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
         changed = asyncio.Event()
-        async with self._reading(request) as reader, job_feeds(reader, filters.namespace, changed) as feeds:
-            return await self._shown(request, JobsPage(filters, feeds, changed, self._rows))
+        async with (
+            self._reading(request) as reader,
+            job_feeds(reader, filters.namespace, changed) as feeds,
+            searching(self._verdicts, reader, changed) as search,
+        ):
+            return await self._shown(request, JobsPage(reader, filters, feeds, search, changed, self._rows))
+
+    async def _migration(self, request: web.Request) -> web.StreamResponse:
+        filters = _filters(request)
+        changed = asyncio.Event()
+        async with (
+            self._reading(request) as reader,
+            job_feeds(reader, filters.namespace, changed) as feeds,
+            searching(self._verdicts, reader, changed) as search,
+        ):
+            return await self._shown(request, MigrationPage(filters, feeds, search, changed, self._macros))
 
     async def _fleet(self, request: web.Request) -> web.StreamResponse:
         filters, now = _filters(request), datetime.now(UTC)

@@ -13,6 +13,7 @@ from unit_tests.local.pods import RUNNING, pod, terminated
 
 from training_api.registry import KINDS
 from training_console.model.curves import curves
+from training_console.model.events import events
 from training_console.model.filters import Filters
 from training_console.model.fleet import longest_waiting, over_time, usage
 from training_console.model.jobs import JobRow, accelerators, by_attention, resources, row_of
@@ -51,7 +52,7 @@ def test_a_job_is_reduced_to_its_row() -> None:
     assert (shown.state, shown.message) == ("Running", "runs")
     assert (shown.wanted, shown.active, shown.succeeded, shown.restarts) == (2, 1, 1, 3)
     assert shown.accelerators == 2
-    assert shown.started == NOON + timedelta(seconds=5)
+    assert shown.running_since == NOON, "the condition tells"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,9 @@ def test_the_timeline_shows_states_attempts_and_warnings() -> None:
         condition("Running", status="False", at="2026-01-01T12:00:10Z"),
         condition("Failed", at="2026-01-01T12:01:40Z"),
     ]
-    event = {"type": "Warning", "reason": "Restarting", "message": "m", "lastTimestamp": "2026-01-01T12:00:50Z"}
+    told = {"type": "Warning", "reason": "Restarting", "message": "m", "lastTimestamp": "2026-01-01T12:00:50Z"}
+    about = {"metadata": {"namespace": "n", "name": "e", "uid": "e"}, "involvedObject": {"uid": "u"}, **told}
+    event = events().decode(msgspec.json.encode(about))
     failed = stored_pod("worker-0", terminated(1, "2026-01-01T12:00:30Z"), phase="Failed")
     drawn = timeline(stored_job(conditions=done), [failed], [event], NOON + timedelta(hours=1))
     assert drawn is not None
@@ -145,7 +148,7 @@ def test_a_large_job_shows_the_lanes_of_replicas_that_failed() -> None:
     drawn = timeline(stored_job(), [*calm, bad], [], NOON + timedelta(minutes=1))
     assert drawn is not None
     assert "worker-100" in [label for label, _, _ in drawn.lanes]
-    assert drawn.left_out == 61
+    assert drawn.left_out == 77
 
 
 def test_curves_are_numbers_beside_names() -> None:
@@ -188,8 +191,8 @@ def test_yaml_is_what_was_stored(value: Any) -> None:
 
 def test_the_fleet_is_counted_over_time() -> None:
     rows = [
-        row("a", started=NOON, completed=NOON + timedelta(hours=1), state="Succeeded", accelerators=4),
-        row("b", started=NOON + timedelta(hours=1), state="Running", accelerators=1),
+        row("a", running_since=NOON, completed=NOON + timedelta(hours=1), state="Succeeded", accelerators=4),
+        row("b", running_since=NOON + timedelta(hours=1), state="Running", accelerators=1),
         row("c", state="Created", waiting="Quota"),
     ]
     now = NOON + timedelta(hours=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,11 +12,15 @@ MOST_CURVES: Final = 12
 MOST_POINTS: Final = 400
 """Of one curve: neighbours are averaged beyond that."""
 FEWEST_POINTS: Final = 3
+MOST_NAMES: Final = 1_000
+"""Looked at in one log."""
+LONGEST_LINE: Final = 4_000
+"""Characters of a line that are looked at."""
 WIDTH: Final = 320.0
 HEIGHT: Final = 120.0
 
 PAIR: Final = re.compile(
-    r"(?<![\w.])([A-Za-z][\w./-]{0,39})[\"']?\s*(?:[=:]\s*|\s)\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.]*[\w])"
+    r"(?<![\w.])([A-Za-z][\w./-]{0,39})[\"']?\s{0,4}[=:\s]\s{0,4}(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.]*[\w])"
 )
 """`name value`, `name=value`, `name: value`, also in JSON and Python's dictionaries."""
 COUNTERS: Final = frozenset(
@@ -55,13 +59,20 @@ class Curve:
         return f"{values[0]:.4g} to {values[-1]:.4g}, between {low:.4g} and {high:.4g}, {len(values)} values"
 
 
+def measured(line: str) -> Iterator[tuple[str, float]]:
+    """Yield the names and numbers of one line that say how well training goes."""
+    for name, text in PAIR.findall(line[:LONGEST_LINE]):
+        value = float(text)
+        if name.lower() not in COUNTERS and math.isfinite(value):
+            yield name, value
+
+
 def curves(lines: Iterable[str]) -> list[Curve]:
     """Return the curves with the most values; what is printed fewer than three times is none."""
     found: dict[str, Curve] = {}
     for line in lines:
-        for name, text in PAIR.findall(line):
-            value = float(text)
-            if name.lower() not in COUNTERS and math.isfinite(value):
+        for name, value in measured(line):
+            if name in found or len(found) < MOST_NAMES:
                 found.setdefault(name, Curve(name)).values.append(value)
     kept = [each for each in found.values() if len(each.values) >= FEWEST_POINTS and len(set(each.values)) > 1]
     kept.sort(key=lambda each: (-len(each.values), each.name))

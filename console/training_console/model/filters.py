@@ -14,7 +14,7 @@ LONGEST: Final = 253
 ROWS: Final = 200
 """That a page begins with, and that are added as one scrolls."""
 MOST_ROWS: Final = 10_000
-TEXTS: Final = ("namespace", "kind", "state", "owner", "text")
+TEXTS: Final = ("namespace", "kind", "state", "owner", "text", "verdict")
 SORTS: Final = ("attention", "newest", "name")
 
 
@@ -27,6 +27,10 @@ class Filters:
     state: str = ""
     owner: str = ""
     text: str = ""
+    verdict: str = ""
+    """Of `migrate survey`; on the page of all verdicts only."""
+    migration: bool = False
+    """Whether the table of jobs has that as a column."""
     sort: str = SORTS[0]
     rows: int = ROWS
     """How many are shown."""
@@ -39,6 +43,7 @@ class Filters:
         sort = query.get("sort", "")
         return cls(
             **known,
+            migration="migration" in query,
             sort=sort if sort in SORTS else SORTS[0],
             rows=min(max(int(rows), ROWS), MOST_ROWS) if rows.isdecimal() and len(rows) < 6 else ROWS,
         )
@@ -51,11 +56,16 @@ class Filters:
     @property
     def query(self) -> str:
         """As the query of an address."""
-        return urlencode({name: value for name, value in asdict(self).items() if value != getattr(Filters(), name)})
+        told = {name: value for name, value in asdict(self).items() if value != getattr(Filters(), name)}
+        return urlencode({name: "on" if value is True else value for name, value in told.items()})
 
     def with_state(self, state: str) -> Filters:
         """The same for one state."""
         return replace(self, state=state)
+
+    def with_verdict(self, verdict: str) -> Filters:
+        """The same for one verdict."""
+        return replace(self, verdict=verdict)
 
     def apply(self, rows: Iterable[JobRow]) -> list[JobRow]:
         """Return the jobs that it lets through, in its order."""

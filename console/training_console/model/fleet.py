@@ -44,8 +44,8 @@ def over_time(rows: Sequence[JobRow], now: datetime, longest: timedelta = timede
     first = max(min(begun), now - longest)
     step = max((now - first) / COLUMNS, timedelta(seconds=1))
     moments = [first + step * column for column in range(COLUMNS + 1)]
-    running = _at(moments, [(row.started or row.created, row.completed) for row in rows if row.started])
-    waiting = _at(moments, [(row.created, row.started or row.completed) for row in rows])
+    running = _at(moments, [(row.running_since, row.completed) for row in rows])
+    waiting = _at(moments, [(row.created, row.running_since or row.completed) for row in rows])
     most = max(map(sum, zip(running, waiting, strict=True))) or 1
     below = [0] * len(moments)
     layers = []
@@ -116,9 +116,9 @@ def usage(rows: Sequence[JobRow], now: datetime) -> list[Usage]:
 
 
 def _hours(row: JobRow, now: datetime) -> float:
-    if row.started is None:
+    if row.running_since is None:
         return 0.0
-    return max(((row.completed or now) - row.started).total_seconds(), 0.0) / 3600
+    return max(((row.completed or now) - row.running_since).total_seconds(), 0.0) / 3600
 
 
 def longest_waiting(rows: Sequence[JobRow]) -> list[JobRow]:

@@ -12,6 +12,7 @@ from training_api.kinds import KindInfo
 from training_api.printable import legible
 from training_api.quantity import parse
 from training_console.model.reducing import reduced
+from training_console.model.training import Training, of_train_job
 from training_controllers.frameworks.plugins import kinds
 from training_controllers.model.records import Owner
 from training_local.run.endings import moment
@@ -49,7 +50,8 @@ class JobRow:
     """The newest condition's."""
     waiting: str = ""
     """Why the operator makes no progress with it."""
-    started: datetime | None = None
+    running_since: datetime | None = None
+    """When it began to run, if it runs now, or at the earliest, if it has ended; None if it has not."""
     completed: datetime | None = None
     wanted: int = 0
     """Replicas."""
@@ -63,6 +65,10 @@ class JobRow:
     """Kueue's LocalQueue."""
     belongs_to: str = ""
     """Whose it is: a label that says so, or the object that made it."""
+    training: Training | None = None
+    """How far it is, where its status tells."""
+    revision: int = 0
+    """Of all but its status: another one if the job could be judged otherwise. Known to this process only."""
 
     @property
     def id(self) -> str:
@@ -109,7 +115,7 @@ def row_of(info: KindInfo, stored: Mapping[str, Any]) -> JobRow:
         state=progress.state or NEW,
         message=legible(progress.message),
         waiting=legible(str(progress.waiting)) if progress.waiting else "",
-        started=progress.started_at,
+        running_since=_running_since(progress.state, progress.started_at, progress.conditions),
         completed=progress.completed_at or _ended_at(progress.conditions),
         wanted=sum(expected.values()),
         active=sum(each.get("active") or 0 for each in counts),
@@ -147,6 +153,7 @@ def _train_job(job: Mapping[str, Any]) -> JobRow:
         succeeded=sum(each.get("succeeded") or 0 for each in counts),
         failed=sum(each.get("failed") or 0 for each in counts),
         accelerators=nodes * _accelerators_of(trainer.get("resourcesPerNode") or {}),
+        training=of_train_job(status),
     )
 
 
@@ -167,7 +174,21 @@ def _begun(stored: Mapping[str, Any], kind: str, plural: str) -> JobRow:
         moment(metadata.get("creationTimestamp")),
         queue=labels.get(QUEUE_LABEL, ""),
         belongs_to=legible(labelled or made_by, 128),
+        revision=hash((metadata.get("generation"), *_texts(labels), *_texts(metadata.get("annotations") or {}))),
     )
+
+
+def _texts(mapping: Mapping[str, Any]) -> Iterable[str]:
+    return (f"{key}={value}" for key, value in sorted(mapping.items()))
+
+
+def _running_since(
+    state: str, started: datetime | None, conditions: Iterable[Mapping[str, Any]]
+) -> datetime | None:
+    """The status tells exactly when a job began that runs still; of one that has ended, when it could begin."""
+    if state == "Running":
+        return next((moment(each.get("lastTransitionTime")) for each in conditions if each["type"] == state), started)
+    return started if state in ENDED else None
 
 
 def _ended_at(conditions: Iterable[Mapping[str, Any]]) -> datetime | None:

@@ -1,7 +1,8 @@
-"""What Kueue says of a job: admitted or not, and why."""
+"""What Kueue says of a job: admitted or not, why, and how many are before it; no effects."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,8 +29,60 @@ class WorkloadRow:
     """`Admitted`, `Quota reserved`, `Evicted`, `Finished` or `Pending`."""
     why: str
     """Why it is not admitted; empty if it is."""
-    since: str = ""
-    """When that began, RFC 3339."""
+    priority: int = 0
+    order: str = ""
+    """Of two with the same priority the lesser one comes first: when it was created, or evicted because its pods did not
+    become ready, RFC 3339."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it stands in its queue."""
+        return self.state in ("Pending", "Evicted")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a workload stands in its queue, from 1."""
+
+    place: int
+    of: int
+    """How many wait in the LocalQueue."""
+    in_cluster_queue: int | None = None
+    """Its place among all that wait for the ClusterQueue; None where Kueue has not been asked, or does not say."""
+
+    @property
+    def sentence(self) -> str:
+        """What it says, and who says so."""
+        if self.in_cluster_queue is None:
+            return (
+                f"{self.place} of {self.of} in its queue, by priority and age of those that you may see: "
+                "Kueue itself has not said"
+            )
+        return f"{self.place} of {self.of} in its queue, {self.in_cluster_queue} in the cluster queue, as Kueue says"
+
+
+def computed(rows: Iterable[WorkloadRow]) -> dict[str, Position]:
+    """Place the workloads that wait, by uid, in the order in which Kueue looks at them."""
+    queues: dict[tuple[str, str], list[WorkloadRow]] = {}
+    for row in rows:
+        if row.waits:
+            queues.setdefault((row.namespace, row.queue), []).append(row)
+    return {
+        row.uid: Position(place, len(waiting))
+        for waiting in queues.values()
+        for place, row in enumerate(sorted(waiting, key=lambda each: (-each.priority, each.order, each.name)), 1)
+    }
+
+
+def said(pending: Mapping[str, Any]) -> dict[tuple[str, str], Position]:
+    """Read Kueue's answer about the workloads that wait in one LocalQueue, by namespace and name."""
+    items = pending.get("items") or ()
+    return {
+        (each["metadata"]["namespace"], each["metadata"]["name"]): Position(
+            int(each.get("positionInLocalQueue", 0)) + 1, len(items), int(each.get("positionInClusterQueue", 0)) + 1
+        )
+        for each in items
+    }
 
 
 def workloads() -> Resource[WorkloadRow]:
@@ -50,6 +103,8 @@ def _row(stored: dict[str, Any]) -> WorkloadRow:
     ):
         if name in holding:
             state, told = shown, conditions[name]
+    spec, evicted = stored.get("spec") or {}, conditions.get("Evicted") or {}
+    again = evicted.get("status") == "True" and evicted.get("reason") == "PodsReadyTimeout"
     owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
     return WorkloadRow(
         metadata.get("namespace", ""),
@@ -57,8 +112,9 @@ def _row(stored: dict[str, Any]) -> WorkloadRow:
         metadata.get("uid", ""),
         metadata.get("resourceVersion", ""),
         Owner(owner["kind"], owner["name"], owner["uid"]) if owner else None,
-        (stored.get("spec") or {}).get("queueName", ""),
+        spec.get("queueName", ""),
         state,
         "" if state in ("Admitted", "Finished") else legible(str(told.get("message", ""))),
-        str(told.get("lastTransitionTime", "")),
+        int(spec.get("priority") or 0),
+        str((evicted.get("lastTransitionTime") if again else metadata.get("creationTimestamp")) or ""),
     )

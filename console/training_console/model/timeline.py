@@ -9,11 +9,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from training_api.printable import legible
+from training_console.model.events import EventRow
 from training_console.model.pods import PodRow
 from training_local.durations import human
 from training_local.run.endings import moment
 
-MOST_LANES: Final = 40
+MOST_LANES: Final = 24
 """Replicas with a lane of their own; of a larger job those that failed or restarted come first."""
 MOST_MARKS: Final = 200
 WIDTH: Final = 1000.0
@@ -80,7 +81,7 @@ class Timeline:
 
 
 def timeline(
-    job: Mapping[str, Any], pods: Sequence[PodRow], events: Iterable[Mapping[str, Any]], now: datetime
+    job: Mapping[str, Any], pods: Sequence[PodRow], events: Iterable[EventRow], now: datetime
 ) -> Timeline | None:
     """Place what is known of a job; None before it exists."""
     created = moment(job["metadata"].get("creationTimestamp"))
@@ -121,13 +122,9 @@ def _states(created: datetime, conditions: Iterable[Mapping[str, Any]]) -> Itera
     yield Span(at, at if over else None, style, f"{style}: {title}" if title else style)
 
 
-def _marks(events: Iterable[Mapping[str, Any]]) -> Iterable[Mark]:
-    found = []
-    for event in events:
-        at = moment(event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp"))
-        if at is not None and event.get("type") == "Warning":
-            found.append(Mark(at, "Warning", f"{event.get('reason', '')}: {legible(event.get('message', ''))}"))
-    return found[-MOST_MARKS:]
+def _marks(events: Iterable[EventRow]) -> Iterable[Mark]:
+    warnings = ((moment(event.seen), event) for event in events if event.type == "Warning")
+    return [Mark(at, "Warning", f"{event.reason}: {event.message}") for at, event in warnings if at][:MOST_MARKS]
 
 
 def _lane(pod: PodRow) -> Lane:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -14,14 +15,17 @@ import msgspec
 from training_api.kinds import KindInfo
 from training_console.model import pods as pod_rows
 from training_console.model.curves import curves
+from training_console.model.events import EventRow, concerning, events
 from training_console.model.jobs import JobRow, resources
 from training_console.model.pods import PodRow, first_cause
-from training_console.model.queues import WorkloadRow, workloads
+from training_console.model.queues import Position, WorkloadRow, workloads
 from training_console.model.timeline import timeline
+from training_console.model.training import Training
 from training_console.pages.html import Macros
 from training_console.pages.page import Fragments
 from training_console.reading.cluster import Reader
 from training_console.reading.feeds import Feed, NoAnswer, NotAllowed
+from training_console.reading.training import TrainingLogs
 from training_controllers.frameworks.plugins import kinds
 from training_local.run.cause import Failure, standstill
 from training_local.run.pod_logs import LAST_LINES, LogChoice, LogRefused, read_log
@@ -29,9 +33,10 @@ from training_local.run.pod_metrics import Usage, usage_of
 from training_local.run.progress import JobProgress, JobRef, progress_of
 from training_operator.kube.resources import Resource
 
-MOST_EVENTS: Final = 200
 EVERY_SECONDS: Final = 5.0
-"""Usage and ages are looked at again."""
+"""After which usage and logs are looked at again."""
+USAGE_SECONDS: Final = 10.0
+"""Metrics are good for so long."""
 CURVE_LINES: Final = 5_000
 """Of a log in which curves are looked for."""
 
@@ -93,16 +98,31 @@ async def stored_job(reader: Reader, job: JobName) -> dict[str, Any]:
 @asynccontextmanager
 async def job_page(reader: Reader, job: JobName, macros: Macros) -> AsyncIterator[JobPage]:
     """Hand out the page of a job; raises `NotFound`, `NotAllowed` and `NoAnswer`."""
-    await stored_job(reader, job)
+    stored = await stored_job(reader, job)
     changed = asyncio.Event()
     async with AsyncExitStack() as stack:
-        opened = reader.feeds.open
+        opened, ours = reader.feeds.open, f"{job.name}-"
         pods = await stack.enter_async_context(opened(pod_rows.pods(), job.namespace, job.pod_selector, required=False))
         jobs = await stack.enter_async_context(opened(job.resource, job.namespace))
         queues = await stack.enter_async_context(opened(workloads(), job.namespace, required=False))
-        for feed in (pods, jobs, queues):
-            stack.enter_context(feed.listened(changed))
-        yield JobPage(reader, job, (pods, queues), changed, macros)
+        told = await stack.enter_async_context(opened(events(), job.namespace, required=False))
+        stack.enter_context(pods.listened(changed))
+        stack.enter_context(jobs.listened(changed, lambda row: row.name == job.name))
+        stack.enter_context(queues.listened(changed, lambda row: row.owner is not None and row.owner.name == job.name))
+        stack.enter_context(
+            told.listened(changed, lambda row: row.object_name == job.name or row.object_name.startswith(ours))
+        )
+        yield JobPage(reader, job, stored, JobFeeds(pods, jobs, queues, told), changed, macros)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFeeds:
+    """What a page watches, together with all other pages of its viewer."""
+
+    pods: Feed[PodRow]
+    jobs: Feed[JobRow]
+    queues: Feed[WorkloadRow]
+    events: Feed[EventRow]
 
 
 class JobPage:
@@ -115,45 +135,76 @@ class JobPage:
         self,
         reader: Reader,
         job: JobName,
-        feeds: tuple[Feed[PodRow], Feed[WorkloadRow]],
+        stored: dict[str, Any],
+        feeds: JobFeeds,
         changed: asyncio.Event,
         macros: Macros,
     ) -> None:
         self.job, self.changed = job, changed
-        self._reader, self._macros = reader, macros
-        self._pods, self._queues = feeds
+        self._reader, self._feeds, self._macros = reader, feeds, macros
+        self._logs = TrainingLogs(reader.transport, job.info.container if job.info else "")
         self._cells: Mapping[str, str] = {}
         self._last_lines: dict[tuple[str, str, int], list[str]] = {}
+        self._stored = stored
+        self._used: Mapping[str, Usage] = {}
+        self._used_until = 0.0
 
     async def fragments(self) -> Fragments:
-        """Return header, cause, timeline, replicas, conditions and events."""
-        stored = await stored_job(self._reader, self.job)
-        events, usage = await asyncio.gather(self._events(stored), self._usage())
+        """Return header, cause, replicas, timeline, conditions and events."""
+        stored = await self._current()
         pods, now = self.pods, datetime.now(UTC)
         row = self.job.resource.decode(msgspec.json.encode(stored))
+        usage, training, queued = await asyncio.gather(self._usage(), self._training(row, pods), self._queue(row))
         progress = self._progress(stored, pods)
-        uid = stored["metadata"]["uid"]
-        workload = next((each for each in self._queues.store if each.owner and each.owner.uid == uid), None)
+        told = concerning(self._feeds.events.store, {row.uid, *(pod.uid for pod in pods)})
         first, others = first_cause(pods)
         last_lines = await self._last(first) if first and row.state != "Succeeded" else []
         because = self._standstill(progress, row, now)
-        self._cells = {pod.id: self._macros("cell", self.job, pod) for pod in pods}
         say = self._macros
+        self._cells = self._grid(pods)
         return {
-            "head": say("head", self.job, row, progress, workload, because),
+            "head": say("head", self.job, row, progress, training, queued, because),
             "cause": say("cause", self.job, first if row.state != "Succeeded" else None, others, last_lines),
-            "timeline": say("timeline", timeline(stored, pods, events, now)),
-            "replicas-head": say("replicas_head", pods, row, self._pods.complaint),
+            "replicas-head": say("replicas_head", pods, row, self._feeds.pods.complaint),
             **self._cells,
+            "timeline": say("timeline", timeline(stored, pods, told, now)),
             "replica-table": say("replica_table", self.job, pods, usage),
             "conditions": say("conditions", (stored.get("status") or {}).get("conditions") or []),
-            "events": say("events", events),
+            "events": say("events", told, self._feeds.events.complaint),
         }
+
+    async def _current(self) -> dict[str, Any]:
+        """The job as it is stored, read again when the watch has told of another version."""
+        row = self._feeds.jobs.store.get(self.job.namespace, self.job.name)
+        if row is None or row.version != self._stored["metadata"].get("resourceVersion", ""):
+            self._stored = await stored_job(self._reader, self.job)
+        return self._stored
+
+    def _grid(self, pods: Sequence[PodRow]) -> dict[str, str]:
+        """A cell for each pod, and before those of each type its name."""
+        cells: dict[str, str] = {}
+        for replica_type, group in groupby(pods, key=lambda pod: pod.replica.replica_type):
+            members = list(group)
+            cells[f"pod-of-{replica_type}"] = self._macros("replica_type", replica_type, members)
+            cells |= {pod.id: self._macros("cell", self.job, pod) for pod in members}
+        return cells
+
+    async def _training(self, row: JobRow, pods: Sequence[PodRow]) -> Training | None:
+        found = row.training or await self._logs.of(pods)
+        if found is not None and row.training is None:
+            self._reader.training.keep(row.uid, found)
+        return found
+
+    async def _queue(self, row: JobRow) -> tuple[WorkloadRow | None, Position | None]:
+        workload = next((each for each in self._feeds.queues.store if each.owner and each.owner.uid == row.uid), None)
+        if workload is None or not workload.waits:
+            return workload, None
+        return workload, (await self._reader.positions.of(self._feeds.queues.store)).get(workload.uid)
 
     @property
     def pods(self) -> list[PodRow]:
         """Its pods by type and index."""
-        return pod_rows.in_order(self.job.info.replica_types if self.job.info else (), self._pods.store)
+        return pod_rows.in_order(self.job.info.replica_types if self.job.info else (), self._feeds.pods.store)
 
     def context(self) -> Mapping[str, Any]:
         """Return the cells of the grid."""
@@ -167,34 +218,24 @@ class JobPage:
             return ""
         return standstill(self.job.ref, progress, row.created, now)
 
-    async def _events(self, stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Those of the job and of its pods, the latest first; none where they may not be read."""
-        pods = {pod.uid for pod in self._pods.store}
-        of_job = {"fieldSelector": f"involvedObject.uid={stored['metadata']['uid']}", "limit": "500"}
-        of_pods = {"fieldSelector": "involvedObject.kind=Pod", "limit": "2000"}
-        path = f"/api/v1/namespaces/{self.job.namespace}/events"
-        found: list[dict[str, Any]] = []
-        with suppress(NotAllowed, NoAnswer):
-            lists = await asyncio.gather(self._reader.get(path, of_job), self._reader.get(path, of_pods))
-            own, others = (each["items"] if each else [] for each in lists)
-            found = [*own, *(each for each in others if each["involvedObject"].get("uid") in pods)]
-        found.sort(key=_last_seen, reverse=True)
-        return found[:MOST_EVENTS]
-
     async def _usage(self) -> Mapping[str, Usage]:
         """What pods use by name; nothing where there are no metrics, or they may not be read."""
+        now = asyncio.get_running_loop().time()
+        if now < self._used_until:
+            return self._used
+        self._used, self._used_until = {}, now + USAGE_SECONDS
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{self.job.namespace}/pods"
         with suppress(NotAllowed, NoAnswer):
             found = await self._reader.get(path, {"labelSelector": self.job.pod_selector})
-            return usage_of(found) if found else {}
-        return {}
+            self._used = usage_of(found) if found else {}
+        return self._used
 
     async def _last(self, failure: Failure) -> list[str]:
         """The last lines of a failed attempt, read once."""
         if not failure.container:
             return []
         if failure.key not in self._last_lines:
-            now = next((pod.replica for pod in self._pods.store if pod.uid == failure.pod_uid), failure.replica)
+            now = next((pod.replica for pod in self._feeds.pods.store if pod.uid == failure.pod_uid), failure.replica)
             previous = now.attempts.get(failure.container, 0) > failure.attempt
             choice = LogChoice(failure.container, LAST_LINES, previous=previous)
             lines: list[str] = []
@@ -227,7 +268,7 @@ class CurvesPage:
             container = self.job.info.container if self.job.info else ""
             log = read_log(self._reader.transport, pod.namespace, pod.replica, LogChoice(container, CURVE_LINES))
             try:
-                found = curves([line.text async for line in log])
+                found = await asyncio.to_thread(curves, [line.text async for line in log])
             except (LogRefused, OSError) as error:
                 problem = str(error)
         name = pod.replica.short_name if pod else ""
@@ -236,7 +277,3 @@ class CurvesPage:
     def context(self) -> Mapping[str, Any]:
         """Return the replicas to choose from."""
         return {"job": self.job, "names": self._names, "chosen": self._chosen, "tab": "curves"}
-
-
-def _last_seen(event: Mapping[str, Any]) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp") or "")

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from training_console.model.filters import SORTS, Filters
 from training_console.model.jobs import JobRow, counted, resources
-from training_console.model.queues import WorkloadRow, workloads
+from training_console.model.queues import Position, WorkloadRow, workloads
+from training_console.model.training import Training
 from training_console.pages.html import Macros
 from training_console.pages.page import Fragments
 from training_console.reading.cluster import Reader
 from training_console.reading.feeds import Feed, NotAllowed
+from training_console.reading.verdicts import Judged, Search
 from training_operator.kube.resources import Resource
 
 MOST_CHOICES: Final = 500
 """Namespaces, kinds, states or owners that a filter offers."""
+MOST_MADE: Final = 5_000
+"""Rows that are kept as HTML."""
 
 
 @asynccontextmanager
@@ -49,26 +55,42 @@ async def job_feeds(
         yield feeds, queues
 
 
+def by_owner(queues: Feed[WorkloadRow]) -> dict[str, WorkloadRow]:
+    """Return the workloads by the uid of their job."""
+    return {each.owner.uid: each for each in queues.store if each.owner}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the table says of a job beside what its own object does."""
+
+    workload: WorkloadRow | None = None
+    position: Position | None = None
+    training: Training | None = None
+    judged: Judged | None = None
+    migration: bool = False
+    """Whether there is a column for the verdict."""
+
+
 class Rows:
-    """Rows as HTML, made once for each version of a job."""
+    """Rows as HTML, made once for all that is known of a job."""
 
     def __init__(self, macros: Macros) -> None:
         self.macros = macros
-        self._made: dict[str, tuple[tuple[str, str], str]] = {}
+        self._made: OrderedDict[tuple[str, bool], tuple[tuple[object, ...], str]] = OrderedDict()
 
-    def of(self, row: JobRow, workload: WorkloadRow | None) -> str:
+    def of(self, row: JobRow, known: Known) -> str:
         """Return the row of a job."""
-        version = row.version, workload.version if workload else ""
-        known = self._made.get(row.uid)
-        if known is None or known[0] != version:
-            known = version, self.macros("job_row", row, workload)
-            self._made[row.uid] = known
-        return known[1]
-
-    def forget(self, uids: set[str]) -> None:
-        """Keep the rows of these jobs only."""
-        for uid in self._made.keys() - uids:
-            del self._made[uid]
+        key = row.uid, known.migration
+        version = row.version, known
+        made = self._made.get(key)
+        if made is None or made[0] != version:
+            made = version, self.macros("job_row", row, known)
+        self._made[key] = made
+        self._made.move_to_end(key)
+        if len(self._made) > MOST_MADE:
+            self._made.popitem(last=False)
+        return made[1]
 
 
 class JobsPage:
@@ -79,12 +101,15 @@ class JobsPage:
 
     def __init__(
         self,
+        reader: Reader,
         filters: Filters,
         feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]],
+        search: Search,
         changed: asyncio.Event,
         rows: Rows,
     ) -> None:
         self.filters, self.changed = filters, changed
+        self._reader, self._search = reader, search
         self._rows, self._macros = rows, rows.macros
         self._feeds, self._queues = feeds
         self._all: list[JobRow] = []
@@ -93,18 +118,31 @@ class JobsPage:
     async def fragments(self) -> Fragments:
         """Return counts, complaints and one row per job."""
         self._all = [row for feed in self._feeds for row in feed.store]
-        shown = self.filters.apply(self._all)
-        by_owner = {each.owner.uid: each for each in self._queues.store if each.owner}
+        found = self.filters.apply(self._all)
+        shown = found[: self.filters.rows]
+        workloads = by_owner(self._queues)
+        positions = await self._reader.positions.of(self._queues.store)
+        if self.filters.migration:
+            await self._search.look(shown, workloads)
+
+        def known(row: JobRow) -> Known:
+            workload = workloads.get(row.uid)
+            return Known(
+                workload,
+                positions.get(workload.uid) if workload else None,
+                row.training or self._reader.training.of(row.uid),
+                self._search.verdicts.of(row) if self.filters.migration else None,
+                self.filters.migration,
+            )
+
         feeds: list[Feed[Any]] = [*self._feeds, self._queues]
         complaints = sorted({feed.complaint for feed in feeds if feed.complaint})
-        rows = {row.id: self._rows.of(row, by_owner.get(row.uid)) for row in shown[: self.filters.rows]}
-        self._rows.forget({row.uid for row in self._all})
         of_all_states = counted(self.filters.with_state("").apply(self._all))
         self._fragments = {
-            "counts": self._macros("counts", of_all_states, self.filters, len(shown)),
+            "counts": self._macros("counts", of_all_states, self.filters, len(found), len(self._all)),
             "complaints": self._macros("complaints", complaints),
-            **rows,
-            "more": self._macros("more", self.filters.more, len(shown) - len(rows)),
+            **{row.id: self._rows.of(row, known(row)) for row in shown},
+            "more": self._macros("more", self.filters.more, len(found) - len(shown)),
         }
         return self._fragments
 

@@ -80,8 +80,13 @@ def changes(before: Mapping[str, int], now: Fragments) -> dict[str, Any] | None:
     return {"set": placed, "gone": gone} if placed or gone else None
 
 
-async def stream(request: web.Request, page: Page, snapshots: Snapshots) -> web.StreamResponse:
-    """Send the changes of a page, as server-sent events, until the browser leaves."""
+async def stream(
+    request: web.Request, page: Page, snapshots: Snapshots, problems: tuple[type[Exception], ...]
+) -> web.StreamResponse:
+    """Send the changes of a page, as server-sent events, until the browser leaves, or until one of the `problems`.
+
+    That is sent as a sentence: what the page is about may have been deleted, or the viewer may not see it any more.
+    """
     name = request.query.get(SINCE, "")[:LONGEST_SINCE]
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -91,7 +96,11 @@ async def stream(request: web.Request, page: Page, snapshots: Snapshots) -> web.
         await response.write(b"retry: 2000\n\n")
         while True:
             page.changed.clear()
-            now = await page.fragments()
+            try:
+                now = await page.fragments()
+            except problems as error:
+                await response.write(f"data: {json.dumps({'problem': str(error)})}\n\n".encode())
+                break
             if (message := changes(snapshots.of(name), now)) is not None:
                 await response.write(f"data: {json.dumps(message)}\n\n".encode())
                 name = snapshots.keep(now, name)

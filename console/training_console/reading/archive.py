@@ -85,13 +85,11 @@ class ArchiveTransport:
         if plural not in self._objects:
             return None
         wanted = dict(each.partition("=")[::2] for each in query.get("labelSelector", "").split(",") if each)
-        uid = query.get("fieldSelector", "").partition("involvedObject.uid=")[2]
         return [
             each
             for each in self._objects[plural]
             if namespace in (None, each["metadata"].get("namespace"))
             and wanted.items() <= (each["metadata"].get("labels") or {}).items()
-            and uid in ("", (each.get("involvedObject") or {}).get("uid"))
         ]
 
     def _log(self, pod: str, query: Mapping[str, str]) -> Iterable[str]:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from training_console.reading.feeds import Feeds, NoAnswer, NotAllowed
+from training_console.reading.positions import Positions
+from training_console.reading.training import TrainingSeen
 from training_console.reading.viewers import Viewer
 from training_local.run.watching import message_of
 from training_operator.kube.client import KubeClient
@@ -65,6 +67,8 @@ class Reader:
     def __init__(self, transport: Transport) -> None:
         self.transport: Transport = ReadOnly(transport)
         self.feeds = Feeds(KubeClient(self.transport, FairGate(), random.Random()))
+        self.positions = Positions(self.get)
+        self.training = TrainingSeen()
         self.pages = 0
         self.closing: asyncio.TimerHandle | None = None
 

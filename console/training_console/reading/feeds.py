@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,6 +19,8 @@ LINGER_SECONDS: Final = 15.0
 """A feed that nobody reads any more is kept so long: the next page often needs it again."""
 PATIENCE_SECONDS: Final = 10.0
 """For the first list."""
+MOST_OBJECTS: Final = 20_000
+"""Of one feed, so that nobody can fill the memory of everybody's console."""
 
 
 class NotAllowed(Exception):
@@ -36,7 +38,10 @@ class Feed(Generic[R]):
         self.store = Store[R]()
         self.readers = 0
         self.closing: asyncio.TimerHandle | None = None
-        self._listeners: set[asyncio.Event] = set()
+        self._listeners: dict[asyncio.Event, Callable[[R], bool]] = {}
+        self._kept: set[str] = set()
+        """Uids, also of what a list has delivered that is not stored yet."""
+        self._left_out = ""
         self._reflector = Reflector(
             client,
             resource,
@@ -44,6 +49,7 @@ class Feed(Generic[R]):
             rng=random.Random(),
             namespace=namespace,
             selector=selector,
+            keep=self._keep,
             optional=True,
             on_change=self._tell,
         )
@@ -70,17 +76,17 @@ class Feed(Generic[R]):
 
     @property
     def complaint(self) -> str:
-        """Why it is not current; empty if it is."""
-        return "" if self.absent else self._reflector.complaint
+        """Why it is not current, or not whole; empty if it is."""
+        return "" if self.absent else self._reflector.complaint or self._left_out
 
     @contextmanager
-    def listened(self, event: asyncio.Event) -> Iterator[None]:
-        """Set `event` at each change inside the context."""
-        self._listeners.add(event)
+    def listened(self, event: asyncio.Event, concerns: Callable[[R], bool] = lambda _: True) -> Iterator[None]:
+        """Set `event` inside the context at each change of an object that it `concerns`."""
+        self._listeners[event] = concerns
         try:
             yield
         finally:
-            self._listeners.discard(event)
+            del self._listeners[event]
 
     async def close(self) -> None:
         """End the watch."""
@@ -88,8 +94,20 @@ class Feed(Generic[R]):
         with suppress(asyncio.CancelledError):
             await self._task
 
-    def _changed(self, _change: Change[R]) -> None:
-        self._tell()
+    def _keep(self, record: R) -> bool:
+        """Whether there is room for a record; what is known already stays current."""
+        if record.uid not in self._kept and len(self._kept) >= MOST_OBJECTS:
+            self._left_out = f"There are more than {MOST_OBJECTS:,} {self._reflector.name}: the rest is not shown."
+            return False
+        self._kept.add(record.uid)
+        return True
+
+    def _changed(self, change: Change[R]) -> None:
+        if change.new is None and change.old is not None:
+            self._kept.discard(change.old.uid)
+        for event, concerns in self._listeners.items():
+            if any(record is not None and concerns(record) for record in (change.old, change.new)):
+                event.set()
 
     def _tell(self) -> None:
         for event in self._listeners:

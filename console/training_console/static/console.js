@@ -34,21 +34,31 @@ const streamed = (query, take) => {
     source?.close();
     for (const [name, value] of Object.entries({ ...query, ...more })) address.searchParams.set(name, value);
     source = new EventSource(address);
-    source.onopen = () => { live.hidden = false; };
-    source.onerror = () => { live.hidden = true; };
+    source.onopen = () => { live.hidden = false; live.textContent = "live"; live.classList.remove("lost"); };
+    source.onerror = () => { live.textContent = "connection lost"; live.classList.add("lost"); };
     source.onmessage = (event) => take(JSON.parse(event.data));
   };
+  let over = false;
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) source?.close();
-    else if (!source || source.readyState === EventSource.CLOSED) open();
+    else if (!over && (!source || source.readyState === EventSource.CLOSED)) open();
   });
   if (!document.hidden) open();
-  return open;
+  const stop = (sentence) => {
+    over = true;
+    source.close();
+    live.hidden = true;
+    const problem = document.getElementById("problem");
+    problem.textContent = sentence;
+    problem.hidden = false;
+  };
+  return { open, stop };
 };
 
 const body = document.body;
 if (body.dataset.since) {
-  const open = streamed({ since: body.dataset.since }, (message) => {
+  const { open, stop } = streamed({ since: body.dataset.since }, (message) => {
+    if (message.problem) return stop(message.problem);
     for (const id of message.gone) document.getElementById(id)?.remove();
     for (const [id, html, after] of message.set) place(id, html, after);
     ages();
