@@ -131,7 +131,7 @@ class Console:
             job_feeds(reader, filters.namespace, changed) as feeds,
             searching(self._verdicts, reader, changed) as search,
         ):
-            return await self._shown(request, JobsPage(reader, filters, feeds, search, changed, self._rows))
+            return await self._shown(request, JobsPage(filters, feeds, search, self._rows))
 
     async def _migration(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
@@ -141,7 +141,7 @@ class Console:
             job_feeds(reader, filters.namespace, changed) as feeds,
             searching(self._verdicts, reader, changed) as search,
         ):
-            return await self._shown(request, MigrationPage(filters, feeds, search, changed, self._macros))
+            return await self._shown(request, MigrationPage(filters, feeds, search, self._macros))
 
     async def _fleet(self, request: web.Request) -> web.StreamResponse:
         filters, now = _filters(request), datetime.now(UTC)

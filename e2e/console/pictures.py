@@ -8,11 +8,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from e2e.harness.binaries import programs
 from e2e.harness.cluster import Cluster
 from e2e.harness.environment import environment
@@ -25,8 +26,13 @@ JOBS: Final = Path(__file__).with_name("jobs.yaml")
 RUNNING, FAILED, WIDE = (
     f"/jobs/default/{name}" for name in ("pytorchjobs/language-model", "jaxjobs/diverges", "pytorchjobs/wide")
 )
+LONG: Final = next(
+    f"/jobs/{each['metadata']['namespace']}/jaxjobs/{each['metadata']['name']}"
+    for each in yaml.safe_load_all(JOBS.read_text())
+    if each["kind"] == "JAXJob" and len(each["metadata"]["name"]) > 50
+)
 PATHS: Final = (
-    "/",
+    "/?namespace=default",
     RUNNING,
     FAILED,
     WIDE,
@@ -35,6 +41,11 @@ PATHS: Final = (
     f"{RUNNING}/ranks",
     f"{RUNNING}/yaml",
     "/fleet",
+    "/fleet/migration",
+    "/?migration=on",
+    LONG,
+    "/?text=nothing-has-this-name",
+    "/jobs/default/jaxjobs/deleted",
 )
 PICTURES: Final = {
     "console-jobs": "0-wide",
@@ -69,10 +80,10 @@ def looked_at(folder: Path) -> Iterator[str]:
         yield found[0]
 
 
-def look(address: str, folder: Path) -> dict[str, Any]:
-    """Open the pages in a browser; pictures go to the folder, what was seen comes back."""
+def look(address: str, folder: Path, paths: Sequence[str] = PATHS, program: str = "look") -> dict[str, Any]:
+    """Open pages in a browser; pictures go to the folder, what was seen comes back."""
     python = environment("browser", CONSTRAINTS) / "python"
-    command = [str(python), "-m", "e2e.console.look", address, str(folder), *PATHS]
+    command = [str(python), "-m", f"e2e.console.{program}", address, str(folder), *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=400.0)
     assert done.returncode == 0, done.stderr[-4000:]
     told: dict[str, Any] = json.loads(done.stdout)
@@ -82,8 +93,8 @@ def look(address: str, folder: Path) -> dict[str, Any]:
 def bad(told: dict[str, Any]) -> dict[tuple[str, str], list[str]]:
     """What is wrong with the pages, by address and size: too wide, hard to read for some people, errors of scripts."""
     found = {}
-    for path in (*PATHS, "dark"):
-        for size, page in told[path].items():
+    for path, sizes in told["pages"].items():
+        for size, page in sizes.items():
             overflow = ["too wide"] if page["overflow"] else []
             if wrong := [*overflow, *page["findings"], *page["complaints"]]:
                 found[path, size] = wrong

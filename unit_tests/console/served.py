@@ -65,6 +65,11 @@ class Served:
         answer = await self.cluster.request(request)
         assert answer.status == 200, answer.body
 
+    async def delete(self, path: str) -> None:
+        """Delete an object."""
+        answer = await self.cluster.request(Request("DELETE", path))
+        assert answer.status == 200, answer.body
+
     async def job(self, name: str = "sim", kind: str = "JAXJob", status: Json | None = None, **metadata: Any) -> Json:
         """Create a job of two replicas of one type."""
         info = KINDS[kind]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
@@ -120,6 +121,21 @@ def test_filters_read_what_they_know_and_are_limited() -> None:
     assert Filters.read({"rows": "99999"}).rows == 10_000
     assert Filters.read({"rows": "-1"}).rows == Filters.read({"rows": "9" * 5000}).rows == 200
     assert Filters.read({"kind": "JAXJob"}).more.query == "kind=JAXJob&rows=400"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "namespace=a&kind=JAXJob&state=Failed&owner=b",
+        "text=x+%26+y&sort=name&rows=400",
+        "verdict=exact&migration=on",
+    ],
+)
+def test_the_address_of_a_view_is_the_view(query: str) -> None:
+    filters = Filters.read(dict(parse_qsl(query)))
+    assert filters.query == query
+    assert Filters.read(dict(parse_qsl(filters.query))) == filters
 
 
 def test_the_timeline_shows_states_attempts_and_warnings() -> None:

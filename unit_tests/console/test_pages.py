@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from unit_tests.console.served import Served, condition, served
+from unit_tests.console.served import Served, condition, config_of, served
 from unit_tests.local.pods import pod, terminated, waiting
+
+from training_console.model.events import events
+from training_console.pages.html import Macros, environment
+from training_console.pages.job import job_name, job_page
+from training_console.reading.cluster import Reader
+from training_operator.kube.http import HttpTransport
+from training_operator.kube.transport import Request, Response
 
 ATTACK = "<script>alert(1)</script>"
 JOB = "/jobs/default/jaxjobs/sim"
@@ -126,6 +135,76 @@ async def test_text_of_others_is_never_html(console: Served) -> None:
         assert "<script>alert" not in body, path
         assert not {"\x1b", "\x07", "\u202e"} & set(body), path
     assert "&lt;script&gt;" in (await console.get(JOB))[1]
+
+
+async def test_an_open_page_of_a_job_asks_again_only_for_what_has_changed(tmp_path: Path) -> None:
+    class Counting(HttpTransport):
+        asked: ClassVar[list[str]] = []
+
+        async def request(self, request: Request) -> Response:
+            self.asked.append(request.path)
+            return await super().request(request)
+
+    async with served(tmp_path) as console:
+        job = await console.job(status={"conditions": [condition("Created")]})
+        await console.job("other")
+        reader = Reader(Counting(config_of(tmp_path / "kubeconfig")))
+        async with job_page(
+            reader, job_name("default", "jaxjobs", "sim"), Macros(environment(""), "macros.html")
+        ) as page:
+            await page.fragments()
+            page.changed.clear()
+            before = list(Counting.asked)
+
+            async def told(name: str, uid: str) -> None:
+                about = {"kind": "JAXJob", "namespace": "default", "name": name, "uid": uid}
+                event = {"metadata": {"name": f"of-{name}"}, "involvedObject": about, "type": "Warning", "reason": "R"}
+                await console.create("/api/v1/namespaces/default/events", {**event, "message": f"about {name}"})
+
+            await told("other", "u")
+            await told("sim", job["metadata"]["uid"])
+            async with asyncio.timeout(20):
+                while "about sim" not in (await page.fragments())["events"]:
+                    await page.changed.wait()
+                    page.changed.clear()
+            assert "about other" not in (await page.fragments())["events"]
+            assert Counting.asked == before, "one watch tells, nothing is listed again"
+            page.changed.clear()
+            heard = asyncio.Event()
+            async with reader.feeds.open(events(), "default") as feed:
+                with feed.listened(heard):
+                    await told("third", "t")
+                    async with asyncio.timeout(20):
+                        await heard.wait()
+            assert not page.changed.is_set(), "events of others draw nothing anew"
+        await reader.close()
+
+
+async def test_an_open_page_says_that_its_job_was_deleted(console: Served) -> None:
+    await console.job()
+    async with console.changes(JOB) as changes:
+        await changes.next()
+        await console.delete("/apis/kubeflow.org/v1/namespaces/default/jaxjobs/sim")
+        message = await changes.next()
+    assert "There is no JAXJob default/sim; it may have been deleted." in message["problem"]
+
+
+async def test_a_table_without_jobs_says_why(console: Served) -> None:
+    assert "There are no jobs." in await console.text("/")
+    assert "There are no jobs in the namespace team." in await console.text("/?ns=team")
+    await console.job()
+    page = await console.text("/?text=nothing")
+    assert "No job matches these filters; there are 1 in all." in page
+
+
+async def test_a_feed_holds_so_many_objects_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training_console.reading.feeds.MOST_OBJECTS", 2)
+    async with served(tmp_path) as console:
+        for name in ("a", "b", "c"):
+            await console.job(name)
+        page = await console.text("/")
+        assert "There are more than 2 jaxjobs.kubeflow.org: the rest is not shown." in page
+        assert "2 jobs." in page
 
 
 async def test_ranks_are_told_before_any_pod_exists(console: Served) -> None:

@@ -39,6 +39,26 @@ async def test_only_its_own_names_are_answered(tmp_path: Path) -> None:
             assert (await page.get("/", Host=host))[0] == status, host
 
 
+@pytest.mark.parametrize(
+    ("site", "mode", "status"),
+    [
+        ("same-origin", "cors", 200),
+        ("none", "navigate", 200),
+        ("cross-site", "navigate", 200),
+        ("cross-site", "no-cors", 403),
+        ("cross-site", "cors", 403),
+        ("same-site", "cors", 403),
+    ],
+)
+async def test_pages_of_other_sites_are_told_nothing(tmp_path: Path, site: str, mode: str, status: int) -> None:
+    async with served(tmp_path) as page:
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Origin": "https://evil.example"}
+        async with page.browser.get(f"{page.address}/", headers=headers) as answer:
+            assert answer.status == status
+            assert not [name for name in answer.headers if name.startswith("Access-Control-")]
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
 async def test_every_answer_says_what_the_browser_may_do(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         for path in ("/", "/static/console.js", "/none", "/jobs/default/jaxjobs/none"):

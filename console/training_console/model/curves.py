@@ -24,7 +24,22 @@ PAIR: Final = re.compile(
 )
 """`name value`, `name=value`, `name: value`, also in JSON and Python's dictionaries."""
 COUNTERS: Final = frozenset(
-    {"step", "steps", "epoch", "epochs", "round", "iteration", "iter", "batch", "rank", "worker", "global_step"}
+    {
+        "step",
+        "steps",
+        "epoch",
+        "epochs",
+        "round",
+        "iteration",
+        "iter",
+        "batch",
+        "rank",
+        "worker",
+        "global_step",
+        "line",
+        "pid",
+        "port",
+    }
 )
 """Names that say where one is, not how well it goes."""
 

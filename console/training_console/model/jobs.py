@@ -182,9 +182,7 @@ def _texts(mapping: Mapping[str, Any]) -> Iterable[str]:
     return (f"{key}={value}" for key, value in sorted(mapping.items()))
 
 
-def _running_since(
-    state: str, started: datetime | None, conditions: Iterable[Mapping[str, Any]]
-) -> datetime | None:
+def _running_since(state: str, started: datetime | None, conditions: Iterable[Mapping[str, Any]]) -> datetime | None:
     """The status tells exactly when a job began that runs still; of one that has ended, when it could begin."""
     if state == "Running":
         return next((moment(each.get("lastTransitionTime")) for each in conditions if each["type"] == state), started)

@@ -31,8 +31,7 @@ class WorkloadRow:
     """Why it is not admitted; empty if it is."""
     priority: int = 0
     order: str = ""
-    """Of two with the same priority the lesser one comes first: when it was created, or evicted because its pods did not
-    become ready, RFC 3339."""
+    """When it was created, or evicted because its pods did not become ready: the earlier one of two comes first."""
 
     @property
     def waits(self) -> bool:

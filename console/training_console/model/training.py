@@ -31,13 +31,6 @@ class Training:
     at: datetime | None
     """When it was said."""
 
-    @property
-    def sentence(self) -> str:
-        """All of it, as people read it."""
-        percent = "" if self.share is None else f"{self.share:.0%}"
-        steps = f"step {self.steps}" if self.steps else ""
-        return ", ".join(part for part in (percent, steps, *self.numbers) if part)
-
 
 def training_of(logs: Mapping[str, Sequence[tuple[str, str]]]) -> Training | None:
     """Look into the last lines of replicas, each with its stamp; None if they tell nothing.

@@ -112,7 +112,7 @@ async def job_page(reader: Reader, job: JobName, macros: Macros) -> AsyncIterato
         stack.enter_context(
             told.listened(changed, lambda row: row.object_name == job.name or row.object_name.startswith(ours))
         )
-        yield JobPage(reader, job, stored, JobFeeds(pods, jobs, queues, told), changed, macros)
+        yield JobPage(reader, job, stored, JobFeeds(pods, jobs, queues, told, changed), macros)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,8 @@ class JobFeeds:
     jobs: Feed[JobRow]
     queues: Feed[WorkloadRow]
     events: Feed[EventRow]
+    changed: asyncio.Event
+    """Set when one of them tells something of the job."""
 
 
 class JobPage:
@@ -137,10 +139,9 @@ class JobPage:
         job: JobName,
         stored: dict[str, Any],
         feeds: JobFeeds,
-        changed: asyncio.Event,
         macros: Macros,
     ) -> None:
-        self.job, self.changed = job, changed
+        self.job, self.changed = job, feeds.changed
         self._reader, self._feeds, self._macros = reader, feeds, macros
         self._logs = TrainingLogs(reader.transport, job.info.container if job.info else "")
         self._cells: Mapping[str, str] = {}

@@ -100,16 +100,10 @@ class JobsPage:
     every = 0.0
 
     def __init__(
-        self,
-        reader: Reader,
-        filters: Filters,
-        feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]],
-        search: Search,
-        changed: asyncio.Event,
-        rows: Rows,
+        self, filters: Filters, feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]], search: Search, rows: Rows
     ) -> None:
-        self.filters, self.changed = filters, changed
-        self._reader, self._search = reader, search
+        self.filters, self.changed = filters, search.changed
+        self._reader, self._search = search.reader, search
         self._rows, self._macros = rows, rows.macros
         self._feeds, self._queues = feeds
         self._all: list[JobRow] = []

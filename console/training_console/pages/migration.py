@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -29,10 +28,9 @@ class MigrationPage:
         filters: Filters,
         feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]],
         search: Search,
-        changed: asyncio.Event,
         macros: Macros,
     ) -> None:
-        self.filters, self.changed = filters, changed
+        self.filters, self.changed = filters, search.changed
         self._feeds, self._queues = feeds
         self._search, self._macros = search, macros
         self._fragments: dict[str, str] = {}

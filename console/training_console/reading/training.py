@@ -64,6 +64,6 @@ class TrainingLogs:
         lines: list[tuple[str, str]] = []
         with suppress(LogRefused, OSError):
             choice = LogChoice(self._container, LINES)
-            async for line in read_log(self._transport, pod.namespace, pod.replica, choice):
-                lines.append((line.stamp, line.text))
+            log = read_log(self._transport, pod.namespace, pod.replica, choice)
+            lines.extend([(line.stamp, line.text) async for line in log])
         return lines

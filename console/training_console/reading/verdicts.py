@@ -46,16 +46,14 @@ class Judged:
 
     verdict: str
     reason: str
-    findings: int
-    """That the conversion does not mend."""
+    """What stands in the way, in one sentence; empty if nothing does."""
 
 
 def judged(stored: Json, workload: Json | None) -> Judged:
     """Judge a job as `migrate survey --from-cluster` does."""
     document = Document(CLUSTER, 0, clean(stored, workload))
     entry = job_entry(next(rows([document], Options(NEWEST), Counter())))
-    left = sum(not each["fixed"] for each in entry["findings"])
-    return Judged(entry["verdict"] or BROKEN, entry["reason"] or entry["error"], left)
+    return Judged(entry["verdict"] or BROKEN, entry["reason"])
 
 
 class Verdicts:
@@ -128,7 +126,7 @@ class Search:
 
     def __init__(self, verdicts: Verdicts, reader: Reader, changed: asyncio.Event) -> None:
         self.verdicts = verdicts
-        self._reader, self._changed = reader, changed
+        self.reader, self.changed = reader, changed
         self._task: asyncio.Task[None] | None = None
         self._asked: set[Key] = set()
 
@@ -137,7 +135,7 @@ class Search:
         missing = [row for row in self.verdicts.missing(wanted) if (row.uid, row.revision) not in self._asked]
         if missing and (self._task is None or self._task.done()):
             self._asked |= {(row.uid, row.revision) for row in missing}
-            self._task = asyncio.create_task(self.verdicts.find(self._reader, missing, queues, self._changed.set))
+            self._task = asyncio.create_task(self.verdicts.find(self.reader, missing, queues, self.changed.set))
             await asyncio.wait({self._task}, timeout=PATIENCE_SECONDS)
 
     async def end(self) -> None:
