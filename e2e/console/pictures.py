@@ -80,7 +80,7 @@ def looked_at(folder: Path) -> Iterator[str]:
         yield found[0]
 
 
-def look(address: str, folder: Path, paths: Sequence[str] = PATHS, program: str = "look") -> dict[str, Any]:
+def look(address: str, folder: Path | str, paths: Sequence[str] = PATHS, program: str = "look") -> dict[str, Any]:
     """Open pages in a browser; pictures go to the folder, what was seen comes back."""
     python = environment("browser", CONSTRAINTS) / "python"
     command = [str(python), "-m", f"e2e.console.{program}", address, str(folder), *paths]

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from e2e.deployment.installation import account_kubeconfig, combined
+import yaml
+from e2e.console.gateway import STRANGER, USER_HEADER, gateway, page, serving
+from e2e.console.pictures import look
+from e2e.deployment.installation import DEPLOY, account_kubeconfig, combined
 from e2e.harness.bare import AUDIT_LOG, CONSOLE, bare
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import PROGRAM
 from e2e.harness.processes import Child
 from e2e.harness.startup import wait_until
+from e2e.migration.page.pictures import NEEDED
 from e2e.support import marks
 
 pytestmark = marks.real  # impersonation is the real server's
 
 NAMESPACE = "kubeflow"
+COMPONENT = yaml.safe_load((DEPLOY / "components" / "console-proxy" / "kustomization.yaml").read_text())
+PREFIX = "/training-console"
+DASHBOARD_HOST = "kubeflow.example.com"
+LINGER_SECONDS = 16
+"""A watch ends so long after the last page has been closed."""
 JOB = {
     "apiVersion": "kubeflow.org/v1",
     "kind": "PyTorchJob",
@@ -82,8 +94,13 @@ def running(cluster: Cluster, folder: Path, *flags: str) -> Iterator[Console]:
 
 @pytest.fixture(scope="module")
 def behind_proxy(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    flags = ("--auth=header", "--trusted-proxy=127.0.0.0/8", "--base-path=/training-console")
-    yield from running(cluster, tmp_path_factory.mktemp("proxy"), *flags)
+    """As the component starts it, but for its address, and with the name by which browsers reach the dashboard."""
+    [proxy] = (each for each in COMPONENT["patches"] if each["target"]["kind"] == "Deployment")
+    [change] = yaml.safe_load(proxy["patch"])
+    flags = [each for each in change["value"] if not each.startswith(("--host=", "--port="))]
+    assert f"--base-path={PREFIX}" in flags and f"--user-header={USER_HEADER}" in flags
+    folder = tmp_path_factory.mktemp("proxy")
+    yield from running(cluster, folder, *flags, f"--allowed-host={DASHBOARD_HOST}")
 
 
 @pytest.fixture(scope="module")
@@ -153,12 +170,98 @@ def test_a_token_is_what_its_viewer_sees_with(cluster: Cluster, with_tokens: Con
     assert "Sign in" in with_tokens.get("/?namespace=team-a")[1]
 
 
+def test_the_headers_of_kubeflow_and_its_namespace_are_honoured(behind_proxy: Console) -> None:
+    request = urllib.request.Request(f"{behind_proxy.address}/?ns=team-a")
+    sent = {
+        "Host": DASHBOARD_HOST,
+        "X-Forwarded-Host": DASHBOARD_HOST,
+        "X-Forwarded-Proto": "https",
+        "X-Forwarded-For": "192.0.2.7",
+        "Referer": f"https://{DASHBOARD_HOST}/_{PREFIX}/?ns=team-a",
+        "Sec-Fetch-Dest": "iframe",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Site": "same-origin",
+        USER_HEADER: "ana",
+    }
+    for name, value in sent.items():
+        request.add_header(name, value)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        text = answer.read().decode()
+        assert "frame-ancestors 'self'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Frame-Options"] is None
+    assert "<option selected>team-a</option>" in text
+    assert not re.search(rf'(href|src|action)="/(?!{PREFIX[1:]}/)', text), "every address is below the prefix"
+
+
+# As in e2e/console/test_browser.py.
+@pytest.mark.skipif(not all(Path(each).exists() for each in NEEDED), reason="chromium and chromium-driver are missing")
+def test_the_dashboard_shows_it_in_a_frame_and_another_origin_gets_nothing(behind_proxy: Console) -> None:
+    console = behind_proxy.address.removesuffix(PREFIX)
+    with serving(gateway(console, PREFIX, "ana")) as dashboard:
+        framed = f"{dashboard}{PREFIX}/?ns=team-a"
+        strange = STRANGER.replace("ADDRESS", framed).replace("SCRIPT", f"{dashboard}{PREFIX}/static/console.js")
+        with serving(page(strange)) as stranger:
+            told = look(dashboard, stranger, ["team-a"], "frame")
+    assert told["dashboard"] == {"rows": ["team-a/sim"], "job": "PyTorchJob team-a/sim"}
+    assert told["stranger"] == {"fetch": False, "follow": False, "script": False, "frame": False}
+
+
+def asked_by(cluster: Cluster, user: str) -> list[dict[str, Any]]:
+    """What the console has asked for a user."""
+    return [each for each in audited(cluster) if each.get("impersonatedUser", {}).get("username") == user]
+
+
+def watches(cluster: Cluster, user: str) -> dict[str, list[str]]:
+    """Stages of the watches of a user, by their id in the audit log, with what they watch."""
+    found: dict[str, list[str]] = {}
+    for entry in asked_by(cluster, user):
+        if entry["verb"] == "watch":
+            found.setdefault(f"{entry['objectRef']['resource']} {entry['auditID']}", []).append(entry["stage"])
+    return found
+
+
+def test_watches_are_shared_by_pages_and_end_when_nobody_looks(cluster: Cluster, behind_proxy: Console) -> None:
+    cluster.run_kubectl(
+        "create", "rolebinding", "carl", "--clusterrole=kubeflow-training-view", "--user=carl", "-nteam-a"
+    )
+    cluster.run_kubectl("create", "rolebinding", "carl-view", "--clusterrole=view", "--user=carl", "-nteam-a")
+    job = "/jobs/team-a/pytorchjobs/sim"
+    with ExitStack() as pages:
+        for path in ("/?ns=team-a", "/?ns=team-a&sort=name", "/?ns=team-a", job, job):
+            headers = {USER_HEADER: "carl", "Accept": "text/event-stream"}
+            request = urllib.request.Request(behind_proxy.address + path, headers=headers)
+            stream = pages.enter_context(urllib.request.urlopen(request, timeout=60))
+            while not stream.readline().startswith(b"data: "):
+                pass
+        opened = [name.partition(" ")[0] for name, stages in watches(cluster, "carl").items() if len(stages) == 1]
+        assert "pytorchjobs" in opened and "pods" in opened and "events" in opened
+        assert len(opened) == len(set(opened)), "one watch of each, however many pages"
+    time.sleep(LINGER_SECONDS)
+    wait_until(
+        lambda: all("ResponseComplete" in stages for stages in watches(cluster, "carl").values()),
+        "the ends of watches",
+        [],
+    )
+    before = len(asked_by(cluster, "carl"))
+    time.sleep(2.0)
+    assert len(asked_by(cluster, "carl")) == before, "nobody looks, nothing is asked"
+
+
+def audited(cluster: Cluster) -> list[dict[str, Any]]:
+    """What the console has asked the API server for, and was answered."""
+    lines = cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines()
+    return [entry for entry in map(json.loads, lines) if entry["user"]["username"] == CONSOLE]
+
+
 def test_the_console_reads_only_and_has_no_permission_of_its_own(cluster: Cluster, behind_proxy: Console) -> None:
     behind_proxy.get("/?ns=team-a", kubeflow_userid="ana")
-    entries = [json.loads(line) for line in cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines()]
-    ours = [entry for entry in entries if entry["user"]["username"] == CONSOLE]
+    ours = audited(cluster)
     assert {entry["verb"] for entry in ours} <= {"get", "list", "watch"}
-    assert {entry["impersonatedUser"]["username"] for entry in ours if "impersonatedUser" in entry} == {"ana", "bea"}
+    assert {entry["impersonatedUser"]["username"] for entry in ours if "impersonatedUser" in entry} <= {
+        "ana",
+        "bea",
+        "carl",
+    }
     resources = {"/".join(filter(None, (e["objectRef"]["resource"], e["objectRef"].get("subresource")))) for e in ours}
     assert "pods" in resources and "secrets" not in resources
     listed = cluster.run_kubectl("auth", "can-i", "--list", f"--as={CONSOLE}")

@@ -16,6 +16,8 @@ COALESCE_SECONDS: Final = 0.3
 """Changes within so long are sent together."""
 PAUSE_SECONDS: Final = 1.0
 """Between two messages to one browser."""
+HEARTBEAT_SECONDS: Final = 20.0
+"""Proxies end connections on which nothing comes for longer, and do not always tell that the browser has left."""
 MOST_SNAPSHOTS: Final = 64
 LONGEST_SINCE: Final = 32
 SINCE: Final = "since"
@@ -31,7 +33,7 @@ class Page(Protocol):
     template: str
     changed: asyncio.Event
     every: float
-    """Seconds after which it is looked at again although nothing was told; 0 for never."""
+    """Seconds after which it is looked at again although nothing was told; 0 for seldom."""
 
     async def fragments(self) -> Fragments:
         """Return what changes while the page is open, as it is now."""
@@ -108,7 +110,7 @@ async def stream(
                 await response.write(b": nothing new\n\n")  # tells whether the browser is still there
             await asyncio.sleep(PAUSE_SECONDS)
             with suppress(TimeoutError):
-                async with asyncio.timeout(page.every or None):
+                async with asyncio.timeout(page.every or HEARTBEAT_SECONDS):
                     await page.changed.wait()
             await asyncio.sleep(COALESCE_SECONDS)
     return response

@@ -65,7 +65,8 @@ class Feed(Generic[R]):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._reflector.settled.wait()
         except TimeoutError:
-            raise NoAnswer(self._reflector.complaint or "The API server does not answer.") from None
+            why = self._reflector.complaint or f"The API server has not sent all {self._reflector.name} yet."
+            raise NoAnswer(why) from None
         if required and self._reflector.complaint and not self.absent and not self._reflector.synced.is_set():
             raise NotAllowed(self._reflector.complaint)
 
@@ -143,7 +144,7 @@ class Feeds:
         try:
             await feed.ready(required=required)
             yield feed
-        except (NotAllowed, NoAnswer):
+        except NotAllowed:
             linger = 0.0
             raise
         finally:

@@ -56,7 +56,7 @@ async def fill(plane: ControlPlane, api: Api, folder: Path, pods: int) -> None:
     await copy(Etcd(plane.etcd), prefixes, name, others)
 
     async def noticed() -> bool:
-        return await _count(api, f"/api/v1/namespaces/{namespace}/pods") >= len(others) * PER_JOB
+        return await count(api, f"/api/v1/namespaces/{namespace}/pods") >= len(others) * PER_JOB
 
     await eventually(noticed, f"{pods} pods", LOADING, 1.0)
 
@@ -75,6 +75,7 @@ async def start(cluster: Cluster, log: Path) -> Start:
         operator.child.stop()
 
 
-async def _count(api: Api, path: str) -> int:
+async def count(api: Api, path: str) -> int:
+    """How many objects there are in a collection."""
     page: Object = await api.call("GET", f"{path}?limit=1")
     return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
