@@ -48,9 +48,10 @@ async def make(cluster: Cluster) -> None:
         await queue.open(a=2)
         await queue.submit("first")
         await queue.workload_is("first", "Admitted")
-        for name in ("second", "third"):
-            await queue.submit(name)
-            await eventually(partial(refused, queue, name), f"Kueue says why {name} is not admitted", 60.0)
+        await queue.submit("second")
+        await eventually(partial(refused, queue, "second"), "Kueue says why the second job is not admitted", 60.0)
+        await queue.submit("third")
+        await queue.workload("third")
 
         async def waits() -> bool:
             return bool((await stage.job("JAXJob", "gang")).get("status", {}).get("waiting"))
@@ -97,9 +98,12 @@ def test_a_queued_job_says_its_place_and_why_it_is_not_admitted(address: str) ->
     assert "queue Admitted" in table
     assert table.index("queue Pending, 1 of 2") < table.index("queue Pending, 2 of 2"), "by age"
     assert "insufficient" in table
-    page = text(address, QUEUED)
-    assert "queue: Pending, 2 of 2 in its queue, by priority and age of those that you may see" in page
+    page = text(address, "/jobs/queued/pytorchjobs/second")
+    assert "queue: Pending, 1 of 2 in its queue, by priority and age of those that you may see" in page
     assert "insufficient" in page
+    # Kueue does not try what is like the second job, so that it has nothing to say of the third.
+    page = text(address, QUEUED)
+    assert "queue: Pending, 2 of 2 in its queue" in page and "Kueue has not tried to admit it yet." in page
 
 
 # As in e2e/console/test_browser.py.

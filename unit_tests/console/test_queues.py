@@ -59,6 +59,12 @@ def test_the_order_is_by_priority_then_by_age_and_of_those_that_wait() -> None:
     assert "Kueue itself has not said" in computed(rows)["old"].sentence
 
 
+def test_what_kueue_has_not_tried_says_so() -> None:
+    assert workload("w", EARLY).why == "Kueue has not tried to admit it yet."
+    assert workload("w", EARLY, 0, condition("QuotaReserved", "no GPUs", "False")).why == "no GPUs"
+    assert workload("w", EARLY, 0, condition("QuotaReserved"), condition("Admitted", "m")).why == ""
+
+
 def test_what_kueue_says_is_taken_as_it_is() -> None:
     assert said(SUMMARY) == {("team", "first"): Position(1, 2, 1), ("team", "second"): Position(2, 2, 4)}
     assert said(SUMMARY)["team", "second"].sentence == "2 of 2 in its queue, 4 in the cluster queue, as Kueue says"

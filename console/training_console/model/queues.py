@@ -12,6 +12,8 @@ from training_controllers.model.records import Owner
 from training_operator.kube.resources import Resource
 
 GROUP: Final = "kueue.x-k8s.io"
+UNTRIED: Final = "Kueue has not tried to admit it yet."
+"""It does not try those that are like one that it has just tried in vain, either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _row(stored: dict[str, Any]) -> WorkloadRow:
         Owner(owner["kind"], owner["name"], owner["uid"]) if owner else None,
         spec.get("queueName", ""),
         state,
-        "" if state in ("Admitted", "Finished") else legible(str(told.get("message", ""))),
+        "" if state in ("Admitted", "Finished") else legible(str(told.get("message") or UNTRIED)),
         int(spec.get("priority") or 0),
         str((evicted.get("lastTransitionTime") if again else metadata.get("creationTimestamp")) or ""),
     )
