@@ -22,6 +22,6 @@ def actionlint(text: str) -> str:
 def test_workflow(file: Path) -> None:
     text = file.read_text()
     assert actionlint(text) == ""
-    assert "is not defined" in actionlint(
+    assert "undefined variable" in actionlint(
         text.replace("${{ github.", "${{ gitub.").replace("${{ matrix.", "${{ matrx.")
     )
