@@ -18,12 +18,11 @@ from e2e.support.virtual_time import VirtualLoop
 
 from training_controllers.frameworks.plugins import GROUP, plugins
 
-pytest_plugins = ["e2e.support.skips", "e2e.support.profiles", "e2e.support.few_reports", "pytester"]
+pytest_plugins = [*(f"e2e.support.{name}" for name in ("skips", "profiles", "few_reports", "kubeconfigs")), "pytester"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "virtual_time: run on an event loop on which waiting costs nothing")
-    config.addinivalue_line("markers", "apart: read kubeconfigs in a process, as the operator does")
     # As the operator's default: a line per reconcile, which nobody reads, would take a third of the time.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
     # As in an activated environment: asking the shims of a version manager takes longer than most tests.

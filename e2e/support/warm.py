@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -57,6 +58,8 @@ def _become(
             io.TextIOWrapper(open(number, mode, closefd=False), line_buffering=os.isatty(number) or number == 2)  # noqa: SIM115 - they end with the process
             for number, mode in enumerate(("rb", "wb", "wb"))
         )
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         if session:
             os.setsid()
         if cwd is not None:

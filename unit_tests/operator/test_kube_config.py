@@ -1,7 +1,5 @@
-import asyncio
 import base64
 import json
-import logging
 import os
 import ssl
 import stat
@@ -13,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 from aiohttp import web
@@ -21,24 +18,10 @@ from unit_tests.operator.certificates import Authority, authority
 from unit_tests.operator.peer import serving
 
 from training_operator.kube import config
-from training_operator.kube import kubeconfig as kubeconfig_reader
 from training_operator.kube.config import ClusterConfig, ConfigError, from_kubeconfig, in_cluster, load
 from training_operator.kube.credentials import Fixed, Renewed, TokenFile
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read kubeconfigs without a process, but for the tests marked `apart`: most of its time would go into imports."""
-
-    async def read(paths: str, context: str) -> bytes:
-        answer = await asyncio.to_thread(kubeconfig_reader._main, paths, context)
-        logging.disable(logging.NOTSET)
-        return msgspec.json.encode(answer)
-
-    if request.node.get_closest_marker("apart") is None:
-        monkeypatch.setattr(config, "_read_apart", read)
 
 
 def encoded(text: str) -> str:

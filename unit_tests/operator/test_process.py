@@ -5,7 +5,6 @@ import base64
 import json
 import os
 import signal
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,10 +15,10 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
+from e2e.support.warm import PROGRAM, Warm
 from unit_tests.operator.certificates import authority
 from unit_tests.operator.peer import Handler, Peer, serving
 
-COMMAND = (sys.executable, "-c", "from training_operator.cli import main; main()")
 ANY_PORT = ("--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
 
 
@@ -54,12 +53,13 @@ def kubeconfig(folder: Path, server: str) -> str:
     return str(path)
 
 
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "KUBEFLOW_NAMESPACE")}
+
+
 @asynccontextmanager
 async def operator(*flags: str) -> AsyncIterator[Process]:
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "KUBEFLOW_NAMESPACE")
-    }
-    process = await asyncio.create_subprocess_exec(*COMMAND, *flags, stdout=PIPE, stderr=PIPE, env=environment)
+    process = await asyncio.create_subprocess_exec(*PROGRAM, *flags, stdout=PIPE, stderr=PIPE, env=environment())
     try:
         yield process
     finally:
@@ -87,11 +87,14 @@ async def said(process: Process, event: str) -> list[dict[str, Any]]:
 
 
 async def text_of(*flags: str) -> tuple[int, str]:
-    async with operator(*flags) as process:
-        async with asyncio.timeout(30):
-            _, errors = await process.communicate()
-        assert process.returncode is not None
-        return process.returncode, errors.decode()
+    """Start it, wait for its end, and return its exit status and what it has logged."""
+
+    def run() -> tuple[int, str]:
+        with Warm(flags, stdout=PIPE, stderr=PIPE, env=environment()) as process:
+            _, errors = process.communicate(timeout=30)
+        return process.returncode, errors
+
+    return await asyncio.to_thread(run)
 
 
 async def until_ready(port: int) -> None:
