@@ -76,7 +76,7 @@ class IndexRanges(Set[int]):
 def parse_ranges(text: str) -> IndexRanges:
     """The indexes in `text`; none if it is not a text that `IndexRanges` could have written."""
     ranges: list[range] = []
-    for part in text.split(",") if text else ():
+    for part in text.split(","):
         first, dash, last = part.partition("-")
         ends = (first, last if dash else first)
         if not all(end.isascii() and end.isdigit() and len(end) < 8 for end in ends):

@@ -38,5 +38,5 @@ def contains(stored: Any, wanted: Any) -> bool:
         return isinstance(stored, Mapping) and all(contains(stored.get(key), each) for key, each in wanted.items())
     if isinstance(wanted, list | tuple) and wanted:
         same_length = isinstance(stored, list) and len(stored) == len(wanted)
-        return same_length and all(contains(has, wants) for has, wants in zip(stored, wanted, strict=True))
+        return same_length and all(map(contains, stored, wanted))
     return bool(stored == wanted) or wanted in ([], (), None)

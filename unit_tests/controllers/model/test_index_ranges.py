@@ -62,6 +62,7 @@ def test_a_set_costs_as_much_as_it_has_ranges() -> None:
     assert len(missing) == 2**31 - 1 - 6
     assert str(missing | parse_ranges("5,7")) == "4-2147483646"
     assert 2**31 - 2 in missing
+    assert parse_ranges("0-1000000").ranges == (range(1_000_001),)
     text: Any = "4"
     assert text not in missing
     assert not IndexRanges.below(-1)

@@ -6,11 +6,13 @@ import pytest
 from unit_tests.controllers.builders import make_job
 
 from training_controllers.model.pod_spec import (
+    LONGEST_VARIABLE,
     CannotBuild,
     container_named,
     env,
     number_of,
     port_of,
+    too_long_for_env,
     with_env,
     with_init_containers,
 )
@@ -25,6 +27,12 @@ def named(*names: str, **fields: Any) -> list[dict[str, Any]]:
 
 def test_values_of_variables_are_text() -> None:
     assert BATCH == {"name": "BATCH", "value": "32"}
+
+
+def test_a_variable_may_be_as_long_as_linux_takes_it() -> None:
+    size = LONGEST_VARIABLE - len("BATCH=") - 1
+    assert list(too_long_for_env("spec", "BATCH", size)) == []
+    assert [problem.path for problem in too_long_for_env("spec", "BATCH", size + 1)] == ["spec"]
 
 
 def test_variables_are_appended_to_those_of_every_container() -> None:
