@@ -85,7 +85,11 @@ MODULES: Final[Mapping[str, Module]] = {
     "frameworks": _of_controllers("frameworks"),
     "gang": _of_controllers("gang"),
     "decide": _of_controllers("decide"),
-    "reconcile": _of_controllers("reconcile"),
+    "reconcile": Module(
+        "training_controllers",
+        ("reconcile/**/*.py",),
+        ("unit_tests/controllers/reconcile", "unit_tests/simulated/engine"),
+    ),
     "queue": _of_operator("queue.py", tests=["queue", "controller"]),
     "leader": _of_operator("leader.py", tests=["leader", "leader_fence"]),
     "cache": _of_operator("cache/*.py", tests=["reflector", "store", "crd_changes"]),

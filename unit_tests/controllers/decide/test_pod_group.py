@@ -350,6 +350,7 @@ def test_another_scheduler_is_kept_and_warned_of(kind: str, scheduler: str) -> N
         reason,
         "Another scheduler is specified when gang-scheduling is enabled and it will not be overwritten",
     )
+    assert event.once, "not with every reconcile"
     assert pod_of(job, scheduler, Slot(replica_type, 0))["spec"]["schedulerName"] == "mine"
     for own in (scheduler, ""):
         requesting(job, replica_type, {}, schedulerName=own)

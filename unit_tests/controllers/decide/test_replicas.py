@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -418,3 +419,24 @@ def test_replicas_that_a_smaller_job_does_not_want_do_not_count_as_succeeded() -
     w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
     w.settle()
     assert conditions(w.status)[-1] == "Succeeded=True"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "errors", "reason"),
+    [
+        ((), {"create_errors": {("pod", "Worker"): ("Quota", "full")}}, None),
+        (("pods",), {"create_errors": {("pod", "Worker"): ("Quota", "full")}}, "Quota"),
+        (("services",), {"create_errors": {("service", "Worker"): ("Quota", "full")}}, "Quota"),
+        ((), {"owned_errors": {"ConfigMap": ("CreateFailed", "refused")}}, "CreateFailed"),
+        ((), {"owned_errors": {"PodGroup": ("CreateFailed", "refused")}}, None),
+    ],
+)
+def test_a_job_waits_for_what_it_lacks_and_cannot_create(
+    lacks: tuple[str, ...], errors: dict[str, Any], reason: str | None
+) -> None:
+    w = world("PyTorchJob", {"Worker": 1})
+    w.settle()
+    for objects in lacks:
+        getattr(w, objects).clear()
+    status = decide(replace(w.snapshot(), **errors), w.framework).status or w.status
+    assert (status.waiting and status.waiting.reason) == reason

@@ -263,6 +263,19 @@ def test_the_launcher_waits_for_every_worker_to_exist_not_to_run(pods: dict[str,
     assert [new.slot for new in w.decide().create_pods] == wanted
 
 
+def test_no_pod_is_created_while_an_object_that_it_needs_goes() -> None:
+    w = world("MPIJob", BOTH)
+    w.settle()
+    key = ("ConfigMap", "sim-config")
+    w.owned_objects[key] = msgspec.structs.replace(w.owned_objects[key], deleting=True)
+    w.delete("sim-worker-0")
+    plan = w.decide()
+    assert plan.create_pods == ()
+    assert plan.status is not None
+    assert plan.status.waiting is not None
+    assert plan.status.waiting.reason == "Terminating"
+
+
 def test_a_launcher_without_workers_waits_for_none() -> None:
     for replicas in ({"Launcher": 1}, {"Launcher": 1, "Worker": 0}):
         assert [new.slot for new in world("MPIJob", replicas).decide().create_pods] == [LAUNCHER]
