@@ -135,6 +135,10 @@ class Dependents(Protocol[R]):
         """
         ...
 
+    async def delete_together(self, records: Sequence[R], *, flow: str) -> bool:
+        """Delete all these objects of one job by one request, if that deletes nothing else; whether it was sent."""
+        ...
+
 
 class Events(Protocol):
     """Emits events on jobs of one kind; never waits, never fails."""

@@ -74,11 +74,13 @@ async def life(cluster: Cluster, api: Api, operator: Operator, replicas: int) ->
 
 async def measure(cluster: Cluster, sizes: list[int]) -> dict[int, Requests]:
     """The requests of one life of each size, after one that is not counted."""
-    with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
-        with running_operator(cluster.kubeconfig, Path(folder) / "operator.log") as operator:
-            async with connect(cluster.kubeconfig) as api:
-                await life(cluster, api, operator, 2)
-                return {replicas: await life(cluster, api, operator, replicas) for replicas in sizes}
+    with (
+        tempfile.TemporaryDirectory(prefix="training-bench-") as folder,
+        running_operator(cluster.kubeconfig, Path(folder) / "operator.log") as operator,
+    ):
+        async with connect(cluster.kubeconfig) as api:
+            await life(cluster, api, operator, 2)
+            return {replicas: await life(cluster, api, operator, replicas) for replicas in sizes}
 
 
 def table(found: dict[int, Requests]) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from training_api.constants import JOB_NAME_LABEL
 from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
-from training_controllers.ports import JobKey, NotFound
+from training_controllers.ports import Forbidden, Invalid, JobKey, NotFound
+from training_operator.cache.labelled import Labelled
 from training_operator.cache.store import Store
 from training_operator.kube.client import KubeClient
-from training_operator.kube.resources import Resource
+from training_operator.kube.errors import Gone
+from training_operator.kube.resources import SERVICES, Resource
 
 R = TypeVar("R", bound=PodRecord | ServiceRecord | OwnedRecord)
 
@@ -86,6 +89,10 @@ class CachedDependents(Generic[R]):
         self._store.put(patched)
         return patched
 
+    async def delete_together(self, records: Sequence[R], *, flow: str) -> bool:
+        """Do not: they are deleted one by one."""
+        return False
+
     async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
         """Delete the object if it still is `record`."""
         try:
@@ -100,6 +107,49 @@ class CachedDependents(Generic[R]):
             self._store.put(left)
         else:  # some resources are answered with as they were
             self._store.gone(record)
+
+
+class CachedServices(CachedDependents[ServiceRecord]):
+    """The services of jobs, those of a finished job deleted by one request."""
+
+    def __init__(self, client: KubeClient, store: Store[ServiceRecord], labelled: Labelled) -> None:
+        """`labelled` knows of all services in `store` by what they are selected."""
+        super().__init__(client, SERVICES, store)
+        self._labelled = labelled
+        self._possible = True
+
+    async def delete_together(self, records: Sequence[ServiceRecord], *, flow: str) -> bool:
+        """Delete what has the job's label, as it was at the version of the cache, where that is these and no others.
+
+        A label can be forged, so it is not trusted: what gets it later is not on the list of that version, and if
+        anything else had it by then, or one of these were newer, they would have to be deleted one by one. What is left
+        is a name that another object takes in the milliseconds between the list and its deletion; whoever does that may
+        delete services.
+        """
+        first, version = records[0], self._store.version
+        if not self._possible or not self._are_all_of(first.namespace, first.job_label, records, version):
+            return False
+        selector = f"{JOB_NAME_LABEL}={first.job_label}"
+        try:
+            await self._client.delete_listed(SERVICES, first.namespace, selector=selector, version=version, flow=flow)
+        except Gone:  # the version is too old to be listed
+            return False
+        except (Forbidden, Invalid):  # under the role of v1, or on a server that cannot do it: from now on one by one
+            self._possible = False
+            return False
+        for record in records:
+            self._store.gone(record)
+        return True
+
+    def _are_all_of(self, namespace: str, label: str, records: Sequence[ServiceRecord], version: str) -> bool:
+        if not label or not version.isdecimal() or self._labelled.count(namespace, label) != len(records):
+            return False
+        return all(
+            (each.namespace, each.job_label) == (namespace, label)
+            and each.version.isdecimal()
+            and int(each.version) <= int(version)
+            for each in records
+        )
 
 
 class UnwatchedDependents(CachedDependents[R]):

@@ -30,7 +30,8 @@ from training_controllers.model.owned_objects import OwnedKind, RandomBytes
 from training_controllers.model.records import JobRecord, OwnedRecord, PriorityClassRecord
 from training_controllers.ports import Compute, JobKey, Ports, compute_here
 from training_controllers.reconcile.reconciler import JobReconciler
-from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
+from training_operator.adapters import CachedDependents, CachedJobs, CachedServices, UnwatchedDependents
+from training_operator.cache.labelled import Labelled
 from training_operator.cache.reflector import OwnerCheck, Reflector
 from training_operator.cache.store import Store
 from training_operator.controller import Controller
@@ -122,6 +123,7 @@ class App:
         self._triggers = Triggers(self.metrics)
         self._pods, self._pod_reflector = self._cache(PODS, JOB_NAME_LABEL)
         self._services, self._service_reflector = self._cache(SERVICES, JOB_NAME_LABEL)
+        self._labelled = Labelled(self._services)
         known = frameworks(framework_options(settings))
         for problem in plugins().problems:
             structlog.get_logger().error("a framework cannot be used", error=problem)
@@ -336,7 +338,7 @@ class App:
         ports = Ports(
             jobs=CachedJobs(self._client, resource, store),
             pods=CachedDependents(self._client, PODS, self._pods),
-            services=CachedDependents(self._client, SERVICES, self._services),
+            services=CachedServices(self._client, self._services, self._labelled),
             owned={kind.name: self._dependents(kind) for kind in framework.owned_kinds},
             events=self._events.of(info),
             counters=self.metrics.job_counters(info),

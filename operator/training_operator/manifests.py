@@ -19,7 +19,7 @@ RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 COMMON: Final = (
     PolicyRule("", "pods", ("create", "delete", "get", "list", "watch")),
-    PolicyRule("", "services", ("create", "delete", "get", "list", "watch")),
+    PolicyRule("", "services", ("create", "delete", "deletecollection", "get", "list", "watch")),
     PolicyRule("", "events", ("create", "patch")),
 )
 """What the operator needs for every kind; the permission for the lease is one of its namespace."""

@@ -28,7 +28,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
-    """One event for each pod whose main container has ended, whatever its exit code."""
+    """One event for each pod whose main container has ended; those that have succeeded may share one."""
     for pod in pods:
         code = exit_code(pod, container)
         if code is not None:
@@ -38,6 +38,7 @@ def exits(pods: Iterable[PodRecord], container: str) -> Iterator[JobEvent]:
                 "ExitedWithCode",
                 f"Pod: {pod.namespace}.{pod.name} exited with code {code}",
                 once=f"exit/{pod.uid}/{restarts}",
+                about="" if code else f"{pod.namespace}.{pod.name}",
             )
 
 

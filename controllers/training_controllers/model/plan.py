@@ -101,6 +101,8 @@ class JobEvent:
     message: str
     once: str | None = None
     """A key for dedup: emitted once per job and key (K-39)."""
+    about: str = ""
+    """The object in the message, where several objects of which the same is said may share one event."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", legible(self.reason, LONGEST_REASON))

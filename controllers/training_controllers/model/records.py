@@ -86,6 +86,8 @@ class ServiceRecord(msgspec.Struct, gc=False, frozen=True):
     replica_type: str
     index: int
     deleting: bool = False
+    job_label: str = ""
+    """Value of the job-name label, by which it is selected, whoever owns it."""
 
 
 class OwnedRecord(msgspec.Struct, gc=False, frozen=True):

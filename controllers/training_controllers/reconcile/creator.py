@@ -8,7 +8,7 @@ from typing import Final
 
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.names import replica_name
-from training_controllers.model.plan import JobEvent, NewPod, Plan, Slot, WaitingReason
+from training_controllers.model.plan import EventType, JobEvent, NewPod, Plan, Slot, WaitingReason
 from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.ports import AlreadyExists, ApiError, Ports
 from training_controllers.reconcile.create_errors import own_or_taken, why_refused
@@ -63,14 +63,20 @@ class Creator:
         for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
             of_type = Failures()
             context.memory.create_errors.pop((kind.noun, replica_type), None)
-            await slow_start(list(group), self._create, context, kind, of_type, over=turn.is_over)
+            created: list[JobEvent] = []
+            try:
+                await slow_start(list(group), self._create, context, kind, of_type, created, over=turn.is_over)
+            finally:
+                self._events.emit(context, *created)
             if of_type.failed:
                 failures.add(of_type)
             else:
                 self._events.clear_error(context, _creation(kind.noun, replica_type))
 
-    async def _create(self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, new: N) -> bool:
-        """Create one object; returns whether that went well enough to go on."""
+    async def _create(
+        self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, created: list[JobEvent], new: N
+    ) -> bool:
+        """Create one object, and note the event; returns whether that went well enough to go on."""
         slot = _slot(new)
         name = replica_name(context.job, slot)
         if (kind.noun, name) in context.memory.names_taken:
@@ -85,7 +91,7 @@ class Creator:
             return await self._already_exists(context, kind, failures, new, name)
         except (ApiError, OSError, CannotBuild) as error:
             return self._failed(context, kind, failures, slot, error)
-        self._events.emit_normal(context, *kind.created_event(slot, name))
+        created.append(JobEvent(EventType.NORMAL, *kind.created_event(slot, name), about=name))
         self._ports.counters.count_object(kind.created)
         return self._created(context, kind, new, name)
 

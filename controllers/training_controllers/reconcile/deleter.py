@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from training_api.conditions import is_finished
 from training_controllers.frameworks.base import Framework
-from training_controllers.model.plan import Plan
+from training_controllers.model.plan import EventType, JobEvent, Plan
+from training_controllers.model.records import ServiceRecord
 from training_controllers.ports import ApiError, Conflict, NotFound, Ports
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import Failures, JobContext
@@ -16,6 +18,8 @@ from training_controllers.reconcile.turn import Turn
 
 DELETE: Final = "delete"
 """Under this name failed deletions wait in the memory of their job."""
+TOGETHER: Final = 3
+"""So many services of a finished job may be deleted by one request; fewer are not worth a look at the namespace."""
 
 
 class Deleter:
@@ -37,10 +41,34 @@ class Deleter:
         failures = Failures()
         forced = frozenset(deletion.pod.uid for deletion in plan.delete_pods if deletion.force)
         pods = [deletion.pod for deletion in plan.delete_pods if deletion.force or not deletion.pod.deleting]
-        await self._delete_all(context, self._pods, pods, failures, forced, turn=turn)
-        services = [service for service in plan.delete_services if not service.deleting]
-        await self._delete_all(context, self._services, services, failures, forced, turn=turn)
+        await self._delete_all(context, self._pods, pods, failures, told=pods, forced=forced, turn=turn)
+        services: Sequence[ServiceRecord] = [each for each in plan.delete_services if not each.deleting]
+        told = services
+        if is_finished(context.job.status):
+            # v1 deletes services with their pods, and tells of these; it keeps the others.
+            told = [service for service in services if service.name in {pod.name for pod in pods}]
+            services = await self._delete_together(context, services, failures, told)
+        await self._delete_all(context, self._services, services, failures, told=told, turn=turn)
         memory.tried(DELETE, now(), failures)
+
+    async def _delete_together(
+        self,
+        context: JobContext,
+        services: Sequence[ServiceRecord],
+        failures: Failures,
+        told: Collection[ServiceRecord],
+    ) -> Sequence[ServiceRecord]:
+        """Delete the services of a finished job by one request, where that is safe; returns those that are left."""
+        if len(services) < TOGETHER:
+            return services
+        try:
+            if not await self._ports.services.delete_together(services, flow=context.uid):
+                return services
+        except (ApiError, OSError) as error:
+            self._failed(context, self._services, failures, error)
+        else:
+            self._tell(context, self._services, told)
+        return ()
 
     async def _delete_all(
         self,
@@ -48,29 +76,54 @@ class Deleter:
         kind: ReplicaKind[R, N],
         records: Sequence[R],
         failures: Failures,
-        forced: Collection[str],
         *,
+        told: Collection[R],
+        forced: Collection[str] = frozenset(),
         turn: Turn,
     ) -> None:
-        await slow_start(records, self._delete, context, kind, failures, forced, over=turn.is_over)
+        """Delete the records, those with uids in `forced` by force, and emit events of those in `told`."""
+        deleted: set[str] = set()
+
+        async def delete(record: R) -> bool:
+            return await self._delete(context, kind, failures, record, deleted, force=record.uid in forced)
+
+        try:
+            await slow_start(records, delete, over=turn.is_over)
+        finally:
+            self._tell(context, kind, [record for record in told if record.uid in deleted])
         if records and not failures.failed:
             self._events.clear_error(context, f"delete {kind.noun}")
 
     async def _delete(
-        self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, forced: Collection[str], record: R
+        self,
+        context: JobContext,
+        kind: ReplicaKind[R, N],
+        failures: Failures,
+        record: R,
+        deleted: set[str],
+        *,
+        force: bool,
     ) -> bool:
-        """Delete one object; returns whether that went well enough to go on."""
+        """Delete one object, and note that; returns whether that went well enough to go on."""
         try:
-            await kind.objects.delete(record, flow=context.uid, force=record.uid in forced)
+            await kind.objects.delete(record, flow=context.uid, force=force)
         except (NotFound, Conflict):
             # Gone already, perhaps replaced: the watch is about to show it.
             return True
         except (ApiError, OSError) as error:
             return self._failed(context, kind, failures, error)
-        self._events.emit_normal(context, f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}: {record.name}")
+        deleted.add(record.uid)
         if kind.deleted is not None:
             self._ports.counters.count_object(kind.deleted)
         return True
+
+    def _tell(self, context: JobContext, kind: ReplicaKind[R, N], deleted: Collection[R]) -> None:
+        """Emit the events of what was deleted, one replica type after the other."""
+        for replica_type in dict.fromkeys(record.replica_type for record in deleted):
+            names = [record.name for record in deleted if record.replica_type == replica_type]
+            reason, what = f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}"
+            events = (JobEvent(EventType.NORMAL, reason, f"{what}: {name}", about=name) for name in names)
+            self._events.emit(context, *events)
 
     def _failed(self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, error: Exception) -> bool:
         failures.fail(error)

@@ -1,10 +1,19 @@
-"""Events on jobs, with dedup: none of them twice for the same cause (K-39)."""
+"""Events on jobs, with dedup: none of them twice for the same cause (K-39), and one for many objects."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
 from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.ports import Events
 from training_controllers.reconcile.memory import JobContext
+
+SINGLY: Final = 2
+"""So many objects of which the same is said have an event each, as in v1; more of them share one."""
+NAMED: Final = 10
+"""So many of these are named in it."""
 
 
 class EventDedup:
@@ -13,9 +22,10 @@ class EventDedup:
     def __init__(self, events: Events) -> None:
         self._events = events
 
-    def emit(self, context: JobContext, event: JobEvent) -> None:
-        """Record the event; one with a key only the first time."""
-        if event.once is None or context.memory.first_time(event.once):
+    def emit(self, context: JobContext, *events: JobEvent) -> None:
+        """Record what belongs together; an event with a key only the first time."""
+        fresh = [each for each in events if each.once is None or context.memory.first_time(each.once)]
+        for event in combined(fresh):
             self._events.record(context.record, event)
 
     def emit_normal(self, context: JobContext, reason: str, message: str) -> None:
@@ -32,3 +42,21 @@ class EventDedup:
     def clear_error(self, context: JobContext, what: str) -> None:
         """Note that `what` works: the next time it fails is news."""
         context.memory.reported_errors.pop(what, None)
+
+
+def combined(events: Iterable[JobEvent]) -> Iterator[JobEvent]:
+    """The events in the order in which their likes came first; more than `SINGLY` alike as one."""
+    alike: dict[tuple[str, ...], list[JobEvent]] = {}
+    for number, event in enumerate(events):
+        said = event.message.replace(event.about, "") if event.about else str(number)
+        alike.setdefault((event.type, event.reason, said), []).append(event)
+    for group in alike.values():
+        yield from group if len(group) <= SINGLY else [_of_all(group)]
+
+
+def _of_all(events: Sequence[JobEvent]) -> JobEvent:
+    """One event that says of all objects what the first says of its own: `Created pods: a, b, c`."""
+    first, names = events[0], sorted((each.about for each in events), key=lambda name: (len(name), name))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    said = first.message.replace(": ", "s: ", 1).replace(first.about, ", ".join(names[:NAMED]) + more)
+    return replace(first, message=said, once=None, about="")

@@ -178,8 +178,7 @@ class JobReconciler:
         return {node: since + nodes.lost_after for node, since in memory.lost_nodes.items()}
 
     def _emit(self, context: JobContext, plan: Plan) -> None:
-        for event in plan.events:
-            self._events.emit(context, event)
+        self._events.emit(context, *plan.events)
         for counter in plan.counters:
             self._ports.counters.count_job(counter, context.record.namespace)
 

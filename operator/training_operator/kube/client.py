@@ -265,6 +265,20 @@ class KubeClient:
         answer = await self._send(request, f"delete {resource.qualified}", tenant=namespace, flow=flow)
         return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)
 
+    async def delete_listed(
+        self, resource: Resource[Any], namespace: str, *, selector: str, version: str, flow: str = ""
+    ) -> None:
+        """Delete, by one request, the objects that a list by `selector` shows as of `version`.
+
+        Raises `Gone` if the server does not know that version any more, and `Forbidden` without logging it. It is not
+        sent again: by then names of that list may be those of other objects.
+        """
+        query = {"labelSelector": selector, "resourceVersion": version, "resourceVersionMatch": "Exact"}
+        options = _encode({"propagationPolicy": "Background"})
+        request = Request("DELETE", resource.path(namespace), query, body=options, timeout=LIST_SECONDS)
+        what = f"delete collection {resource.qualified}"
+        await self._send(request, what, tenant=namespace, flow=flow, once=True)
+
     async def _send(
         self,
         request: Request,
@@ -275,17 +289,18 @@ class KubeClient:
         flow: str = "",
         urgent: bool = False,
         doubt: _Doubt | None = None,
+        once: bool = False,
     ) -> Response:
         """Send a request until it has an answer; `doubt` notes attempts that may have been carried out.
 
         `content` is written as its body when it is its turn: what many requests share is not copied while they wait.
         """
         delay = FIRST_DELAY
-        for left in reversed(range(ATTEMPTS)):
+        for left in reversed(range(1 if once else ATTEMPTS)):
             try:
                 async with self._gate.turn(flow, tenant=tenant, urgent=urgent):
                     written = request if content is None else replace(request, body=_encode(content))
-                    return await self._attempt(written, what)
+                    return await self._attempt(written, what, quiet=once)
             except OSError:
                 if doubt is not None:
                     doubt.raised = True
@@ -302,7 +317,7 @@ class KubeClient:
             delay *= 2
         raise AssertionError("every attempt returns or raises")
 
-    async def _attempt(self, request: Request, what: str) -> Response:
+    async def _attempt(self, request: Request, what: str, *, quiet: bool = False) -> Response:
         limit, clock = self._gate.limit, asyncio.get_running_loop().time
         if self._fence is not None and request.method != "GET":
             await self._fence.opened()
@@ -323,7 +338,7 @@ class KubeClient:
             limit.overloaded()
         else:
             limit.succeeded(what, clock() - begun, beside)
-        if isinstance(error, Forbidden):
+        if isinstance(error, Forbidden) and not quiet:
             self.permissions.refused(str(error))
         raise error
 

@@ -13,6 +13,7 @@ import msgspec
 from training_api.constants import (
     ATTEMPT_ANNOTATION,
     BACKOFF_LEVEL_ANNOTATION,
+    JOB_NAME_LABEL,
     REPLICA_INDEX_LABEL,
     REPLICA_TYPE_LABEL,
     RESTARTS_ANNOTATION,
@@ -246,6 +247,7 @@ def service(raw: bytes) -> ServiceRecord:
         replica_type=intern(labels.get(REPLICA_TYPE_LABEL, "")),
         index=_natural(labels.get(REPLICA_INDEX_LABEL, ""), -1),
         deleting=meta.deletion_timestamp is not None,
+        job_label=intern(labels.get(JOB_NAME_LABEL, "")),
     )
 
 
