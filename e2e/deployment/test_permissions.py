@@ -55,7 +55,8 @@ async def test_every_right_is_used_and_no_other_one_is_missing(
     cluster: Cluster, operator: Operator, jobs: Namespace
 ) -> None:
     for kind in PLURALS:
-        body = cleaned_up(typical(f"run-{kind.lower()}", kind))
+        # Services of three replicas are deleted by one request, and those of a JAXJob's two one by one.
+        body = cleaned_up(typical(f"run-{kind.lower()}", kind, workers=2))
         await jobs.run_to_success(body)
         # Patched in afterwards, so that it is still there to be seen as succeeded.
         path = f"{jobs.jobs(kind)}/{body['metadata']['name']}"

@@ -21,11 +21,11 @@ Objects = list[tuple[Resource[Any], Object]]
 
 
 @asynccontextmanager
-async def fast_client(cluster: Cluster) -> AsyncIterator[KubeClient]:
+async def fast_client(cluster: Cluster, at_once: int = AT_ONCE) -> AsyncIterator[KubeClient]:
     """The operator's own client, so many requests at a time: nothing between it and the server."""
     transport = HttpTransport(await load(str(cluster.kubeconfig)))
     try:
-        yield KubeClient(transport, FairGate(AdaptiveLimit(AT_ONCE, AT_ONCE)), random.Random(0))
+        yield KubeClient(transport, FairGate(AdaptiveLimit(at_once, at_once)), random.Random(0))
     finally:
         await transport.close()
 

@@ -1,5 +1,6 @@
 import asyncio
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from training_api.registry import KINDS
 from training_controllers.model.owned_objects import KEYS
 from training_controllers.model.records import JobRecord, ServiceRecord
 from training_controllers.ports import AlreadyExists, Conflict, NotFound
-from training_operator.adapters import CachedDependents, CachedJobs, UnwatchedDependents
+from training_operator.adapters import CachedDependents, CachedJobs, CachedServices, UnwatchedDependents
+from training_operator.cache.labelled import Labelled
 from training_operator.cache.store import Change, Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.flow import FairGate
@@ -163,3 +165,93 @@ async def test_what_is_only_written_is_neither_kept_nor_read_back() -> None:
     world.network.lost_answers = 1
     with pytest.raises(AlreadyExists):
         await keys.create("default", {**body, "metadata": {**metadata, "name": "more"}}, flow="job")
+
+
+class OfOneJob:
+    """Three services of a job, as a watch has shown them, and a port that may delete them together."""
+
+    def __init__(self, label: str = "training.kubeflow.org/job-name") -> None:
+        self.labels = {label: "sim"}
+        self.api = MemoryApi()
+        self.network = self.api.network()
+        self.store = Store[ServiceRecord]()
+        self.port = CachedServices(self.network.client(), self.store, Labelled(self.store))
+
+    async def create(self, name: str, owned: bool = True) -> ServiceRecord:
+        body = service(name)
+        body["metadata"] |= {"labels": self.labels, "ownerReferences": [OWNER] if owned else []}
+        return await self.network.client().create(SERVICES, "default", body)
+
+    async def watched(self, names: Sequence[str] = ("a", "b", "c")) -> list[ServiceRecord]:
+        records = [await self.create(name) for name in names]
+        for record in records:
+            self.store.observe(record)
+        return records
+
+    async def names(self) -> list[str]:
+        found = await self.api.read("/api/v1/namespaces/default/services")
+        return [each["metadata"]["name"] for each in found["items"]]
+
+
+async def test_services_of_one_job_are_deleted_by_one_request_and_leave_the_cache() -> None:
+    world = OfOneJob()
+    records = await world.watched()
+    assert await world.port.delete_together(records, flow="job")
+    assert [request.method for request in world.network.requests] == ["POST"] * 3 + ["DELETE"]
+    assert (await world.names(), len(world.store)) == ([], 0)
+
+
+async def test_what_gets_the_label_after_the_cache_has_seen_it_is_not_deleted_together() -> None:
+    world = OfOneJob()
+    records = await world.watched()
+    await world.create("stranger", owned=False)
+    assert await world.port.delete_together(records, flow="job")
+    assert await world.names() == ["stranger"]
+
+
+async def test_where_the_label_selects_anything_else_nothing_is_deleted_together() -> None:
+    world = OfOneJob()
+    *records, kept = await world.watched()
+    assert not await world.port.delete_together(records, flow="job"), "one of the job itself, that is to stay"
+    world.store.remove(kept)
+    world.store.observe(await world.create("stranger", owned=False))
+    assert not await world.port.delete_together(records, flow="job")
+    assert await world.names() == ["a", "b", "c", "stranger"]
+
+
+async def test_a_service_newer_than_what_the_watch_has_shown_is_not_deleted_together() -> None:
+    world = OfOneJob()
+    records = await world.watched()
+    newer = await world.create("d")
+    world.store.put(newer)
+    assert not await world.port.delete_together([*records, newer], flow="job")
+    assert await world.names() == ["a", "b", "c", "d"]
+
+
+async def test_services_without_the_label_are_not_deleted_together() -> None:
+    world = OfOneJob(label="app")
+    records = await world.watched()
+    assert not await world.port.delete_together(records, flow="job")
+
+
+async def test_a_version_that_the_server_has_forgotten_leaves_them_to_be_deleted_one_by_one() -> None:
+    world = OfOneJob()
+    records = await world.watched()
+    expired = answer(410, {"kind": "Status", "reason": "Expired", "code": 410})
+    store = Store[ServiceRecord]()
+    client = KubeClient(ScriptedApi([expired, answer(200, {})]), FairGate(), random.Random(1))
+    port = CachedServices(client, store, Labelled(store))
+    for record in records:
+        store.observe(record)
+    assert not await port.delete_together(records, flow="job")
+    assert await port.delete_together(records, flow="job"), "the next one is asked for again"
+
+
+async def test_a_deletion_without_answer_is_not_repeated() -> None:
+    """By the time of a repetition the names of the list might be those of other objects."""
+    world = OfOneJob()
+    records = await world.watched()
+    world.network.lost_answers = 1
+    with pytest.raises(OSError, match="lost"):
+        await world.port.delete_together(records, flow="job")
+    assert [request.method for request in world.network.requests].count("DELETE") == 1

@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,12 +25,15 @@ from e2e.bench.many.many import ManyJobs
 from e2e.harness.bare import ControlPlane, control_plane
 from e2e.harness.client import Api, connect
 from e2e.harness.errors import HarnessError
+from e2e.harness.floor import AT_ONCE
 
 T = TypeVar("T")
 
 SIZES = ((1000, 2), (100, 20))
 """Jobs, and pods of each."""
 MEASUREMENTS = ("jobs", "fairness", "finished")
+PRESSURE = 80
+"""Requests at once that move pods under pressure, without a pause: more than the operator itself sends."""
 
 
 def say(rounds: Sequence[T], what: str, value: Callable[[T], float], unit: str, target: float | None = None) -> None:
@@ -40,11 +44,13 @@ def say(rounds: Sequence[T], what: str, value: Callable[[T], float], unit: str, 
     print(f"{what:<58}{middle:9.2f}{unit:<4}{min(values):9.2f}{max(values):9.2f}   {goal}".rstrip(), flush=True)
 
 
-async def measure_jobs(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
+async def measure_jobs(
+    plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float, *, at_once: int = AT_ONCE
+) -> None:
     """Many jobs of few pods, and fewer of more."""
     for full, pods in SIZES:
         jobs = max(int(full * scale), 1)
-        many = ManyJobs(plane.cluster, api, folder, jobs, pods)
+        many = ManyJobs(plane.cluster, api, folder, jobs, pods, at_once=at_once)
         objects = await many.warm_up()
         found = [await many.round(objects) for _ in range(rounds)]
         size = f"{jobs:,} jobs of {pods} pods"
@@ -79,9 +85,12 @@ async def measure_finished(plane: ControlPlane, api: Api, folder: Path, rounds: 
     say(found, "    CPU until then", lambda r: r.cpu_s, " s")
 
 
-async def measure(plane: ControlPlane, wanted: Sequence[str], rounds: int, scale: float) -> None:
+async def measure(
+    plane: ControlPlane, wanted: Sequence[str], rounds: int, scale: float, *, pressure: bool = False
+) -> None:
     """Do what is wanted, one after the other."""
-    work = {"jobs": measure_jobs, "fairness": measure_fairness, "finished": measure_finished}
+    jobs = partial(measure_jobs, at_once=PRESSURE) if pressure else measure_jobs
+    work = {"jobs": jobs, "fairness": measure_fairness, "finished": measure_finished}
     with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
         async with connect(plane.cluster.kubeconfig) as api:
             for name in wanted:
@@ -94,6 +103,11 @@ def main() -> int:
     parser.add_argument("what", nargs="*", metavar="jobs|fairness|finished", help="what to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown (default: 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes, for a quick look (default: 1)")
+    parser.add_argument(
+        "--pressure",
+        action="store_true",
+        help=f"move the pods of jobs by {PRESSURE} requests at once, as fast as it goes",
+    )
     given = parser.parse_args()
     if unknown := set(given.what) - set(MEASUREMENTS):
         parser.error(f"cannot measure {', '.join(sorted(unknown))}: choose of {', '.join(MEASUREMENTS)}")
@@ -102,7 +116,7 @@ def main() -> int:
     try:
         # Finished pods shall stay.
         with control_plane("--terminated-pod-gc-threshold=0") as plane:
-            uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale))
+            uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale, pressure=given.pressure))
     except HarnessError as error:
         print(f"bench_many: {error}", file=sys.stderr)
         return 2

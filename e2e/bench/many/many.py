@@ -13,7 +13,7 @@ from e2e.bench.many.clean import empty, new_namespace
 from e2e.bench.many.stage import JOBS, Stage, timed
 from e2e.harness.client import Api, Object
 from e2e.harness.cluster import Cluster
-from e2e.harness.floor import Objects, fast_client, made_in
+from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
 from e2e.harness.usage import cpu_at_rest, memory_mb
@@ -42,9 +42,12 @@ class Round:
 class ManyJobs:
     """Measures so many jobs of so many pods; the floor is taken before each run."""
 
-    def __init__(self, cluster: Cluster, api: Api, folder: Path, jobs: int, pods: int) -> None:
+    def __init__(
+        self, cluster: Cluster, api: Api, folder: Path, jobs: int, pods: int, *, at_once: int = AT_ONCE
+    ) -> None:
+        """Pods are moved by so many requests `at_once`, without a pause."""
         self._cluster, self._api, self._folder, self._jobs, self._pods = cluster, api, folder, jobs, pods
-        self._serial = 0
+        self._serial, self._at_once = 0, at_once
 
     async def warm_up(self) -> Objects:
         """Place one job; return the services and pods that the operator made for it."""
@@ -98,7 +101,7 @@ class ManyJobs:
         with running_operator(self._cluster.kubeconfig, log) as operator:
             pid = operator.child.pid
             before = await cpu_at_rest(pid)
-            async with fast_client(self._cluster) as client:
+            async with fast_client(self._cluster, self._at_once) as client:
                 stage = Stage(client, namespace)
                 async with stage.watched():
                     placed = await timed(self._place(stage, jobs))
