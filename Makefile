@@ -128,6 +128,7 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	  --output-file e2e/migration/sdk/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/page/requirements.txt \
 	  --output-file e2e/migration/page/constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/bench/curve/requirements.txt --output-file e2e/bench/curve/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --group docs --output-file constraints-docs.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) --extra console --extra speed pyproject.toml --constraint constraints.txt \
 	  --output-file constraints-image.txt

@@ -88,7 +88,7 @@ class Jobs(Protocol):
         """Send `status` as a merge patch of the status, on condition that `job.version` is still stored.
 
         Returns what is stored now. Raises `Conflict` for another version, `NotFound` for a job that is gone.
-        Status writes use the urgent lane.
+        Statuses go before all other requests, those with which jobs end first.
         """
         ...
 
@@ -128,10 +128,10 @@ class Dependents(Protocol[R]):
         """Send a merge patch of the object, on condition that it still is `record` in uid and version."""
         ...
 
-    async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
+    async def delete(self, record: R, *, flow: str, force: bool = False, cleanup: bool = False) -> None:
         """Delete the object, on condition that its uid is still `record.uid` (`Conflict` if not).
 
-        By `force` it has no grace period, and the API server does not wait for its node.
+        By `force` it has no grace period, and the API server does not wait for its node. A `cleanup` can wait.
         """
         ...
 

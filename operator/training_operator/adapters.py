@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from training_api.conditions import TERMINAL
 from training_api.constants import JOB_NAME_LABEL
 from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, ServiceRecord
 from training_controllers.ports import Forbidden, Invalid, JobKey, NotFound
@@ -12,6 +13,7 @@ from training_operator.cache.labelled import Labelled
 from training_operator.cache.store import Store
 from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import Gone
+from training_operator.kube.flow import Lane
 from training_operator.kube.resources import SERVICES, Resource
 
 R = TypeVar("R", bound=PodRecord | ServiceRecord | OwnedRecord)
@@ -30,8 +32,9 @@ class CachedJobs:
     async def patch_status(self, job: JobRecord, status: Mapping[str, Any]) -> JobRecord:
         """Send the status on condition that `job.version` is still stored; return what is stored now."""
         patch = {"metadata": {"resourceVersion": job.version}, "status": status}
+        lane = Lane.FINAL if _ends_job(status) else Lane.STATUS
         stored = await self._client.patch(
-            self._resource, job.namespace, job.name, patch, subresource="status", urgent=True
+            self._resource, job.namespace, job.name, patch, subresource="status", lane=lane
         )
         self._store.put(stored)
         return stored
@@ -93,11 +96,17 @@ class CachedDependents(Generic[R]):
         """Do not: they are deleted one by one."""
         return False
 
-    async def delete(self, record: R, *, flow: str, force: bool = False) -> None:
+    async def delete(self, record: R, *, flow: str, force: bool = False, cleanup: bool = False) -> None:
         """Delete the object if it still is `record`."""
         try:
             left = await self._client.delete(
-                self._resource, record.namespace, record.name, uid=record.uid, flow=flow, grace=0 if force else None
+                self._resource,
+                record.namespace,
+                record.name,
+                uid=record.uid,
+                grace=0 if force else None,
+                flow=flow,
+                lane=Lane.CLEANUP if cleanup else Lane.WORK,
             )
         except NotFound as error:
             if error.name == record.name:  # else the resource is unknown, perhaps to one server only
@@ -161,3 +170,9 @@ class UnwatchedDependents(CachedDependents[R]):
     async def create(self, namespace: str, body: Mapping[str, Any], *, flow: str) -> R:
         """Create the object; the answer is forgotten."""
         return await self._client.create(self._resource, namespace, body, flow=flow, readable=False)
+
+
+def _ends_job(status: Mapping[str, Any]) -> bool:
+    """Whether a patch of the status sets a terminal condition."""
+    conditions = status.get("conditions") or ()
+    return any(each["type"] in TERMINAL and each["status"] == "True" for each in conditions)

@@ -24,7 +24,7 @@ from training_controllers.model.plan import JobEvent
 from training_controllers.model.records import JobRecord
 from training_controllers.ports import ApiError, NotFound
 from training_operator.kube.client import KubeClient
-from training_operator.kube.flow import BACKGROUND, TokenBucket
+from training_operator.kube.flow import Lane, TokenBucket
 from training_operator.kube.resources import EVENTS
 
 SIMILAR: Final = 10
@@ -185,12 +185,12 @@ class EventRecorder:
         if outgoing.count > 1:
             patch = {name: body[name] for name in ("count", "lastTimestamp", "message")}
             try:
-                await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, flow=BACKGROUND)
+                await self._client.patch(EVENTS, outgoing.namespace, outgoing.name, patch, lane=Lane.BACKGROUND)
             except NotFound:  # its TTL is over, or it was never sent
                 pass
             else:
                 return
-        await self._client.create(EVENTS, outgoing.namespace, body, flow=BACKGROUND)
+        await self._client.create(EVENTS, outgoing.namespace, body, lane=Lane.BACKGROUND)
 
 
 class JobEvents:

@@ -23,7 +23,7 @@ from training_operator.kube.errors import (
     Unauthorized,
     error_of,
 )
-from training_operator.kube.flow import AdaptiveLimit, FairGate
+from training_operator.kube.flow import AdaptiveLimit, FairGate, Lane
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import MERGE_PATCH, Response
 
@@ -36,12 +36,12 @@ class NotedGate(FairGate):
 
     def __init__(self) -> None:
         super().__init__(AdaptiveLimit(start=8))
-        self.turns = list[tuple[str, str, bool]]()
+        self.turns = list[tuple[str, str, Lane]]()
 
     @asynccontextmanager
-    async def turn(self, flow: str, *, tenant: str = "", urgent: bool = False) -> AsyncIterator[None]:
-        self.turns.append((tenant, flow, urgent))
-        async with super().turn(flow, tenant=tenant, urgent=urgent):
+    async def turn(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AsyncIterator[None]:
+        self.turns.append((tenant, flow, lane))
+        async with super().turn(flow, tenant=tenant, lane=lane):
             yield
 
 
@@ -64,7 +64,7 @@ async def test_verbs_become_requests() -> None:
     assert (await client.get(PODS, "ns", "a")).version == "5"
     assert (await client.create(PODS, "ns", {"metadata": {"name": "a"}})).name == "a"
     await client.replace(PODS, "ns", "a", {"metadata": {"name": "a"}})
-    await client.patch(PODS, "ns", "a", {"status": {"phase": "Failed"}}, subresource="status", urgent=True)
+    await client.patch(PODS, "ns", "a", {"status": {"phase": "Failed"}}, subresource="status", lane=Lane.STATUS)
     lingering = await client.delete(PODS, "ns", "a", uid="u")
     assert lingering is not None
     assert await client.delete(PODS, "ns", "a") is None
@@ -83,7 +83,7 @@ async def test_verbs_become_requests() -> None:
     assert setup.body(5) == {"propagationPolicy": "Background"}
     assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
     assert setup.gate.in_flight == 0
-    assert setup.gate.turns[3] == ("ns", "", True)
+    assert setup.gate.turns[3] == ("ns", "", Lane.STATUS)
 
 
 async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
@@ -99,10 +99,12 @@ async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
     await client.delete(PODS, "ns", "a", grace=0, flow="delete")
     assert setup.body(4) == {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
     await client.create(PODS, "ns", BODY, flow="create")
-    await client.patch(PODS, "ns", "a", PATCH, subresource="status", flow="status", urgent=True)
+    await client.patch(PODS, "ns", "a", PATCH, subresource="status", flow="status", lane=Lane.STATUS)
     assert (setup.api.requests[-1].method, setup.api.requests[-1].path) == ("GET", "/api/v1/namespaces/ns/pods/a")
-    calm = [("ns" if flow else "", flow, False) for flow in ("get", "replace", "patch", "", "delete", *["create"] * 3)]
-    assert setup.gate.turns == [*calm, *[("ns", "status", True)] * 3]
+    calm = [
+        ("ns" if flow else "", flow, Lane.WORK) for flow in ("get", "replace", "patch", "", "delete", *["create"] * 3)
+    ]
+    assert setup.gate.turns == [*calm, *[("ns", "status", Lane.STATUS)] * 3]
 
 
 class Shut:

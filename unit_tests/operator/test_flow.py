@@ -2,15 +2,15 @@ import asyncio
 
 import pytest
 
-from training_operator.kube.flow import BACKGROUND, FEWEST, IN_FLIGHT, RESERVED, AdaptiveLimit, FairGate, TokenBucket
+from training_operator.kube.flow import FEWEST, IN_FLIGHT, PASSES, RESERVED, AdaptiveLimit, FairGate, Lane, TokenBucket
 
 pytestmark = pytest.mark.virtual_time
 
 
 async def through(
-    gate: FairGate, flow: str, log: list[str], *, tenant: str = "", urgent: bool = False, seconds: float = 1.0
+    gate: FairGate, flow: str, log: list[str], *, tenant: str = "", lane: Lane = Lane.WORK, seconds: float = 1.0
 ) -> None:
-    async with gate.turn(flow, tenant=tenant, urgent=urgent):
+    async with gate.turn(flow, tenant=tenant, lane=lane):
         log.append(flow)
         await asyncio.sleep(seconds)
 
@@ -51,18 +51,52 @@ async def test_never_more_in_flight_than_the_limit() -> None:
     assert gate.in_flight == 0
 
 
-async def test_urgent_requests_go_first_and_have_reserved_places() -> None:
+async def test_statuses_have_reserved_places() -> None:
     gate, log = FairGate(AdaptiveLimit(1, 1)), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(3):
-            tasks.create_task(through(gate, "job", log))
-        await asyncio.sleep(0.5)
-        for _ in range(RESERVED + 1):
-            tasks.create_task(through(gate, "lease", log, urgent=True))
+        tasks.create_task(through(gate, "job", log))
         await asyncio.sleep(0)
-        assert log == ["job", *["lease"] * RESERVED]
-        await asyncio.sleep(0.75)
-    assert log[RESERVED + 1 :] == ["lease", "job", "job"]
+        for _ in range(RESERVED + 1):
+            tasks.create_task(through(gate, "status", log, lane=Lane.STATUS))
+        await asyncio.sleep(0.5)
+        assert log == ["job", *["status"] * RESERVED]
+
+
+async def in_order(*waiting: Lane) -> list[Lane]:
+    """The order in which requests of these lanes get the one place that all of them wait for."""
+    gate, log = FairGate(AdaptiveLimit(1, 1)), list[Lane]()
+    free = asyncio.Event()
+
+    async def hold() -> None:
+        async with gate.turn("", lane=Lane.STATUS):
+            await free.wait()
+
+    async def one(lane: Lane) -> None:
+        async with gate.turn("", lane=lane):
+            log.append(lane)
+            await asyncio.sleep(1)
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(RESERVED):
+            tasks.create_task(hold())
+        tasks.create_task(one(Lane.FINAL))
+        await asyncio.sleep(0.5)
+        for lane in waiting:
+            tasks.create_task(one(lane))
+        await asyncio.sleep(len(waiting) + 1)
+        free.set()
+    return log[1:]
+
+
+async def test_lanes_have_their_order() -> None:
+    mixed = (Lane.CLEANUP, Lane.STATUS, Lane.WORK, Lane.FINAL, Lane.BACKGROUND, Lane.FINAL)
+    assert await in_order(*mixed) == [Lane.FINAL, Lane.FINAL, Lane.STATUS, Lane.WORK, Lane.CLEANUP, Lane.BACKGROUND]
+
+
+@pytest.mark.parametrize("lane", [Lane.STATUS, Lane.WORK, Lane.CLEANUP, Lane.BACKGROUND])
+async def test_no_lane_is_passed_by_more_than_so_many_requests(lane: Lane) -> None:
+    order = await in_order(lane, lane, *[Lane.FINAL] * 3 * PASSES)
+    assert [number for number, each in enumerate(order) if each is lane] == [PASSES, 2 * PASSES + 1]
 
 
 async def test_a_cancelled_waiter_neither_takes_nor_loses_a_place() -> None:
@@ -195,7 +229,7 @@ async def test_a_rate_after_a_break_is_the_rate_and_no_more_than_the_burst() -> 
 async def test_urgent_requests_do_not_wait_for_the_rate_but_count() -> None:
     gate, loop = FairGate(bucket=TokenBucket(1, 1)), asyncio.get_running_loop()
     for _ in range(3):
-        await through(gate, "lease", [], urgent=True, seconds=0)
+        await through(gate, "lease", [], lane=Lane.STATUS, seconds=0)
     assert loop.time() == 0
     await through(gate, "job", [], seconds=0)
     assert loop.time() == pytest.approx(3.0)
@@ -204,19 +238,21 @@ async def test_urgent_requests_do_not_wait_for_the_rate_but_count() -> None:
 async def test_requests_in_the_background_go_one_by_one_while_others_are_at_work() -> None:
     gate, log = FairGate(AdaptiveLimit(8, 8)), list[str]()
     async with asyncio.TaskGroup() as tasks:
-        for flow in ("a", "b", "c", "d", BACKGROUND, BACKGROUND, BACKGROUND):
+        for flow in ("a", "b", "c", "d"):
             tasks.create_task(through(gate, flow, log))
+        for _ in range(3):
+            tasks.create_task(through(gate, "event", log, lane=Lane.BACKGROUND))
         await asyncio.sleep(0.5)
-        assert log == ["a", "b", "c", "d", BACKGROUND]
+        assert log == ["a", "b", "c", "d", "event"]
         await asyncio.sleep(1)
-        assert log[5:] == [BACKGROUND, BACKGROUND]
+        assert log[5:] == ["event", "event"]
 
 
 async def test_requests_in_the_background_share_an_idle_gate_and_keep_to_its_limit() -> None:
     gate, log = FairGate(AdaptiveLimit(8, 8)), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(9):
-            tasks.create_task(through(gate, BACKGROUND, log))
+            tasks.create_task(through(gate, "event", log, lane=Lane.BACKGROUND))
         await asyncio.sleep(0.5)
         assert len(log) == 8
     assert (len(log), gate.in_flight) == (9, 0)
@@ -227,15 +263,15 @@ async def test_a_gate_that_closes_waits_for_what_is_in_flight_and_lets_only_the_
     clock = asyncio.get_running_loop().time
     jobs = [asyncio.create_task(through(gate, "job", log, seconds=3)) for _ in range(5)]
     await asyncio.sleep(1)
-    status = asyncio.create_task(through(gate, "job", log, urgent=True, seconds=4))
+    status = asyncio.create_task(through(gate, "job", log, lane=Lane.STATUS, seconds=4))
     await asyncio.sleep(0)
     closing = asyncio.create_task(gate.close())
-    late = asyncio.create_task(through(gate, "job", log, urgent=True))
-    events = [asyncio.create_task(through(gate, BACKGROUND, log)) for _ in range(3)]
+    late = asyncio.create_task(through(gate, "job", log, lane=Lane.STATUS))
+    events = [asyncio.create_task(through(gate, "event", log, lane=Lane.BACKGROUND)) for _ in range(3)]
     await closing
     assert clock() == 5
     await asyncio.gather(*events)
-    assert log == ["job"] * 3 + [BACKGROUND] * 3
+    assert log == ["job"] * 3 + ["event"] * 3
     assert [task.done() for task in (*jobs, status, late)] == [True, True, False, False, False, True, False]
     for task in (*jobs, late):
         task.cancel()

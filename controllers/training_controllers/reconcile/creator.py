@@ -60,18 +60,18 @@ class Creator:
         self, context: JobContext, kind: ReplicaKind[R, N], planned: Sequence[N], failures: Failures, turn: Turn
     ) -> None:
         """One type after the other, so that what is wrong with one template stops no other type."""
-        for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
-            of_type = Failures()
-            context.memory.create_errors.pop((kind.noun, replica_type), None)
-            created: list[JobEvent] = []
-            try:
+        created: list[JobEvent] = []
+        try:
+            for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
+                of_type = Failures()
+                context.memory.create_errors.pop((kind.noun, replica_type), None)
                 await slow_start(list(group), self._create, context, kind, of_type, created, over=turn.is_over)
-            finally:
-                self._events.emit(context, *created)
-            if of_type.failed:
-                failures.add(of_type)
-            else:
-                self._events.clear_error(context, _creation(kind.noun, replica_type))
+                if of_type.failed:
+                    failures.add(of_type)
+                else:
+                    self._events.clear_error(context, _creation(kind.noun, replica_type))
+        finally:
+            self._events.emit(context, *created)
 
     async def _create(
         self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, created: list[JobEvent], new: N

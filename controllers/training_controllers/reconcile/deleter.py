@@ -106,7 +106,7 @@ class Deleter:
     ) -> bool:
         """Delete one object, and note that; returns whether that went well enough to go on."""
         try:
-            await kind.objects.delete(record, flow=context.uid, force=force)
+            await kind.objects.delete(record, flow=context.uid, force=force, cleanup=is_finished(context.job.status))
         except (NotFound, Conflict):
             # Gone already, perhaps replaced: the watch is about to show it.
             return True
@@ -118,12 +118,10 @@ class Deleter:
         return True
 
     def _tell(self, context: JobContext, kind: ReplicaKind[R, N], deleted: Collection[R]) -> None:
-        """Emit the events of what was deleted, one replica type after the other."""
-        for replica_type in dict.fromkeys(record.replica_type for record in deleted):
-            names = [record.name for record in deleted if record.replica_type == replica_type]
-            reason, what = f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}"
-            events = (JobEvent(EventType.NORMAL, reason, f"{what}: {name}", about=name) for name in names)
-            self._events.emit(context, *events)
+        reason, what, names = f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}", [each.name for each in deleted]
+        self._events.emit(
+            context, *(JobEvent(EventType.NORMAL, reason, f"{what}: {name}", about=name) for name in names)
+        )
 
     def _failed(self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, error: Exception) -> bool:
         failures.fail(error)

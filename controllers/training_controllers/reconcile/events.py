@@ -10,7 +10,7 @@ from training_controllers.model.plan import EventType, JobEvent
 from training_controllers.ports import Events
 from training_controllers.reconcile.memory import JobContext
 
-SINGLY: Final = 2
+SINGLY: Final = 3
 """So many objects of which the same is said have an event each, as in v1; more of them share one."""
 NAMED: Final = 10
 """So many of these are named in it."""

@@ -23,7 +23,7 @@ from training_operator.kube.errors import (
     TooManyRequests,
     error_of,
 )
-from training_operator.kube.flow import FairGate
+from training_operator.kube.flow import FairGate, Lane
 from training_operator.kube.permissions import MissingPermissions
 from training_operator.kube.resources import Cacheable, Resource
 from training_operator.kube.transport import MERGE_PATCH, Request, Response, Transport
@@ -182,6 +182,7 @@ class KubeClient:
         body: Mapping[str, Any],
         *,
         flow: str = "",
+        lane: Lane = Lane.WORK,
         readable: bool = True,
     ) -> R:
         """Create the object. One that appeared after an attempt without answer is ours if its controller is.
@@ -192,7 +193,13 @@ class KubeClient:
         doubt = _Doubt()
         try:
             answer = await self._send(
-                request, f"create {resource.qualified}", content=body, tenant=namespace, flow=flow, doubt=doubt
+                request,
+                f"create {resource.qualified}",
+                content=body,
+                tenant=namespace,
+                flow=flow,
+                lane=lane,
+                doubt=doubt,
             )
         except AlreadyExists:
             if not doubt or not readable:
@@ -220,7 +227,7 @@ class KubeClient:
         *,
         subresource: str = "",
         flow: str = "",
-        urgent: bool = False,
+        lane: Lane = Lane.WORK,
     ) -> R:
         """Send a merge patch and return what is stored then.
 
@@ -231,13 +238,13 @@ class KubeClient:
         request = Request("PATCH", path, body=_encode(patch), content_type=MERGE_PATCH)
         doubt = _Doubt()
         try:
-            answer = await self._send(request, what, tenant=namespace, flow=flow, urgent=urgent, doubt=doubt)
+            answer = await self._send(request, what, tenant=namespace, flow=flow, lane=lane, doubt=doubt)
             return resource.decode(answer.body)
         except Conflict:
             if not doubt:
                 raise
             read = Request("GET", resource.path(namespace, name))
-            stored = (await self._send(read, what, tenant=namespace, flow=flow, urgent=urgent)).body
+            stored = (await self._send(read, what, tenant=namespace, flow=flow, lane=lane)).body
             if not changes_nothing(_decode_kind(stored).status, patch.get("status")):
                 raise
             return resource.decode(stored)
@@ -251,6 +258,7 @@ class KubeClient:
         uid: str = "",
         grace: int | None = None,
         flow: str = "",
+        lane: Lane = Lane.WORK,
     ) -> R | None:
         """Delete the object, if it still has this uid, after `grace` seconds where it is not to say itself.
 
@@ -262,7 +270,7 @@ class KubeClient:
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         request = Request("DELETE", resource.path(namespace, name), body=_encode(options))
-        answer = await self._send(request, f"delete {resource.qualified}", tenant=namespace, flow=flow)
+        answer = await self._send(request, f"delete {resource.qualified}", tenant=namespace, flow=flow, lane=lane)
         return None if _decode_kind(answer.body).kind == "Status" else resource.decode(answer.body)
 
     async def delete_listed(
@@ -277,7 +285,7 @@ class KubeClient:
         options = _encode({"propagationPolicy": "Background"})
         request = Request("DELETE", resource.path(namespace), query, body=options, timeout=LIST_SECONDS)
         what = f"delete collection {resource.qualified}"
-        await self._send(request, what, tenant=namespace, flow=flow, once=True)
+        await self._send(request, what, tenant=namespace, flow=flow, lane=Lane.CLEANUP, once=True)
 
     async def _send(
         self,
@@ -287,7 +295,7 @@ class KubeClient:
         content: Mapping[str, Any] | None = None,
         tenant: str = "",
         flow: str = "",
-        urgent: bool = False,
+        lane: Lane = Lane.WORK,
         doubt: _Doubt | None = None,
         once: bool = False,
     ) -> Response:
@@ -298,7 +306,7 @@ class KubeClient:
         delay = FIRST_DELAY
         for left in reversed(range(1 if once else ATTEMPTS)):
             try:
-                async with self._gate.turn(flow, tenant=tenant, urgent=urgent):
+                async with self._gate.turn(flow, tenant=tenant, lane=lane):
                     written = request if content is None else replace(request, body=_encode(content))
                     return await self._attempt(written, what, quiet=once)
             except OSError:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from enum import IntEnum
 from typing import Final
 
 IN_FLIGHT: Final = 32
 """Most requests at a time; more make no busy server faster, but each waits for all that came before it, of any job."""
-RESERVED: Final = 8
-"""Places beyond the limit that only urgent requests may take."""
-BACKGROUND: Final = "background"
-"""The flow of requests that nothing waits for; while others are in flight, one of them at a time is let through."""
+RESERVED: Final = 32
+"""Places beyond the limit that only statuses may take: they are small, and what jobs are known by."""
+PASSES: Final = 8
+"""So many requests of other lanes go before one that waits in a later lane."""
 CALM: Final = 4
 """With fewer other requests in flight than this, there is nothing that those in the background could hold up."""
 FEWEST: Final = 16
@@ -90,20 +91,33 @@ class TokenBucket:
         self._tokens -= 1
 
 
-class FairGate:
-    """Lets requests through: urgent ones first, then one of each waiting tenant in turn, and others in the background.
+class Lane(IntEnum):
+    """What a request is for: the first lane in which one waits has the next place."""
 
-    Of a tenant's flows each has its turn, too, so that many flows get no more than few of another tenant.
+    FINAL = 0
+    """The status with which a job ends."""
+    STATUS = 1
+    WORK = 2
+    CLEANUP = 3
+    """What is left of jobs that have ended."""
+    BACKGROUND = 4
+    """What nothing waits for; while others are in flight, one of them at a time is let through."""
+
+
+class FairGate:
+    """Lets requests through, lane by lane; in a lane, one of each waiting tenant in turn.
+
+    Of a tenant's flows each has its turn, too, so that many flows get no more than few of another tenant. No lane is
+    passed by more than `PASSES` requests of those before it.
     """
 
     def __init__(self, limit: AdaptiveLimit | None = None, bucket: TokenBucket | None = None) -> None:
         self._limit = limit or AdaptiveLimit()
         self._bucket = bucket
-        self._in_flight = 0
-        self._of_background = 0
-        self._background: deque[asyncio.Future[None]] = deque()
-        self._urgent: deque[asyncio.Future[None]] = deque()
-        self._tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
+        self._in_flight = Counter[Lane]()
+        self._waiting = {lane: _Turns() for lane in Lane}
+        self._passed = Counter[Lane]()
+        """By how many requests of other lanes those that wait have been passed since one of them went."""
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._answered = asyncio.Event()
@@ -117,29 +131,24 @@ class FairGate:
     @property
     def in_flight(self) -> int:
         """The number of requests that are through and not yet done."""
-        return self._in_flight
+        return self._in_flight.total()
 
     @asynccontextmanager
-    async def turn(self, flow: str, *, tenant: str = "", urgent: bool = False) -> AsyncIterator[None]:
-        """Wait for a turn and hold it inside the context; requests of one flow stay in order."""
+    async def turn(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AsyncIterator[None]:
+        """Wait for a turn and hold it inside the context; requests of one flow and lane stay in order."""
         place = asyncio.get_running_loop().create_future()
-        if urgent:
-            self._urgent.append(place)
-        elif flow == BACKGROUND:
-            self._background.append(place)
-        else:
-            self._tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
+        self._waiting[lane].add(tenant, flow, place)
         self._admit()
         try:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self._leave(flow)
+                self._leave(lane)
             raise
         try:
             yield
         finally:
-            self._leave(flow)
+            self._leave(lane)
 
     async def close(self) -> None:
         """Let nothing more through but what is in the background, and wait for the end of what is in flight.
@@ -147,62 +156,51 @@ class FairGate:
         What waits for its turn, or comes later, waits until it is cancelled.
         """
         self._closed = True
-        if self._in_flight > self._of_background:
+        if self._foreground:
             self._answered.clear()
             await self._answered.wait()
 
-    def _leave(self, flow: str) -> None:
-        self._in_flight -= 1
-        self._of_background -= flow == BACKGROUND
-        if self._in_flight == self._of_background:
+    @property
+    def _foreground(self) -> int:
+        return self.in_flight - self._in_flight[Lane.BACKGROUND]
+
+    def _leave(self, lane: Lane) -> None:
+        self._in_flight[lane] -= 1
+        if not self._foreground:
             self._answered.set()
         self._admit()
 
     def _admit(self) -> None:
         """Hand out free places; does not wait, so that no place is ever free while somebody could take it."""
-        for place in self._waiting_urgent():
+        while (lane := self._next()) is not None:
+            place = self._waiting[lane].take()
+            if place.done():  # its waiter was cancelled
+                continue
             if self._bucket is not None:
                 self._bucket.take()
-            self._in_flight += 1
-            place.set_result(None)
-        for place in self._waiting_in_turn():
-            if self._bucket is not None:
-                self._bucket.take()
-            self._in_flight += 1
-            place.set_result(None)
-        for place in self._waiting_in_background():
-            if self._bucket is not None:
-                self._bucket.take()
-            self._in_flight += 1
-            self._of_background += 1
+            self._in_flight[lane] += 1
+            self._passed[lane] = 0
+            self._passed.update(later for later in Lane if later > lane and self._waiting[later])
             place.set_result(None)
 
-    def _waiting_urgent(self) -> Iterator[asyncio.Future[None]]:
-        while self._urgent and not self._closed and self._in_flight < self._limit.now + RESERVED:
-            place = self._urgent.popleft()
-            if not place.done():  # else its waiter was cancelled
-                yield place
+    def _next(self) -> Lane | None:
+        """The lane that has the next place, if there is one."""
+        waiting = [lane for lane in Lane if self._waiting[lane]]
+        overdue = [lane for lane in waiting if self._passed[lane] >= PASSES]
+        return next((lane for lane in (*overdue, *waiting) if self._is_free_for(lane, overdue=lane in overdue)), None)
 
-    def _waiting_in_turn(self) -> Iterator[asyncio.Future[None]]:
-        while self._tenants and not self._closed and self._in_flight < self._limit.now and self._has_token():
-            tenant, flows = self._tenants.popitem(last=False)
-            flow, queue = flows.popitem(last=False)
-            place = queue.popleft()
-            if queue:
-                flows[flow] = queue  # back to the end of the round
-            if flows:
-                self._tenants[tenant] = flows
-            if not place.done():
-                yield place
+    def _is_free_for(self, lane: Lane, *, overdue: bool) -> bool:
+        if self._closed and lane is not Lane.BACKGROUND:
+            return False
+        urgent = lane <= Lane.STATUS
+        if self.in_flight >= self._limit.now + (RESERVED if urgent or overdue else 0):
+            return False
+        if lane is Lane.BACKGROUND and self._in_flight[lane] and not self._is_calm():
+            return False
+        return urgent or self._has_token()
 
-    def _waiting_in_background(self) -> Iterator[asyncio.Future[None]]:
-        while self._background and self._in_flight < self._limit.now and self._has_token():
-            calm = self._closed or (not self._tenants and self._in_flight - self._of_background < CALM)
-            if self._of_background and not calm:
-                return
-            place = self._background.popleft()
-            if not place.done():
-                yield place
+    def _is_calm(self) -> bool:
+        return self._closed or (not self._waiting[Lane.WORK] and self._foreground < CALM)
 
     def _has_token(self) -> bool:
         if self._bucket is None:
@@ -216,3 +214,27 @@ class FairGate:
     def _ring(self) -> None:
         self._timer = None
         self._admit()
+
+
+class _Turns:
+    """What waits in one lane: of each tenant, and of each of its flows, one after the other."""
+
+    def __init__(self) -> None:
+        self._tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._tenants)
+
+    def add(self, tenant: str, flow: str, place: asyncio.Future[None]) -> None:
+        self._tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
+
+    def take(self) -> asyncio.Future[None]:
+        """The next one; its tenant, and its flow, go back to the end of the round."""
+        tenant, flows = self._tenants.popitem(last=False)
+        flow, queue = flows.popitem(last=False)
+        place = queue.popleft()
+        if queue:
+            flows[flow] = queue
+        if flows:
+            self._tenants[tenant] = flows
+        return place

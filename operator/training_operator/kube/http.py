@@ -18,7 +18,7 @@ from training_operator.kube.config import ClusterConfig
 from training_operator.kube.transport import AGENT, Request, Response, Stream
 
 CONNECTIONS: Final = 96
-"""40 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes 256 KiB."""
+"""64 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes 256 KiB."""
 CONNECT_SECONDS: Final = 10.0
 UNACKNOWLEDGED_SECONDS: Final = 5
 """Unacknowledged data is dropped after so long: a write of a leader must not arrive when another one leads."""

@@ -1,0 +1,119 @@
+"""`python -m e2e.bench.curve`: how the operator's figures grow with jobs, replicas, and finished pods.
+
+Each size is measured once, on a bare control plane. Sizes that are not measured (`--points`, `--largest`) are computed
+from the last two that are, on a straight line, and marked. `--keep` writes the numbers and the picture to docs/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import uvloop
+from e2e.bench.curve.points import FIGURES, GROWTH, SIZES, Point, extended, growth
+from e2e.bench.many.finished import fill, start
+from e2e.bench.many.many import ManyJobs
+from e2e.harness.bare import ControlPlane, control_plane
+from e2e.harness.client import connect
+from e2e.harness.environment import environment
+from e2e.harness.errors import HarnessError
+from e2e.support.paths import ROOT
+
+HERE = Path(__file__).parent
+KEPT = ROOT / "docs" / "pictures" / "curve"
+"""Where the picture (`.svg`) and its numbers (`.json`) are kept."""
+
+
+async def _placed(plane: ControlPlane, folder: Path, jobs: int, pods: int) -> tuple[float, ...]:
+    async with connect(plane.cluster.kubeconfig) as api:
+        many = ManyJobs(plane.cluster, api, folder, jobs, pods)
+        found = await many.round(await many.warm_up())
+    return (found.ratio, found.running_lag_s, found.succeeded_lag_s, found.cpu_ms_per_pod, found.peak_memory_mb)
+
+
+async def _started(plane: ControlPlane, folder: Path, pods: int) -> tuple[float, ...]:
+    async with connect(plane.cluster.kubeconfig) as api:
+        await fill(plane, api, folder, pods)
+        found = await start(plane.cluster, folder / "operator-start.log")
+    return (found.synced_s, found.cpu_s, found.peak_mb)
+
+
+def measure(family: str, size: int) -> Point:
+    """Measure one size, on a control plane of its own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="training-bench-") as name,
+        control_plane("--terminated-pod-gc-threshold=0") as plane,
+    ):
+        folder = Path(name)
+        match family:
+            case "jobs":
+                figures = uvloop.run(_placed(plane, folder, size, 2))
+            case "replicas":
+                figures = uvloop.run(_placed(plane, folder, 1, size))
+            case _:
+                figures = uvloop.run(_started(plane, folder, size))
+    return Point(size, figures)
+
+
+def say(family: str, points: Sequence[Point]) -> None:
+    """Print the points of one family, and how the cost of a unit grows."""
+    columns = FIGURES[family]
+    print(f"\n| {family} | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}")
+    for point in points:
+        note = " (computed)" if point.computed else ""
+        print(f"| {point.size:,}{note} | {' | '.join(f'{figure:.2f}' for figure in point.figures)} |")
+    for number, name in enumerate(columns):
+        if (grown := growth(points, name, number)) is not None and not name.startswith("lag"):
+            verdict = "met" if grown <= GROWTH else "MISSED"
+            print(
+                f"cost of a unit, {name}: {grown:+.0%} from the second size to the last  (<= {GROWTH:+.0%})  {verdict}"
+            )
+    sys.stdout.flush()
+
+
+def keep(found: Mapping[str, Sequence[Point]], place: Path) -> None:
+    """Write the numbers, and draw them."""
+    drawn = {
+        family: {"figures": FIGURES[family], "points": [asdict(point) for point in points]}
+        for family, points in found.items()
+    }
+    place.with_suffix(".json").write_text(json.dumps(drawn, indent=1) + "\n")
+    python = environment("curve", HERE / "constraints.txt") / "python"
+    files = [str(place.with_suffix(".json")), str(place.with_suffix(".svg"))]
+    subprocess.run([str(python), str(HERE / "draw.py"), *files], check=True)
+
+
+def main() -> int:
+    """Measure and print; the exit status tells only whether the measurement could be made."""
+    parser = argparse.ArgumentParser(prog="python -m e2e.bench.curve", description=__doc__)
+    parser.add_argument("families", nargs="*", metavar="jobs|replicas|finished", help="which curves (default: all)")
+    parser.add_argument("--points", type=int, default=99, help="measure so many sizes of each (default: all)")
+    parser.add_argument("--largest", type=int, default=10**9, help="measure no larger size (default: all)")
+    parser.add_argument("--keep", action="store_true", help=f"write {KEPT.relative_to(ROOT)}.json and .svg")
+    given = parser.parse_args()
+    if unknown := set(given.families) - set(SIZES):
+        parser.error(f"there is no curve of {', '.join(sorted(unknown))}: choose of {', '.join(SIZES)}")
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    found: dict[str, list[Point]] = {}
+    try:
+        for family in given.families or SIZES:
+            sizes = [size for size in SIZES[family][: given.points] if size <= given.largest]
+            found[family] = extended([measure(family, size) for size in sizes], SIZES[family])
+            say(family, found[family])
+        if given.keep:
+            keep(found, KEPT)
+    except HarnessError as error:
+        print(f"curve: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
