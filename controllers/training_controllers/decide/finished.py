@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from training_api.conditions import find, holds, is_finished
 from training_api.kinds import Job
@@ -18,6 +19,11 @@ from training_controllers.model.records import PodRecord, ServiceRecord
 from training_controllers.observe.injected_sidecars import SIDECAR_GRACE
 from training_controllers.observe.pod_failures import has_not_started, is_active, is_running
 
+MANY: Final = 20
+"""So many services of a finished job are worth a wait: if all of them go, they can go by one request."""
+LAST_PODS: Final = timedelta(minutes=1)
+"""In which pods end after those that decided that their job has ended."""
+
 
 def settle_finished(state: JobState, builder: StatusBuilder) -> Plan | None:
     """Delete what the policy does not keep, correct the counters, and the job itself once it has expired."""
@@ -27,13 +33,20 @@ def settle_finished(state: JobState, builder: StatusBuilder) -> Plan | None:
     deleted = pods_to_delete(job, snapshot.pods, snapshot.now)
     _complete(builder)
     builder.set_replicas(_final_statuses(state, deleted))
+    services = services_to_delete(snapshot.pods, deleted, snapshot.services)
+    together_by = _together_by(services, snapshot.services, builder.status.completion_time)
+    wait_for_rest = together_by is not None and together_by > snapshot.now
     expiry = deadlines.expiry(job, builder.status)
     expired = deadlines.is_past(expiry, snapshot.now)
-    waits = [expiry, *(end for end in sidecar_deadlines(job, snapshot.pods).values() if end > snapshot.now)]
+    waits = [
+        expiry,
+        together_by if wait_for_rest else None,
+        *(end for end in sidecar_deadlines(job, snapshot.pods).values() if end > snapshot.now),
+    ]
     return builder.plan(
         owned_changes=owned_changes(snapshot, granting_objects(state, deleted)),
         delete_pods=tuple(PodDeletion(pod) for pod in deleted),
-        delete_services=services_to_delete(snapshot.pods, deleted, snapshot.services),
+        delete_services=() if wait_for_rest else services,
         delete_job=expired,
         requeue_after=None if expired else deadlines.seconds_until(snapshot.now, waits),
     )
@@ -105,6 +118,14 @@ def sidecar_deadlines(job: Job, pods: Sequence[PodRecord]) -> dict[str, datetime
     if job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:
         return {}
     return {pod.uid: pod.template_ended_at + SIDECAR_GRACE for pod in pods if pod.template_ended_at is not None}
+
+
+def _together_by(
+    due: Sequence[ServiceRecord], services: Sequence[ServiceRecord], end: datetime | None
+) -> datetime | None:
+    """Until when services of pods that have ended wait for those of the last pods; None if they go at once."""
+    left = sum(not service.deleting for service in services)
+    return None if end is None or left < MANY or len(due) == left else end + LAST_PODS
 
 
 def services_to_delete(

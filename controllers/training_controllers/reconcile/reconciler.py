@@ -25,7 +25,7 @@ from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.executor import Executor
 from training_controllers.reconcile.loader import Loader
 from training_controllers.reconcile.memory import JobContext, JobMemory
-from training_controllers.reconcile.status_throttle import is_rewording
+from training_controllers.reconcile.status_throttle import is_recount, is_rewording
 from training_controllers.reconcile.status_writer import StatusWriter
 
 LARGE: Final = 500
@@ -88,7 +88,7 @@ class JobReconciler:
             await self._execute(context, plan)
             return 0.0  # for the status
         throttled = self._throttled(context, snapshot, plan)
-        if throttled > 0 and not _is_rewording(snapshot, plan):
+        if throttled > 0 and not _may_stay_unwritten(snapshot, plan):
             return throttled  # nothing is done that the stored status does not account for
         if plan.status is not None and throttled == 0:
             await self._statuses.write(context, plan.status)
@@ -107,7 +107,9 @@ class JobReconciler:
         """Seconds until the status may be written."""
         if plan.status is None:
             return 0.0
-        return context.memory.throttle.wait(snapshot.job.status, plan.status, self._ports.monotonic())
+        job = snapshot.job
+        replicas = sum(map(job.count, job.replicas))
+        return context.memory.throttle.wait(job.status, plan.status, self._ports.monotonic(), replicas)
 
     def job_states(self) -> Iterator[tuple[str, JobPhase]]:
         """Return the namespace of each job that this process reconciles, and its phase."""
@@ -188,5 +190,9 @@ class JobReconciler:
         return await self._executor.execute(context, plan)
 
 
-def _is_rewording(snapshot: Snapshot, plan: Plan) -> bool:
-    return plan.status is not None and is_rewording(snapshot.job.status, plan.status)
+def _may_stay_unwritten(snapshot: Snapshot, plan: Plan) -> bool:
+    """Whether the plan may be executed without its status: nothing that is done depends on what is new in that."""
+    if plan.status is None:
+        return False
+    before, deletes = snapshot.job.status, plan.delete_pods or plan.delete_services
+    return is_rewording(before, plan.status) or (is_recount(before, plan.status) and not deletes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from training_api.conditions import is_finished
-from training_api.models.common import JobStatus
+from training_api.models.common import JobStatus, ReplicaStatus
 
 SECONDS: Final = 1.0
 """Between two writes of a job's status, in the long run."""
@@ -14,6 +14,11 @@ BURST: Final = 5
 """Writes that may follow each other at once after a time without any: the usual life of a job is never held up."""
 WORDING_SECONDS: Final = 60.0
 """Between two writes that only say in other words what the job waits for, as schedulers do again and again."""
+REPLICAS_PER_SECOND: Final = 100
+"""Between two writes that only count replicas anew lies a second for so many of them, and none for fewer."""
+LONGEST_COUNT: Final = 10.0
+COUNTS: Final = ("active", "ready", "succeeded", "completed_indexes")
+"""Counters on which nothing depends but what is shown; that a replica has failed or restarts is no such thing."""
 
 
 @dataclass(slots=True)
@@ -23,18 +28,25 @@ class StatusThrottle:
     _paid: float = 0.0
     """When all writes so far are a second old each, one after the other."""
     _reworded: float = -WORDING_SECONDS
+    _counted: float = -LONGEST_COUNT
 
-    def wait(self, before: JobStatus, after: JobStatus, now: float) -> float:
-        """Seconds for which `after` must not replace `before` yet; the end of a job never waits."""
+    def wait(self, before: JobStatus, after: JobStatus, now: float, replicas: int = 0) -> float:
+        """Seconds for which `after` must not replace `before` yet; the end of a job never waits.
+
+        The job asks for so many `replicas`.
+        """
         if is_finished(after):
             return 0.0
         words = self._reworded + WORDING_SECONDS - now if is_rewording(before, after) else 0.0
-        return max(self._paid - (BURST - 1) * SECONDS - now, words, 0.0)
+        counts = self._counted + _counting_seconds(replicas) - now if is_recount(before, after) else 0.0
+        return max(self._paid - (BURST - 1) * SECONDS - now, words, counts, 0.0)
 
     def wrote(self, before: JobStatus, after: JobStatus, now: float) -> None:
         """Note that `after` has replaced `before`."""
         if is_rewording(before, after):
             self._reworded = now
+        if is_recount(before, after):
+            self._counted = now
         self._paid = max(self._paid, now) + SECONDS
 
 
@@ -44,3 +56,20 @@ def is_rewording(before: JobStatus, after: JobStatus) -> bool:
     if old is None or new is None or old.reason != new.reason:
         return False
     return after.model_copy(update={"waiting": old}) == before
+
+
+def is_recount(before: JobStatus, after: JobStatus) -> bool:
+    """Whether all that is new are the numbers of replicas that run and have succeeded."""
+    old, new = before.replica_statuses, after.replica_statuses
+    if old.keys() != new.keys() or after.model_copy(update={"replica_statuses": old}) != before:
+        return False
+    return all(_uncounted(old[name]) == _uncounted(new[name]) for name in new)
+
+
+def _uncounted(status: ReplicaStatus) -> ReplicaStatus:
+    blank = ReplicaStatus()
+    return status.model_copy(update={name: getattr(blank, name) for name in COUNTS})
+
+
+def _counting_seconds(replicas: int) -> float:
+    return min(float(replicas // REPLICAS_PER_SECOND), LONGEST_COUNT)

@@ -83,6 +83,33 @@ def test_the_last_services_go_when_the_kept_pods_end() -> None:
     assert len(w.pods) == 3
 
 
+def large() -> World:
+    """A PyTorchJob of 25 replicas that has succeeded by its Master, while its workers still run."""
+    w = world("PyTorchJob", {"Master": 1, "Worker": 24})
+    w.settle()
+    w.set_pods("Running", *w.pods)
+    w.settle()
+    w.set_pods("Succeeded", "sim-master-0", exit_code=0)
+    w.settle()
+    return w
+
+
+@pytest.mark.shows("K-36")
+def test_services_of_a_large_job_wait_for_its_last_pods_and_go_together() -> None:
+    w = large()
+    plan = w.step()
+    assert (len(w.services), plan.delete_services, plan.requeue_after) == (25, (), 60.0)
+    w.set_pods("Succeeded", *(name for name in w.pods if "worker" in name), exit_code=0)
+    assert len(w.step().delete_services) == 25
+
+
+@pytest.mark.shows("K-36")
+def test_services_of_a_large_job_do_not_wait_for_ever() -> None:
+    w = large()
+    w.now += timedelta(seconds=60)
+    assert [service.name for service in w.step().delete_services] == ["sim-master-0"]
+
+
 @pytest.mark.shows("E-081")
 def test_what_was_active_counts_as_succeeded() -> None:
     w = succeeded()

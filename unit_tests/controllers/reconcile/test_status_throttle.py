@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from training_api.conditions import set_condition
-from training_api.models.common import ConditionStatus, ConditionType, JobCondition, JobStatus, Waiting
-from training_controllers.reconcile.status_throttle import BURST, StatusThrottle, is_rewording
+from training_api.models.common import ConditionStatus, ConditionType, JobCondition, JobStatus, ReplicaStatus, Waiting
+from training_controllers.reconcile.status_throttle import BURST, StatusThrottle, is_recount, is_rewording
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 BEFORE, AFTER = JobStatus(attempt=1), JobStatus(attempt=2)
@@ -66,3 +66,32 @@ def test_what_is_a_rewording() -> None:
     assert not is_rewording(one, waiting("0/4 nodes", attempt=1))
     assert not is_rewording(one, JobStatus())
     assert not is_rewording(JobStatus(), one)
+
+
+def counted(active: int, succeeded: int = 0, **counters: int) -> JobStatus:
+    return JobStatus(replica_statuses={"Worker": ReplicaStatus(active=active, succeeded=succeeded, **counters)})
+
+
+def test_what_only_counts_many_replicas_anew_is_written_less_often() -> None:
+    throttle = StatusThrottle()
+    assert throttle.wait(counted(0), counted(300), 0) == 0
+    throttle.wrote(counted(0), counted(300), 0)
+    assert throttle.wait(counted(300), counted(200, 110), 1, 300) == 2
+    assert throttle.wait(counted(99), counted(90), 1, 99) == 0, "a small job is counted each time"
+    assert throttle.wait(counted(300), counted(310), 1, 20_000) == 9, "it never waits longer"
+    assert throttle.wait(counted(300), counted(299, failed=1), 1, 300) == 0
+    assert throttle.wait(counted(300), counted(300, restarts=1), 1, 300) == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "is_one"),
+    [
+        (counted(2, 1), True),
+        (counted(2, failed=1), False),
+        (counted(2, restarts=1), False),
+        (counted(2).model_copy(update={"attempt": 1}), False),
+        (JobStatus(replica_statuses={"Master": ReplicaStatus(active=2)}), False),
+    ],
+)
+def test_what_is_a_recount(after: JobStatus, is_one: bool) -> None:
+    assert is_recount(counted(3), after) is is_one
