@@ -19,7 +19,7 @@ from pathlib import Path
 import uvloop
 from e2e.bench.many.clean import empty, new_namespace
 from e2e.bench.many.stage import Stage
-from e2e.harness.client import Api, connect
+from e2e.harness.client import Api, connect, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.floor import fast_client
@@ -29,6 +29,7 @@ from e2e.harness.providers import provide
 from e2e.harness.usage import cpu_at_rest
 
 from training_api.registry import KINDS
+from training_operator.kube.resources import SERVICES
 
 SIZES = {4: 18, 300: 615}
 """Replicas of a job, and the most requests that its life may take."""
@@ -56,6 +57,14 @@ async def counted(api: Api) -> Requests:
 async def life(cluster: Cluster, api: Api, operator: Operator, replicas: int) -> Requests:
     """The operator's requests in the life of one job."""
     namespace = await new_namespace(api, f"life-{replicas}")
+
+    looks = 0
+
+    async def no_services() -> bool:
+        nonlocal looks
+        looks += 1
+        return not (await api.call("GET", SERVICES.path(namespace)))["items"]
+
     async with fast_client(cluster) as client:
         stage = Stage(client, namespace)
         async with stage.watched():
@@ -66,8 +75,9 @@ async def life(cluster: Cluster, api: Api, operator: Operator, replicas: int) ->
             for phase in ("Running", "Succeeded"):
                 await stage.run(phase)
                 await cpu_at_rest(operator.child.pid)
+            await eventually(no_services, "the services are gone")
             made = await counted(api) - before
-    made.subtract({("POST", "pytorchjobs"): 1, ("PATCH", "pods/status"): 2 * replicas})
+    made.subtract({("POST", "pytorchjobs"): 1, ("PATCH", "pods/status"): 2 * replicas, ("LIST", "services"): looks})
     await empty(api, namespace)
     return +made
 
