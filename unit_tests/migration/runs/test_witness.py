@@ -23,9 +23,10 @@ FRAMEWORK += "def get_world_size():\n    return {size}\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The witness as a config map would show it, and a framework beside it."""
-    (tmp_path / "witness").mkdir()
-    (tmp_path / "witness" / "sitecustomize.py").write_text(PROGRAM.read_text())
+    """The witness as a kubelet mounts a config map, by links to another folder, and a framework beside it."""
+    (tmp_path / "witness" / "..data").mkdir(parents=True)
+    (tmp_path / "witness" / "..data" / "sitecustomize.py").write_text(PROGRAM.read_text())
+    (tmp_path / "witness" / "sitecustomize.py").symlink_to("..data/sitecustomize.py")
     (tmp_path / "site" / "xgboost").mkdir(parents=True)
     (tmp_path / "site" / "xgboost" / "__init__.py").touch()
     (tmp_path / "site" / "xgboost" / "collective.py").write_text(FRAMEWORK.format(size=3))

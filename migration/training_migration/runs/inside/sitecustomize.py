@@ -200,7 +200,8 @@ class _Finder:
 
 def _run_next() -> None:
     """Run the `sitecustomize` that this one hides."""
-    own = os.path.realpath(os.path.join(__file__, os.pardir))  # noqa: PTH118 - pathlib would slow every start down
+    # A kubelet mounts a ConfigMap as links to files of another folder: what counts is where the link lies.
+    own = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120 - pathlib would slow every start down
     others: List[str] = [folder for folder in sys.path if os.path.realpath(folder or ".") != own]  # noqa: UP006
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
