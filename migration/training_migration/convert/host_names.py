@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 
@@ -39,3 +40,10 @@ TAKEN: Final[Sequence[tuple[re.Pattern[str], Callable[[str, re.Match[str]], str]
     ),
 )
 """Shell expressions that take the rank from the host name, and what they make of one."""
+
+
+def from_host_name(text: str, host: str) -> str:
+    """The text with what a shell takes from the name of the host in place of the expressions that take it."""
+    for pattern, taken in TAKEN:
+        text = pattern.sub(partial(taken, host), text)
+    return text

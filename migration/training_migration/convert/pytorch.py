@@ -148,7 +148,7 @@ def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
         return None if gpus(main) else cpus(main)
     if names_processes(main) or (gpus(main) and nproc != "cpu"):
         return None
-    if others := other_accelerators(main):
+    if nproc != "cpu" and (others := other_accelerators(main)):
         count = sum(others.values())
         text = f"v2 takes {', '.join(others)} for no GPU and would count CPUs; numProcPerNode is {count}, their number."
         context.notes.add("MIG110", text, "spec.nprocPerNode", fixed=True)

@@ -26,6 +26,8 @@ class Meeting:
     certain: bool
     """Whether it is known that this is how they are read."""
     wirings: tuple[Mapping[Place, Wiring], Mapping[Place, Wiring]]
+    astray: bool
+    """Whether v1 tells each pod of others, and leads it to itself: none of them ever meets another one."""
 
     @property
     def every_node_alone(self) -> bool:
@@ -90,6 +92,8 @@ class Meeting:
         if v1 is None:
             return Likeness.GAINED, f"{who} finds no {role} on v1"
         if v1.meaning != v2.meaning:
+            if self.astray and role in _LED:
+                return Likeness.DIFFERENT, "each pod of v1 looks for the others at itself, and meets none"
             other = f"{who} starts another number of processes in each pod"
             return Likeness.DIFFERENT, other if role is Role.LOCAL else f"{who} learns another {role}"
         if v1.shown == v2.shown:
@@ -101,6 +105,8 @@ class Meeting:
             return None
         if role is Role.RANK and self.reader[1] is MPI:
             return Severity.WARNING  # the same processes, each in another pod
+        if self.astray and role in _LED:
+            return Severity.WARNING
         if role is Role.ELASTIC or (role is Role.PEERS and not self.reader[1].native):
             return Severity.WARNING
         if not self.certain and self.reader[1].native and role in _WEAKER:
@@ -124,6 +130,15 @@ def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
             yield from _numbers(each)
 
 
+def _astray(wirings: Mapping[Place, Wiring], numbers: Mapping[Place, int]) -> bool:
+    told = [(numbers[place], wiring.facts) for place, wiring in wirings.items()]
+    return len(told) > 1 and all(
+        Role.HOST in facts and facts[Role.HOST].meaning == own and Role.SIZE in facts and facts[Role.SIZE].shown != "1"
+        for own, facts in told
+    )
+
+
+_LED: Final = frozenset({Role.HOST, Role.RANK})
 _HOSTS: Final = frozenset({Role.HOST, Role.PEERS, Role.CLUSTER})
 """Roles whose meaning is pods."""
 
@@ -149,14 +164,9 @@ def meetings(
     views: tuple[list[View], list[View]] = tuple(  # type: ignore[assignment]  # two of them, as there are sides
         [view(side, place, known) for place in known] for side, known in zip(sides, numbers, strict=True)
     )
-    return [
-        Meeting(
-            pair,
-            len(pairs) == 1,
-            (
-                {each.place: pair[0].read(each) for each in views[0]},
-                {each.place: pair[1].read(each) for each in views[1]},
-            ),
-        )
-        for pair in pairs
-    ]
+    found = []
+    for pair in pairs:
+        wirings = {each.place: pair[0].read(each) for each in views[0]}
+        others = {each.place: pair[1].read(each) for each in views[1]}
+        found.append(Meeting(pair, len(pairs) == 1, (wirings, others), _astray(wirings, numbers[0])))
+    return found

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from training_api.registry import KINDS
-from training_migration.convert.host_names import TAKEN
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.readers import MPI_NAMES, V2_OWN, carriers
@@ -71,21 +69,14 @@ def _port(kind: str) -> int:
 
 
 def _with_own_numbers(view: View, port: int) -> tuple[str, ...]:
-    """The same with a place for the port of the side, and with the number that a shell makes of host name or index."""
-    host = view.side.pods[view.place].hostname
+    """The same with a place for the port of the side, and with the number that a shell makes of the index."""
     found = []
     for word in view.words:
         text = canonical_hosts(view, word)
-        for pattern, taken in TAKEN:
-            text = pattern.sub(partial(_number, host, taken), text)
         if index := view.environment.get(INDEX_VARIABLE, ""):
             text = re.sub(rf"\$\{{?{INDEX_VARIABLE}\b\}}?", index, text)
         found.append(re.sub(rf"(<pod \d+>):{port}\b", r"\1:<port>", text))
     return tuple(found)
-
-
-def _number(host: str, taken: Callable[[str, re.Match[str]], str], found: re.Match[str]) -> str:
-    return taken(host, found)
 
 
 def canonical_hosts(view: View, text: str) -> str:

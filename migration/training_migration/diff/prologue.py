@@ -42,6 +42,8 @@ class _Unclear(Exception):
 def started(command: Sequence[str], args: Sequence[str], environment: Mapping[str, str]) -> Started:
     """What is started, given the container's words and variables after Kubernetes has resolved them."""
     words = (*command, *args)
+    if words[1:3] == ("-c", "--"):
+        words = (*words[:2], *words[3:])
     if len(words) < 3 or PurePosixPath(words[0]).name not in _SHELLS or words[1] not in ("-c", "-ec", "-euc", "-exc"):
         return Started(words, environment)
     if (chosen := _by_index(words, environment)) is not None:
@@ -50,7 +52,7 @@ def started(command: Sequence[str], args: Sequence[str], environment: Mapping[st
         found = _followed(words[2], words[4:], environment)
     except (_Unclear, ValueError):  # shlex raises the latter for quotes that do not end
         return Started(words, environment, opaque=True)
-    return found
+    return started(found.words, (), found.environment)  # it may be another shell
 
 
 def _by_index(words: Sequence[str], environment: Mapping[str, str]) -> Sequence[str] | None:

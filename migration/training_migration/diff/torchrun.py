@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from training_migration.convert.devices import other_accelerators
 from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring, endpoint
 
 _VARIABLES: Final = {
@@ -118,7 +119,10 @@ def processes(nproc: str, view: View) -> Hashable:
     """How many it starts; a text where only the machine decides."""
     if nproc.isdecimal():
         return int(nproc)
-    count = gpus(view.side.container(view.place))
+    container = view.side.container(view.place)
+    count = gpus(container)
+    if nproc == "auto" and not count:
+        count = sum(other_accelerators(dict(container)).values())
     if nproc in ("auto", "gpu") and count:
         return count
     return "as many as the machine has CPUs" if nproc in ("auto", "cpu") else nproc

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from training_migration.convert.host_names import from_host_name
 from training_migration.diff.pairing import Place
 from training_migration.diff.prologue import Started, started
 from training_migration.diff.side import OWN_ADDRESS, RenderedSide
@@ -84,7 +85,9 @@ class View:
 
 def view(side: RenderedSide, place: Place, numbers: Mapping[Place, int]) -> View:
     """Of the program in a pod."""
-    return View(side, place, numbers, started(*side.words(place), side.environment(place)))
+    host = side.pods[place].hostname.partition(".")[0]
+    command, args = ([from_host_name(word, host) for word in words] for words in side.words(place))
+    return View(side, place, numbers, started(command, args, side.environment(place)))
 
 
 @dataclass(frozen=True, slots=True)
