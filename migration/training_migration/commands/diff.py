@@ -126,13 +126,14 @@ def _converted(job: V1Job, options: Options) -> V2Side:
 
 def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
     try:
-        first = render_v1(job, framework)
-    except CannotBuild as error:
-        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
-    try:
+        # It counts pods before it makes them.
         second = render_v2(side.train_job, side.runtime, target)
     except Refusal as refusal:
         raise Failure(f"{side.source}: v2 would refuse it: {refusal}.", Exit.REFUSED) from None
+    try:
+        first = render_v1(job, framework)
+    except CannotBuild as error:
+        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
     return compare_renderings(first, second, job, train_job=side.train_job)
 
 

@@ -9,16 +9,22 @@ from itertools import groupby
 from typing import Final
 
 from training_migration.diff.model import Item, Likeness, Pair
+from training_migration.diff.pairing import Place
 
 _ONE_OF_MANY: Final = re.compile(r"(.*\.env)\[([^]]*)\]|(metadata\.labels)\.(training\.kubeflow\.org/.*)")
 
 
 def folded(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """Neighbours of the same roles with the same results as one pair."""
-    return tuple(_merged(list(group)) for _, group in groupby(pairs, key=_result))
+    return tuple(_merged(list(group)) for _, group in groupby(pairs, key=result))
 
 
-def _result(pair: Pair) -> object:
+def standing_for(pairs: Sequence[Pair], v1: Iterable[Place], v2: Iterable[Place]) -> Pair:
+    """One pair of all these places, of which some with the same results have been compared."""
+    return replace(_merged(pairs), v1=tuple(v1), v2=tuple(v2))
+
+
+def result(pair: Pair) -> object:
     """All but the values, which may be other ones of the same sort."""
     roles = tuple(place.role for place in (*pair.v1[:1], *pair.v2[:1]))
     sides = bool(pair.v1), bool(pair.v2)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from training_migration.convert.launchers import Launcher, launcher_of
@@ -26,6 +27,11 @@ class Meeting:
     certain: bool
     """Whether it is known that this is how they are read."""
     wirings: tuple[Mapping[Place, Wiring], Mapping[Place, Wiring]]
+    """Of the pods that stand for all."""
+    read: tuple[Callable[[Place], Wiring | None], Callable[[Place], Wiring | None]]
+    """That of any pod; None for one that does not train."""
+    counts: tuple[int, int]
+    """How many pods there are."""
     astray: bool
     """Whether v1 tells each pod of others, and leads it to itself: none of them ever meets another one."""
 
@@ -44,13 +50,14 @@ class Meeting:
 
     def described(self, side: int) -> str:
         """Who trains with whom on v1 (0) or v2 (1)."""
-        wirings = list(self.wirings[side].values())
-        pods = f"{len(wirings)} pod{'s' * (len(wirings) > 1)}"
+        wirings, count = list(self.wirings[side].values()), self.counts[side]
+        pods = f"{count} pod{'s' * (count > 1)}"
         if all(wiring.alone for wiring in wirings):
-            return f"{pods}, each alone" if len(wirings) > 1 else f"{pods} that is told nothing"
+            return f"{pods}, each alone" if count > 1 else f"{pods} that is told nothing"
         meetings = {fact.meaning for wiring in wirings if (fact := wiring.facts.get(Role.HOST))}
         sizes = sorted({fact.shown for wiring in wirings if (fact := wiring.facts.get(Role.SIZE))})
-        groups = f"{len(meetings)} groups" if len(meetings) > 1 else "one group"
+        several = count if len(meetings) == len(wirings) else len(meetings)
+        groups = f"{several} groups" if len(meetings) > 1 else "one group"
         return f"{pods} in {groups}" + (f", world size {' and '.join(sizes)}" if sizes else "")
 
     def meets(self, side: int) -> dict[Place, frozenset[int]]:
@@ -59,7 +66,7 @@ class Meeting:
 
     def items(self, first: Place, second: Place) -> Iterator[Item]:
         """What a pair of pods learns, role by role."""
-        wirings = self.wirings[0].get(first), self.wirings[1].get(second)
+        wirings = self.read[0](first), self.read[1](second)
         if wirings[0] is None or wirings[1] is None:
             return
         for role in Role:
@@ -69,9 +76,9 @@ class Meeting:
 
     def names(self, first: Place, second: Place) -> Iterator[str]:
         """Variables that the items of a pair are about."""
-        for wirings, place in zip(self.wirings, (first, second), strict=True):
-            if place in wirings:
-                yield from wirings[place].names
+        for wiring in (self.read[0](first), self.read[1](second)):
+            if wiring is not None:
+                yield from wiring.names
 
     def _item(self, role: Role, v1: Fact | None, v2: Fact | None) -> Item:
         names = dict.fromkeys(name for fact in (v1, v2) if fact for name in fact.names)
@@ -157,16 +164,37 @@ def meetings(
     sides: tuple[RenderedSide, RenderedSide],
     launchers: tuple[Launcher, Launcher],
     numbers: tuple[Mapping[Place, int], Mapping[Place, int]],
+    sample: tuple[Sequence[Place], Sequence[Place]],
 ) -> list[Meeting]:
-    """Each way in which the variables may be read; `numbers` name the pods that train, equal for those of a pair."""
+    """Each way in which the variables may be read.
+
+    `numbers` name the pods that train, equal for those of a pair; those of `sample` stand for all of them.
+    """
     first, second = (readers(kind, each) for each in launchers)
     pairs = list(zip(first, second, strict=True)) if first == second else [(a, b) for a in first for b in second]
-    views: tuple[list[View], list[View]] = tuple(  # type: ignore[assignment]  # two of them, as there are sides
-        [view(side, place, known) for place in known] for side, known in zip(sides, numbers, strict=True)
+    views = _views(sides[0], numbers[0]), _views(sides[1], numbers[1])
+    return [_meeting(pair, len(pairs) == 1, views, numbers, sample) for pair in pairs]
+
+
+def _meeting(
+    pair: tuple[Reader, Reader],
+    certain: bool,
+    views: tuple[Callable[[Place], View | None], Callable[[Place], View | None]],
+    numbers: tuple[Mapping[Place, int], Mapping[Place, int]],
+    sample: tuple[Sequence[Place], Sequence[Place]],
+) -> Meeting:
+    read = _reading(pair[0], views[0]), _reading(pair[1], views[1])
+    first, second = (
+        {place: wiring for place in places if (wiring := one(place)) is not None}
+        for one, places in zip(read, sample, strict=True)
     )
-    found = []
-    for pair in pairs:
-        wirings = {each.place: pair[0].read(each) for each in views[0]}
-        others = {each.place: pair[1].read(each) for each in views[1]}
-        found.append(Meeting(pair, len(pairs) == 1, (wirings, others), _astray(wirings, numbers[0])))
-    return found
+    counts = len(numbers[0]), len(numbers[1])
+    return Meeting(pair, certain, (first, second), read, counts, _astray(first, numbers[0]))
+
+
+def _views(side: RenderedSide, numbers: Mapping[Place, int]) -> Callable[[Place], View | None]:
+    return cache(lambda place: view(side, place, numbers) if place in numbers else None)
+
+
+def _reading(reader: Reader, views: Callable[[Place], View | None]) -> Callable[[Place], Wiring | None]:
+    return cache(lambda place: None if (seen := views(place)) is None else reader.read(seen))

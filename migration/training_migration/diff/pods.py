@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import groupby
 from typing import Final
 
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.fields import compared, skipped
-from training_migration.diff.folding import together
+from training_migration.diff.folding import result, standing_for, together
 from training_migration.diff.hosts import host_items
-from training_migration.diff.leaves import leaves
+from training_migration.diff.leaves import PodValues, leaves
 from training_migration.diff.meeting import Meeting, launcher, meetings
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared, Pair
 from training_migration.diff.pairing import Place, PlacePair, pair_places
@@ -24,6 +25,8 @@ from training_migration.v2.names import DATASET_INITIALIZER, MODEL_INITIALIZER
 
 INITIALIZERS: Final = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
 """Roles of v2 that fetch things before the training; v1 has none."""
+MANY: Final = 24
+"""Of more pairs of the same roles the first, the second and the last are compared: the others differ by index alone."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,34 @@ class Pods:
     @cached_property
     def meetings(self) -> Sequence[Meeting]:
         """The ways in which pods may find each other."""
-        return meetings(self.kind, self.sides, self.launchers, self.numbers)
+        seen = [pair for group in self._groups for pair in _sample(group)]
+        first = [one for one, _ in seen if one is not None and one in self.numbers[0]]
+        second = [other for _, other in seen if other is not None and other in self.numbers[1]]
+        return meetings(self.kind, self.sides, self.launchers, self.numbers, (first, second))
+
+    @cached_property
+    def _groups(self) -> Sequence[Sequence[PlacePair]]:
+        """Neighbouring pairs of the same roles."""
+        roles = groupby(self.places, key=lambda pair: tuple(place and place.role for place in pair))
+        return [list(group) for _, group in roles]
 
     def pairs(self) -> Iterator[Pair]:
-        """Each pod of v1 with its partner, then pods of v2 that have none."""
-        for first, second in self.places:
-            if first is not None and second is not None:
-                yield Pair((first,), (second,), tuple(self._items(first, second)))
+        """Each pod of v1 with its partner, then pods of v2 that have none; of many alike those that stand for them."""
+        for group in self._groups:
+            compared_ones = [self._pair(*each) for each in _sample(group)]
+            if len(compared_ones) == len(group):
+                yield from compared_ones
+            elif result(compared_ones[1]) == result(compared_ones[2]):
+                yield compared_ones[0]
+                first, second = ([place for place in side if place] for side in zip(*group[1:], strict=True))
+                yield standing_for(compared_ones[1:], first, second)
             else:
-                yield Pair((first,) if first else (), (second,) if second else (), (_unpaired(first, second),))
+                yield from (self._pair(*each) for each in group)
+
+    def _pair(self, first: Place | None, second: Place | None) -> Pair:
+        if first is not None and second is not None:
+            return Pair((first,), (second,), tuple(self._items(first, second)))
+        return Pair((first,) if first else (), (second,) if second else (), (_unpaired(first, second),))
 
     def _items(self, first: Place, second: Place) -> Iterator[Item]:
         views = self._view(0, first), self._view(1, second)
@@ -85,9 +107,21 @@ class Pods:
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))
         yield from self._names(first, second)
-        first_values = leaves(self.sides[0].pods[first], partial(canonical_hosts, views[0]))
-        second_values = leaves(self.sides[1].pods[second], partial(canonical_hosts, views[1]))
-        yield from together(compared(self.kind, first_values, second_values))
+        values = (
+            replace(self._leaves(side, each.place), called=partial(canonical_hosts, each))
+            for side, each in enumerate(views)
+        )
+        yield from together(compared(self.kind, *values))
+
+    def _leaves(self, side: int, place: Place) -> PodValues:
+        known = self._taken_apart
+        if (side, place) not in known:
+            known[side, place] = leaves(self.sides[side].pods[place])
+        return known[side, place]
+
+    @cached_property
+    def _taken_apart(self) -> dict[tuple[int, Place], PodValues]:
+        return {}
 
     def _view(self, side: int, place: Place) -> View:
         return view(self.sides[side], place, self.numbers[side])
@@ -102,9 +136,14 @@ class Pods:
 
     def not_compared(self) -> Iterator[NotCompared]:
         """Values of any pair that say nothing."""
-        for first, second in self.places:
+        for first, second in (pair for group in self._groups for pair in _sample(group)):
             if first is not None and second is not None:
-                yield from skipped(leaves(self.sides[0].pods[first]), leaves(self.sides[1].pods[second]))
+                yield from skipped(self._leaves(0, first), self._leaves(1, second))
+
+
+def _sample(group: Sequence[PlacePair]) -> Sequence[PlacePair]:
+    """The pairs that stand for all of a group."""
+    return group if len(group) <= MANY else [group[0], group[1], group[-1]]
 
 
 def _unpaired(first: Place | None, second: Place | None) -> Item:

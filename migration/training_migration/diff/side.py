@@ -46,9 +46,15 @@ class RenderedSide:
         return dict(self._hosts())
 
     def _hosts(self) -> Iterator[tuple[str, Place]]:
+        labelled: dict[tuple[str, str], list[Place]] = {}
+        for place, pod in self.pods.items():
+            for label in (pod.pod["metadata"].get("labels") or {}).items():
+                labelled.setdefault(label, []).append(place)
         for service in self.objects("Service"):
             name = service["metadata"]["name"]
-            selected = [place for place, pod in self.pods.items() if _selects(service, pod.pod)]
+            candidates = [labelled.get(label, []) for label in (service["spec"].get("selector") or {}).items()]
+            fewest = min(candidates, key=len, default=[])
+            selected = [place for place in fewest if _selects(service, self.pods[place].pod)]
             if len(selected) == 1:
                 yield name, selected[0]
             for place in selected:

@@ -15,5 +15,5 @@ def snapshot(draft: Draft) -> Json | None:
     """The ConfigMap, in releases that make one."""
     if not draft.features.snapshot:
         return None
-    text = yaml.safe_dump(draft.runtime, sort_keys=True)
+    text = yaml.dump(draft.runtime, Dumper=yaml.CSafeDumper, sort_keys=True)
     return draft.owned("v1", "ConfigMap", f"{draft.name}-runtime-snapshot", data={"runtime": text})
