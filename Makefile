@@ -90,7 +90,7 @@ e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER; TESTS=e2e/FO
 	@$(if $(filter bare local,$(PROVIDER)),$(BIN)/python -m e2e.harness build >/dev/null)
 	@$(BIN)/pytest $(or $(TESTS),e2e) --ignore e2e/fidelity/test_in_process.py -n 2 --dist loadfile --provider $(PROVIDER) $(KUBECONFIG_OPTION) $(ARGS)
 
-e2e-node: $(INSTALLED) ## jobs whose pods run on a real node of this machine, as root
+e2e-node: $(DEMO_INSTALLED) ## jobs whose pods run on a real node of this machine, as root
 	@$(BIN)/python -m e2e.node check
 	@$(BIN)/python -m e2e.node build
 	@$(BIN)/pytest e2e/node --provider node $(ARGS)

@@ -22,6 +22,9 @@ from training_local.apiserver.certificates import ServerIdentity, server_identit
 
 INSTALLED = ("CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 """Of the manifests; both run as processes and with full rights, so the rest is not needed."""
+LOOPBACK = "127.0.0.1"
+Listener = tuple[str, int]
+"""Address and port."""
 POD_GROUPS = {"scheduling.x-k8s.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
 """Groups and versions of the two kinds of PodGroup that Trainer knows."""
 VERSION: Object = {
@@ -43,23 +46,28 @@ def trainer_cluster(folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
-    """Install Trainer, its stock runtimes and JobSet in the cluster, and run both until the context is left."""
+def running_trainer(cluster: Cluster, folder: Path, address: str = LOOPBACK) -> Iterator[None]:
+    """Install Trainer, its stock runtimes and JobSet in the cluster, and run both until the context is left.
+
+    `address` is that of this machine under which the API server reaches their webhooks.
+    """
     built = programs((JOBSET, TRAINER))
     (jobset_port, jobset_probes), (trainer_port, trainer_probes) = free_ports(2), free_ports(2)
-    identity = server_identity(["127.0.0.1"])
+    identity = server_identity([address])
     certificates = mounted(folder / CERTIFICATES, identity)
     manifests = [
-        *redirected(cluster, built["jobset-config"] / "default", jobset_port, identity),
-        *redirected(cluster, built["trainer-manifests"] / "base" / "crds", trainer_port, identity),
-        *redirected(cluster, built["trainer-manifests"] / "base" / "webhook", trainer_port, identity),
+        *redirected(cluster, built["jobset-config"] / "default", (address, jobset_port), identity),
+        *redirected(cluster, built["trainer-manifests"] / "base" / "crds", (address, trainer_port), identity),
+        *redirected(cluster, built["trainer-manifests"] / "base" / "webhook", (address, trainer_port), identity),
         *(pod_groups(group, version) for group, version in POD_GROUPS.items()),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": VERSION["metadata"]["namespace"]}},
         VERSION,
     ]
     cluster.install(manifests)
-    jobset = private_file(folder / "jobset.json", json.dumps(jobset_settings(jobset_port, jobset_probes, certificates)))
-    trainer = private_file(folder / "trainer.json", json.dumps(trainer_settings(trainer_port, trainer_probes)))
+    of_jobset = jobset_settings((address, jobset_port), jobset_probes, certificates)
+    jobset = private_file(folder / "jobset.json", json.dumps(of_jobset))
+    of_trainer = trainer_settings((address, trainer_port), trainer_probes)
+    trainer = private_file(folder / "trainer.json", json.dumps(of_trainer))
     with ExitStack() as stack:
         for name, settings, probes in (("jobset", jobset, jobset_probes), ("trainer", trainer, trainer_probes)):
             command: list[str | Path] = [built[name], f"--config={settings}", f"--kubeconfig={cluster.kubeconfig}"]
@@ -71,35 +79,35 @@ def running_trainer(cluster: Cluster, folder: Path) -> Iterator[None]:
         yield
 
 
-def jobset_settings(webhooks: int, probes: int, certificates: Path) -> Object:
-    """JobSet's configuration: everything on loopback, no other certificates than ours."""
+def jobset_settings(webhooks: Listener, probes: int, certificates: Path) -> Object:
+    """JobSet's configuration: probes on loopback, no other certificates than ours."""
     return {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": f"127.0.0.1:{probes}"},
         "metrics": {"bindAddress": "0"},
-        "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": str(certificates)},
+        "webhook": {"host": webhooks[0], "port": webhooks[1], "certDir": str(certificates)},
         "internalCertManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 200, "burst": 400},
     }
 
 
-def trainer_settings(webhooks: int, probes: int) -> Object:
+def trainer_settings(webhooks: Listener, probes: int) -> Object:
     """Trainer's configuration, to the same effect."""
     return {
         "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": f"127.0.0.1:{probes}"},
         "metrics": {"bindAddress": "0"},
-        "webhook": {"host": "127.0.0.1", "port": webhooks},
+        "webhook": {"host": webhooks[0], "port": webhooks[1]},
         "certManagement": {"enable": False},
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 200, "burst": 400},
     }
 
 
-def redirected(cluster: Cluster, kustomization: Path, port: int, identity: ServerIdentity) -> list[Object]:
+def redirected(cluster: Cluster, kustomization: Path, webhooks: Listener, identity: ServerIdentity) -> list[Object]:
     """What of a kustomization is installed, its webhooks called on this machine instead of by a service."""
     found = yaml.load_all(cluster.run_kubectl("kustomize", str(kustomization)), Loader=yaml.CSafeLoader)
     manifests: list[Object] = [each for each in found if each["kind"] in INSTALLED]
@@ -108,7 +116,7 @@ def redirected(cluster: Cluster, kustomization: Path, port: int, identity: Serve
         manifest.get("spec", {}).pop("conversion", None)
         for webhook in manifest.get("webhooks", []):
             webhook["clientConfig"] = {
-                "url": f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}",
+                "url": f"https://{webhooks[0]}:{webhooks[1]}{webhook['clientConfig']['service']['path']}",
                 "caBundle": base64.b64encode(identity.authority).decode(),
             }
     return manifests

@@ -25,6 +25,10 @@ PACKAGES: Final = {
     "/usr/bin/python3": "python3",
     "/usr/bin/mpirun.openmpi": "openmpi-bin",
     "/usr/lib/python3/dist-packages/mpi4py": "python3-mpi4py",
+    # Jobs that run on v1 and on v2.
+    "/usr/lib/python3/dist-packages/torch": "python3-torch",
+    "/usr/sbin/sshd": "openssh-server",
+    "/usr/bin/ssh": "openssh-client",
 }
 """Debian package by a file that is used of it."""
 

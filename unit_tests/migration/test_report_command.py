@@ -14,7 +14,7 @@ from unit_tests.migration.test_compare_command import ALONE, V1, V2
 
 from training_api.yaml_text import dump
 from training_migration.cli import migrate
-from training_migration.report.chapter import Standing
+from training_migration.report.chapter import Status
 from training_migration.report.results import READERS, Unreadable, chapters
 from training_migration.report.verify import as_json as verify_json
 from training_migration.runs.record import to_json
@@ -118,12 +118,12 @@ def test_what_diff_and_verify_write_is_read() -> None:
     jobs = dump([job("plain"), job("other")])
     [first, second] = chapters(run("diff", "-", "--target", "2.3", "--format", "json", stdin=jobs).stdout, "x")
     assert [first.checks[0].name, second.checks[0].name] == ["PyTorchJob default/plain", "PyTorchJob default/other"]
-    assert first.standing is not Standing.BAD
+    assert first.status is not Status.BAD
     differences = (Difference("Job/a", "spec.x", 1, None),)
     subject = Subject("x", 1, "JAXJob", {"metadata": {"name": "a"}}, None)
     verified = [Verification(subject, each, differences=differences) for each in Outcome]
     [chapter] = chapters(json.dumps(verify_json(verified, How(Target.V2_3, "team"))), "x")
-    assert [check.standing for check in chapter.checks].count(Standing.GOOD) == 1
+    assert [check.status for check in chapter.checks].count(Status.GOOD) == 1
     assert len(chapter.tables) == 1 + len(Outcome)
 
 

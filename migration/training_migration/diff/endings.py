@@ -8,7 +8,7 @@ from enum import StrEnum
 from training_migration.index_lists import ranges
 
 
-class Fate(StrEnum):
+class FailureAction(StrEnum):
     """What becomes of the job."""
 
     FAILS = "the job fails"
@@ -21,7 +21,7 @@ class Fate(StrEnum):
 class Reaction:
     """To the failure of a container."""
 
-    fate: Fate
+    action: FailureAction
     limit: int | None = None
     """Number of restarts at which the job fails; None: there is no limit."""
     in_place: bool = False
@@ -31,10 +31,10 @@ class Reaction:
 
     def __str__(self) -> str:
         """For people."""
-        fate, _ = self.effective
-        if fate in (Fate.FAILS, Fate.GOES_ON):
-            return fate.value
-        if self.fate is Fate.RESTARTS_ALL:
+        action, _ = self.effective
+        if action in (FailureAction.FAILS, FailureAction.GOES_ON):
+            return action.value
+        if self.action is FailureAction.RESTARTS_ALL:
             return f"all pods start again, at most {self.limit} times"
         what = "the container starts again" if self.in_place else "a new pod comes"
         if self.limit is None:
@@ -42,11 +42,11 @@ class Reaction:
         return f"{what}; the job fails at {self.limit} restarts{f' of {self.counted}' if self.counted else ''}"
 
     @property
-    def effective(self) -> tuple[Fate, int | None]:
+    def effective(self) -> tuple[FailureAction, int | None]:
         """What matters for the end of the job: a limit of none is a failure at the first."""
-        if self.fate is Fate.RESTARTS and self.limit == 0:
-            return Fate.FAILS, None
-        return self.fate, self.limit
+        if self.action is FailureAction.RESTARTS and self.limit == 0:
+            return FailureAction.FAILS, None
+        return self.action, self.limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from training_migration.rendering import RenderedPod
@@ -79,6 +79,7 @@ def leaves(pod: RenderedPod, called: Callable[[str], str] = str) -> PodValues:
     return PodValues(found, called)
 
 
+@lru_cache(maxsize=16_384)
 def _entries(path: Path) -> tuple[str, ...]:
     return tuple(_text(path[: number + 1]) for number, part in enumerate(path) if part.startswith("["))
 
@@ -134,6 +135,7 @@ def _named(field: str, entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     yield from ((str(position), each) for position, each in enumerate(entries))
 
 
+@lru_cache(maxsize=16_384)
 def _text(path: Path) -> str:
     """`spec.volumes[data].name`; below a container it begins with a dot."""
     text = "".join(part if part.startswith("[") else f".{part}" for part in path)

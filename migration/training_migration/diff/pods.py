@@ -80,13 +80,14 @@ class Pods:
     def pairs(self) -> Iterator[Pair]:
         """Each pod of v1 with its partner, then pods of v2 that have none; of many alike those that stand for them."""
         for group in self._groups:
-            compared_ones = [self._pair(*each) for each in _sample(group)]
-            if len(compared_ones) == len(group):
-                yield from compared_ones
-            elif result(compared_ones[1]) == result(compared_ones[2]):
-                yield compared_ones[0]
-                first, second = ([place for place in side if place] for side in zip(*group[1:], strict=True))
-                yield standing_for(compared_ones[1:], first, second)
+            seen = [self._pair(*each) for each in _sample(group)]
+            if len(seen) == len(group):
+                yield from seen
+            elif result(seen[1]) == result(seen[2]):
+                alike = 0 if result(seen[0]) == result(seen[1]) else 1
+                yield from seen[:alike]
+                first, second = ([place for place in side if place] for side in zip(*group[alike:], strict=True))
+                yield standing_for(seen[alike:], first, second)
             else:
                 yield from (self._pair(*each) for each in group)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_migration.diff import v1_endings, v2_endings
-from training_migration.diff.endings import Fate, Reaction
+from training_migration.diff.endings import FailureAction, Reaction
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.pairing import Place
 from training_migration.diff.side import RenderedSide
@@ -193,7 +193,7 @@ def _by_role(numbers: Numbers) -> dict[str, list[Place]]:
 def _failure(when: str, v1: Reaction, v2: Reaction) -> Item:
     if v1.effective != v2.effective:
         return _item(when, str(v1), str(v2), severity=Severity.WARNING, reason="the job ends at another point")
-    if v1.in_place != v2.in_place and v1.effective[0] is Fate.RESTARTS:
+    if v1.in_place != v2.in_place and v1.effective[0] is FailureAction.RESTARTS:
         return _item(when, str(v1), str(v2), severity=Severity.INFO, reason="what the container has written is lost")
     if str(v1) == str(v2):
         return _item(when, str(v1), str(v2))

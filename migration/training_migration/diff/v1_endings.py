@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from training_api.models.common import ConditionType, ReplicaStatus, RestartPolicy
 from training_controllers.model.index_ranges import IndexRanges
-from training_migration.diff.endings import Fate, Reaction, Success
+from training_migration.diff.endings import FailureAction, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.v1_job import V1Job
 
@@ -53,12 +53,12 @@ def reaction(job: V1Job, role: str, exit_code: int) -> Reaction:
     counted = "all pods together" if len(job.job.replicas) > 1 else ""
     match policy:
         case RestartPolicy.ALWAYS | RestartPolicy.ON_FAILURE:
-            return Reaction(Fate.RESTARTS, limit, in_place=True, counted=counted)
+            return Reaction(FailureAction.RESTARTS, limit, in_place=True, counted=counted)
         case RestartPolicy.EXIT_CODE if exit_code >= 128:
-            return Reaction(Fate.RESTARTS, limit, counted=counted)
+            return Reaction(FailureAction.RESTARTS, limit, counted=counted)
         case RestartPolicy.EXIT_CODE:
-            return Reaction(Fate.FAILS)
-    return Reaction(Fate.FAILS if _fails(job, replica_type) else Fate.GOES_ON)
+            return Reaction(FailureAction.FAILS)
+    return Reaction(FailureAction.FAILS if _fails(job, replica_type) else FailureAction.GOES_ON)
 
 
 def _fails(job: V1Job, replica_type: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from training_controllers.model.index_ranges import parse_ranges
-from training_migration.diff.endings import Fate, Reaction, Success
+from training_migration.diff.endings import FailureAction, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.diff.side import RenderedSide
 
@@ -54,23 +54,23 @@ def reaction(side: RenderedSide, role: str, container: str, exit_code: int) -> R
     job = job_of(side, role)
     found = _of_pod(job, container, exit_code)
     again = (jobset(side).get("failurePolicy") or {}).get("maxRestarts") or 0
-    if again and found.effective[0] is Fate.FAILS:
-        return Reaction(Fate.RESTARTS_ALL, again)
+    if again and found.effective[0] is FailureAction.FAILS:
+        return Reaction(FailureAction.RESTARTS_ALL, again)
     return found
 
 
 def _of_pod(job: Json, container: str, exit_code: int) -> Reaction:
     limit = job.get("backoffLimit", DEFAULT_LIMIT)
-    restarts = Reaction(Fate.RESTARTS, None if limit == UNLIMITED else limit, in_place=_in_place(job))
+    restarts = Reaction(FailureAction.RESTARTS, None if limit == UNLIMITED else limit, in_place=_in_place(job))
     for rule in (job.get("podFailurePolicy") or {}).get("rules") or ():
         if _applies(rule.get("onExitCodes"), container, exit_code):
             match rule.get("action"):
                 case "FailJob":
-                    return Reaction(Fate.FAILS)
+                    return Reaction(FailureAction.FAILS)
                 case "Ignore":
-                    return Reaction(Fate.RESTARTS)
+                    return Reaction(FailureAction.RESTARTS)
             return restarts
-    return restarts if restarts.limit != 0 else Reaction(Fate.FAILS)
+    return restarts if restarts.limit != 0 else Reaction(FailureAction.FAILS)
 
 
 def _in_place(job: Json) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from training_migration.report.columns import Table
 
 
-class Standing(StrEnum):
+class Status(StrEnum):
     """What a result means for somebody who has to decide."""
 
     GOOD = "good"
@@ -18,7 +18,7 @@ class Standing(StrEnum):
     BAD = "bad"
 
 
-_WORST_FIRST: Final = (Standing.BAD, Standing.OPEN, Standing.GOOD)
+_WORST_FIRST: Final = (Status.BAD, Status.OPEN, Status.GOOD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Check:
     """One thing that is as it should be, or is not; a test case of JUnit."""
 
     name: str
-    standing: Standing
+    status: Status
     message: str = ""
     """Why it is not good."""
 
@@ -45,6 +45,6 @@ class Chapter:
     """A piece of a page in place of the tables, where there is more to see."""
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """The worst of its checks."""
-        return min((check.standing for check in self.checks), key=_WORST_FIRST.index, default=Standing.GOOD)
+        return min((check.status for check in self.checks), key=_WORST_FIRST.index, default=Status.GOOD)

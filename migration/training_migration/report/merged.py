@@ -8,18 +8,18 @@ from html import escape
 from typing import Final
 from xml.etree import ElementTree
 
-from training_migration.report.chapter import Chapter, Standing
+from training_migration.report.chapter import Chapter, Status
 from training_migration.report.columns import Table
 from training_migration.report.page import page
 
 TITLE: Final = "Migration to Trainer v2"
-_WORDS: Final = {Standing.GOOD: "good", Standing.OPEN: "to be looked at", Standing.BAD: "bad"}
-_CLASSES: Final = {Standing.GOOD: "good", Standing.OPEN: "maybe", Standing.BAD: "bad"}
+_WORDS: Final = {Status.GOOD: "good", Status.OPEN: "to be looked at", Status.BAD: "bad"}
+_CLASSES: Final = {Status.GOOD: "good", Status.OPEN: "maybe", Status.BAD: "bad"}
 
 
 def contents(chapters: Sequence[Chapter]) -> Table:
     """A line for each chapter."""
-    rows = [(each.verb, _WORDS[each.standing], each.headline.replace("\n", " "), each.source) for each in chapters]
+    rows = [(each.verb, _WORDS[each.status], each.headline.replace("\n", " "), each.source) for each in chapters]
     return Table(("verb", "result", "in one sentence", "file"), rows)
 
 
@@ -38,7 +38,7 @@ def as_html(chapters: Sequence[Chapter]) -> str:
     head = "<tr><th>verb</th><th>result</th><th>in one sentence</th><th>file</th></tr>"
     lines = [
         f'<tr><td><a href="#chapter-{number}">{escape(each.verb)}</a></td>'
-        f'<td class="{_CLASSES[each.standing]}">{_WORDS[each.standing]}</td>'
+        f'<td class="{_CLASSES[each.status]}">{_WORDS[each.status]}</td>'
         f"<td>{escape(each.headline)}</td><td><code>{escape(each.source)}</code></td></tr>"
         for number, each in enumerate(chapters)
     ]
@@ -66,21 +66,21 @@ def as_junit(chapters: Sequence[Chapter]) -> str:
     """A suite for each chapter, a test for each check: what is bad has failed, what is to be looked at was skipped."""
     suites = ElementTree.Element("testsuites", name=TITLE)
     for each in chapters:
-        counted = Counter(check.standing for check in each.checks)
+        counted = Counter(check.status for check in each.checks)
         suite = ElementTree.SubElement(
             suites,
             "testsuite",
             name=_clean(f"{each.verb} {each.source}"),
             tests=str(len(each.checks)),
-            failures=str(counted[Standing.BAD]),
-            skipped=str(counted[Standing.OPEN]),
+            failures=str(counted[Status.BAD]),
+            skipped=str(counted[Status.OPEN]),
         )
         for check in each.checks:
             case = ElementTree.SubElement(suite, "testcase", classname=each.verb, name=_clean(check.name))
             message = _clean(check.message)
-            if check.standing is Standing.BAD:
+            if check.status is Status.BAD:
                 ElementTree.SubElement(case, "failure", message=message).text = message
-            elif check.standing is Standing.OPEN:
+            elif check.status is Status.OPEN:
                 ElementTree.SubElement(case, "skipped", message=message)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True)

@@ -11,7 +11,7 @@ from training_migration.compare import Comparison, Outcome
 from training_migration.comparison.rows import Answer, Row
 from training_migration.findings import Severity
 from training_migration.report import compare, fleet, jobs, survey
-from training_migration.report.chapter import Chapter, Check, Standing
+from training_migration.report.chapter import Chapter, Check, Status
 from training_migration.report.columns import Table
 from training_migration.runs.record import from_json
 from training_migration.shape import FLAG, NUMBER, TEXT, Shape, misfit_of, without_nulls
@@ -105,12 +105,12 @@ SHAPES: Final[Mapping[str, Shape]] = {
 """What is read of each result; numbers and words that it shows, and nothing that is null where it needs one."""
 
 
-_OF_VERDICTS: Final[Mapping[str, Standing]] = {
-    "exact": Standing.GOOD,
-    "equivalent": Standing.GOOD,
-    "needs-work": Standing.OPEN,
-    "impossible": Standing.BAD,
-    jobs.BROKEN: Standing.BAD,
+_OF_VERDICTS: Final[Mapping[str, Status]] = {
+    "exact": Status.GOOD,
+    "equivalent": Status.GOOD,
+    "needs-work": Status.OPEN,
+    "impossible": Status.BAD,
+    jobs.BROKEN: Status.BAD,
 }
 
 
@@ -126,10 +126,10 @@ def _survey(content: Json, source: str) -> Chapter:
     )
 
 
-_OF_SEVERITIES: Final[Mapping[str, Standing]] = {
-    Severity.ERROR.value: Standing.BAD,
-    Severity.WARNING.value: Standing.OPEN,
-    Severity.INFO.value: Standing.GOOD,
+_OF_SEVERITIES: Final[Mapping[str, Status]] = {
+    Severity.ERROR.value: Status.BAD,
+    Severity.WARNING.value: Status.OPEN,
+    Severity.INFO.value: Status.GOOD,
 }
 
 
@@ -161,8 +161,8 @@ def _diff(content: Json, source: str) -> Chapter:
     items = [item for _, each in parts for item in each]
     bad = any(item["severity"] == Severity.ERROR.value for item in items)
     warned = any(item["severity"] == Severity.WARNING.value for item in items)
-    standing = Standing.BAD if bad else Standing.OPEN if warned else Standing.GOOD
-    check = Check(content["job"], standing, content["headline"])
+    status = Status.BAD if bad else Status.OPEN if warned else Status.GOOD
+    check = Check(content["job"], status, content["headline"])
     tables = [(title, table) for title, each in parts if (table := _differing(each)).rows]
     return Chapter("diff", source, f"{content['job']}: {content['headline']}", (check,), tuple(tables))
 
@@ -176,10 +176,10 @@ def _differing(items: Sequence[Json]) -> Table:
     return Table(("severity", "aspect", "what", "v1", "v2", "verdict", "reason"), rows)
 
 
-_OF_OUTCOMES: Final[Mapping[Outcome, Standing]] = {
-    Outcome.EQUAL: Standing.GOOD,
-    Outcome.DIFFERENT: Standing.BAD,
-    Outcome.INCONCLUSIVE: Standing.OPEN,
+_OF_OUTCOMES: Final[Mapping[Outcome, Status]] = {
+    Outcome.EQUAL: Status.GOOD,
+    Outcome.DIFFERENT: Status.BAD,
+    Outcome.INCONCLUSIVE: Status.OPEN,
 }
 
 
@@ -196,11 +196,11 @@ def _compare(content: Json, source: str) -> Chapter:
 def _probe(content: Json, source: str) -> Chapter:
     pods = [(side["side"], pod) for side in content["sides"] for pod in side["pods"]]
     checks = [
-        Check(f"{side}: {pod['role']} {pod['index']}", Standing.GOOD if pod["ok"] else Standing.BAD, pod["why"])
+        Check(f"{side}: {pod['role']} {pod['index']}", Status.GOOD if pod["ok"] else Status.BAD, pod["why"])
         for side, pod in pods
     ]
     checks += [
-        Check(f"{side['side']}: pods", Standing.OPEN, "; ".join(side["reasons"]) or "no pod told anything")
+        Check(f"{side['side']}: pods", Status.OPEN, "; ".join(side["reasons"]) or "no pod told anything")
         for side in content["sides"]
         if not side["pods"]
     ]
@@ -223,10 +223,10 @@ def _rank(pod: Json) -> str:
     return "-" if pod["rank"] is None else f"{pod['rank']} of {pod['worldSize']}"
 
 
-_OF_VERIFICATIONS: Final[Mapping[str, Standing]] = {
-    "equal": Standing.GOOD,
-    "different": Standing.BAD,
-    "refused": Standing.BAD,
+_OF_VERIFICATIONS: Final[Mapping[str, Status]] = {
+    "equal": Status.GOOD,
+    "different": Status.BAD,
+    "refused": Status.BAD,
 }
 
 
@@ -234,7 +234,7 @@ def _verify(content: Json, source: str) -> Chapter:
     checks = [
         Check(
             f"{job['ref']['kind']} {job['ref']['name']}",
-            _OF_VERIFICATIONS.get(job["outcome"], Standing.OPEN),
+            _OF_VERIFICATIONS.get(job["outcome"], Status.OPEN),
             _remark(job),
         )
         for job in content["jobs"]

@@ -130,7 +130,7 @@ RULES: Final = (
         Severity.WARNING,
         "A wish that goes beyond v1",
         "Annotations below `extension.training.kubeflow.org` ask this operator for what v1 does not have: restarts of "
-        "the whole job, the fate of disrupted pods. v2 does not read them.",
+        "the whole job, the action on disrupted pods. v2 does not read them.",
         "For `restart-scope: job` keep the failure policy of the JobSet that `convert` writes. For `disruptions` see "
         "whether a failure policy of the Jobs does the same.",
         "kubernetes-sigs/jobset, failure policy of a JobSet",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any, Final
 
 from training_migration.rendering import RenderedPod
@@ -21,8 +21,9 @@ _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 def pods(replicated_job: Json, number: int, job: Json) -> Iterator[RenderedPod]:
     """One pod for each index of a Job, as if it were not suspended."""
     count = job["spec"]["completions"]
+    template = json.dumps(job["spec"]["template"])  # read anew for each pod: copies cost ten times as much
     for index in range(count):
-        pod = _pod(job, index)
+        pod = _pod(job, index, json.loads(template))
         spec = pod["spec"]
         name = f"{spec['hostname']}.{spec['subdomain']}" if spec.get("hostname") and spec.get("subdomain") else ""
         container = main_container(replicated_job)
@@ -38,8 +39,7 @@ def main_container(replicated_job: Json) -> str:
     return next((each for each in wanted if each in names), names[0])
 
 
-def _pod(job: Json, index: int) -> Json:
-    template = deepcopy(job["spec"]["template"])
+def _pod(job: Json, index: int, template: Json) -> Json:
     metadata, spec = template["metadata"], template["spec"]
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     stem = f"{name}-"
