@@ -51,6 +51,7 @@ class Console:
     """A console that runs."""
 
     address: str
+    child: Child
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         """Status and text of a page."""
@@ -86,7 +87,7 @@ def running(cluster: Cluster, folder: Path, *flags: str) -> Iterator[Console]:
         wait_until(lambda: "http://" in child.output(), "the console", [child])
         found = re.search(r"http://\S+(?=/\s)", child.output())
         assert found is not None
-        yield Console(found[0])
+        yield Console(found[0], child)
     finally:
         assert child.stop() == 0, child.output()
         assert "Traceback" not in child.output()
@@ -168,6 +169,7 @@ def test_a_token_is_what_its_viewer_sees_with(cluster: Cluster, with_tokens: Con
     assert with_tokens.get("/?namespace=team-a", Cookie=cookie)[0] == 200
     assert with_tokens.get("/?namespace=team-b", Cookie=cookie)[0] == 403
     assert "Sign in" in with_tokens.get("/?namespace=team-a")[1]
+    assert token not in with_tokens.child.output()
 
 
 def test_the_headers_of_kubeflow_and_its_namespace_are_honoured(behind_proxy: Console) -> None:

@@ -97,6 +97,26 @@ def test_what_is_no_run_is_one_sentence(archive: str) -> None:
     assert "--archive" in result.output and "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("added", "links"),
+    [(("Traceback (most recent call last):",) * 2, 1), (("\x1b[31m<script>alert(1)</script>\x07",), 0)],
+)
+async def test_logs_show_no_escapes_and_lead_to_the_first_traceback(
+    run: Path, added: tuple[str, ...], links: int
+) -> None:
+    log = run / "logs" / "default_sim-worker-0_uid-worker-0" / "jax" / "0.log"
+    with log.open("a") as file:
+        file.writelines(f"{STAMP.format(9)} stdout F {line}\n" for line in added)
+    async with (
+        serving(lambda _: ArchiveTransport(run_of(run)), Everybody(), Settings(), "127.0.0.1", 0) as port,
+        aiohttp.ClientSession() as browser,
+        browser.get(f"http://127.0.0.1:{port}/jobs/default/jaxjobs/sim/logs?replica=worker-0") as answer,
+    ):
+        shown = await answer.text()
+    assert "<script>alert" not in shown and not {"\x1b", "\x07"} & set(shown)
+    assert shown.count('href="#traceback"') == shown.count('id="traceback"') == links
+
+
 async def test_other_paths_are_not_there(run: Path) -> None:
     transport = ArchiveTransport(run_of(run))
     for path in ("/api/v1/secrets", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods", "/api/v1/pods/../x"):

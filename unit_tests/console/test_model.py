@@ -148,7 +148,7 @@ def test_the_timeline_shows_states_attempts_and_warnings() -> None:
     about = {"metadata": {"namespace": "n", "name": "e", "uid": "e"}, "involvedObject": {"uid": "u"}, **told}
     event = events().decode(msgspec.json.encode(about))
     failed = stored_pod("worker-0", terminated(1, "2026-01-01T12:00:30Z"), phase="Failed")
-    drawn = timeline(stored_job(conditions=done), [failed], [event], NOON + timedelta(hours=1))
+    drawn = timeline(stored_job(conditions=done), [failed], [event], None, NOON + timedelta(hours=1))
     assert drawn is not None
     label, spans, marks = drawn.lanes[0]
     assert (label, [span.style for span in spans]) == ("job", ["Created", "Running", "Failed"])
@@ -158,10 +158,32 @@ def test_the_timeline_shows_states_attempts_and_warnings() -> None:
     assert drawn.ticks[-1] == (1000.0, "100s")
 
 
+def test_the_timeline_shows_waits_for_the_gang_and_in_the_queue() -> None:
+    waiting = {"reason": "GangPending", "message": "not let in"}
+    held = {
+        "metadata": {
+            "name": "w",
+            "namespace": "n",
+            "uid": "w",
+            "resourceVersion": "1",
+            "creationTimestamp": "2026-01-01T12:00:00Z",
+        },
+        "spec": {"queueName": "team"},
+        "status": {"conditions": [condition("Admitted", at="2026-01-01T12:00:30Z")]},
+    }
+    admitted = workloads().decode(msgspec.json.encode(held))
+    job = stored_job(conditions=[condition("Created", "m")], waiting=waiting)
+    drawn = timeline(job, [], [], admitted, NOON + timedelta(seconds=60))
+    assert drawn is not None
+    (_, [state], _), (label, [queued], _) = drawn.lanes
+    assert state.title == "Created: GangPending: not let in (60s)"
+    assert (label, queued.title, queued.width) == ("queue", "waits in the queue team (30s)", 500.0)
+
+
 def test_a_large_job_shows_the_lanes_of_replicas_that_failed() -> None:
     calm = [stored_pod(f"worker-{index}", RUNNING) for index in range(100)]
     bad = stored_pod("worker-100", terminated(1), phase="Failed")
-    drawn = timeline(stored_job(), [*calm, bad], [], NOON + timedelta(minutes=1))
+    drawn = timeline(stored_job(), [*calm, bad], [], None, NOON + timedelta(minutes=1))
     assert drawn is not None
     assert "worker-100" in [label for label, _, _ in drawn.lanes]
     assert drawn.left_out == 77

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from training_api.printable import legible
 from training_console.model.reducing import reduced
 from training_controllers.model.records import Owner
+from training_local.run.endings import moment
 from training_operator.kube.resources import Resource
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -34,6 +36,10 @@ class WorkloadRow:
     priority: int = 0
     order: str = ""
     """When it was created, or evicted because its pods did not become ready: the earlier one of two comes first."""
+
+    created: datetime | None = None
+    admitted: datetime | None = None
+    """When it was admitted last; None while it is not."""
 
     @property
     def waits(self) -> bool:
@@ -118,4 +124,6 @@ def _row(stored: dict[str, Any]) -> WorkloadRow:
         "" if state in ("Admitted", "Finished") else legible(str(told.get("message") or UNTRIED)),
         int(spec.get("priority") or 0),
         str((evicted.get("lastTransitionTime") if again else metadata.get("creationTimestamp")) or ""),
+        moment(metadata.get("creationTimestamp")),
+        moment(conditions["Admitted"].get("lastTransitionTime")) if "Admitted" in holding else None,
     )

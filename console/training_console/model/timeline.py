@@ -11,6 +11,7 @@ from typing import Any, Final
 from training_api.printable import legible
 from training_console.model.events import EventRow
 from training_console.model.pods import PodRow
+from training_console.model.queues import WorkloadRow
 from training_local.durations import human
 from training_local.run.endings import moment
 
@@ -81,17 +82,23 @@ class Timeline:
 
 
 def timeline(
-    job: Mapping[str, Any], pods: Sequence[PodRow], events: Iterable[EventRow], now: datetime
+    job: Mapping[str, Any],
+    pods: Sequence[PodRow],
+    events: Iterable[EventRow],
+    workload: WorkloadRow | None,
+    now: datetime,
 ) -> Timeline | None:
     """Place what is known of a job; None before it exists."""
     created = moment(job["metadata"].get("creationTimestamp"))
     if created is None:
         return None
-    conditions = (job.get("status") or {}).get("conditions") or []
+    status = job.get("status") or {}
+    conditions = status.get("conditions") or []
     shown = sorted(pods, key=lambda pod: not (pod.failures or pod.replica.restarts))[:MOST_LANES]
     known = {pod.name for pod in shown}
     lanes = [
-        Lane("job", tuple(_states(created, conditions)), tuple(_marks(events))),
+        Lane("job", tuple(_states(created, conditions, status.get("waiting") or {})), tuple(_marks(events))),
+        *_queue(workload),
         *(_lane(pod) for pod in pods if pod.name in known),
     ]
     moments = [m for lane in lanes for span in lane.spans for m in (span.begun, span.ended)]
@@ -105,8 +112,18 @@ def _is_end(condition: Mapping[str, Any]) -> bool:
     return condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True"
 
 
-def _states(created: datetime, conditions: Iterable[Mapping[str, Any]]) -> Iterable[Span]:
-    """The states of the job, one after the other; the API keeps the last change of each only."""
+def _queue(workload: WorkloadRow | None) -> Iterable[Lane]:
+    """How long the job waits, or has waited, until Kueue admitted it last."""
+    if workload is not None and workload.created is not None:
+        title = f"waits in the queue {workload.queue}" + (f": {workload.why}" if workload.waits else "")
+        yield Lane("queue", (Span(workload.created, workload.admitted, "Pending", title),))
+
+
+def _states(created: datetime, conditions: Iterable[Mapping[str, Any]], waiting: Mapping[str, Any]) -> Iterable[Span]:
+    """The states of the job, one after the other; the API keeps the last change of each only.
+
+    What the job waits for, such as its gang, is told with the last one.
+    """
     changes = [(created, "Created", "")]
     for condition in conditions:
         at, style = moment(condition.get("lastTransitionTime")), condition["type"]
@@ -119,7 +136,8 @@ def _states(created: datetime, conditions: Iterable[Mapping[str, Any]]) -> Itera
         yield Span(at, until, style, f"{style}: {title}" if title else style)
     at, style, title = shown[-1]
     over = style in ("Succeeded", "Failed")
-    yield Span(at, at if over else None, style, f"{style}: {title}" if title else style)
+    told = [style, title, *(legible(str(waiting.get(key) or "")) for key in ("reason", "message") if not over)]
+    yield Span(at, at if over else None, style, ": ".join(part for part in told if part))
 
 
 def _marks(events: Iterable[EventRow]) -> Iterable[Mark]:

@@ -168,7 +168,7 @@ class JobPage:
             "cause": say("cause", self.job, first if row.state != "Succeeded" else None, others, last_lines),
             "replicas-head": say("replicas_head", pods, row, self._feeds.pods.complaint),
             **self._cells,
-            "timeline": say("timeline", timeline(stored, pods, told, now)),
+            "timeline": say("timeline", timeline(stored, pods, told, queued[0], now)),
             "replica-table": say("replica_table", self.job, pods, usage),
             "conditions": say("conditions", (stored.get("status") or {}).get("conditions") or []),
             "events": say("events", told, self._feeds.events.complaint),
