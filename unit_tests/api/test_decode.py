@@ -277,7 +277,9 @@ NAMES = st.sampled_from(
         *("startTime", "replicaStatuses", "Worker", "active", "waiting", "reason"),
     ]
 )
-NESTED = st.recursive(JSON, lambda inner: st.dictionaries(NAMES, inner, max_size=4) | st.lists(inner, max_size=2))
+NESTED = st.recursive(
+    JSON, lambda inner: st.dictionaries(NAMES, inner, max_size=4) | st.lists(inner, max_size=2), max_leaves=10
+)
 
 
 @given(

@@ -7,8 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from training_local.cli import local as group
+from training_local.node.sandbox import pool
 
 Local = Callable[..., tuple[object, str, str]]
+
+# No cluster of a test has a second job some time after its first: it would only end the supervisor that awaits it.
+pool._PAUSE_SECONDS = 60.0
 
 
 @pytest.fixture

@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from e2e.support.paths import ROOT
 
 from training_local.cluster.registry import STATE_VARIABLE
+from training_operator.cli import command as program
 
 PACKAGES = ("training_api", "training_controllers", "training_operator", "training_migration", "training_local")
 IMPORT_ALL = """
@@ -70,6 +73,7 @@ def test_what_is_no_operator_and_starts_no_pods_can_be_imported_on_windows() -> 
     assert refused == UNIX_OPERATOR | UNIX_MIGRATION
 
 
+LOCAL_RUN = f"local run {JOB}"
 COMMANDS = f"""
 --help
 local --help
@@ -82,36 +86,47 @@ migrate render {JOB} --target 2.3
 migrate run --help
 migrate probe --help
 migrate verify --help
-""".strip()
+""".strip().splitlines()
 RUN_ALL = """
-import json, sys
+import json, pathlib, sys
 from click.testing import CliRunner
 from training_operator.cli import command
 results = {line: CliRunner().invoke(command, line.split()) for line in sys.argv[1].splitlines()}
-print(json.dumps({line: [result.exit_code, result.stdout, result.stderr] for line, result in results.items()}))
+found = {line: [result.exit_code, result.stdout, result.stderr] for line, result in results.items()}
+from training_local.run.archive import archived_runs
+found["runs"] = archived_runs(pathlib.Path(sys.argv[2]))
+print(json.dumps(found))
 """
 
 
-def test_commands_for_files_run_on_windows_as_here() -> None:
-    there, here = (json.loads(on(system, "-c", RUN_ALL, COMMANDS).stdout) for system in ("win32", ""))
-    assert there == here
-    for line, (code, told, _) in here.items():
-        assert told and code in ((0, 1) if line.startswith("migrate") else (0,)), line
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Exit status, output and errors of each command there; they share the process."""
+    lines = "\n".join([*COMMANDS, LOCAL_RUN, "run"])
+    found: dict[str, Any] = json.loads(on("win32", "-c", RUN_ALL, lines, str(tmp_path_factory.mktemp("runs"))).stdout)
+    return found
+
+
+def test_commands_for_files_run_on_windows_as_here(windows: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for line in COMMANDS:
+        here = CliRunner().invoke(program, line.split())
+        assert windows[line] == [here.exit_code, here.stdout, here.stderr]
+        assert here.stdout and here.exit_code in ((0, 1) if line.startswith("migrate") else (0,)), line
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("line", "sentence"),
     [
-        (("local", "run", JOB), "on Windows it runs within WSL2 (`wsl --install`); `validate` and `migrate` run here"),
-        (("run",), "This system (win32) has no such module: it needs Linux, on Windows by WSL2."),
+        (LOCAL_RUN, "on Windows it runs within WSL2 (`wsl --install`); `validate` and `migrate` run here"),
+        ("run", "This system (win32) has no such module: it needs Linux, on Windows by WSL2."),
     ],
 )
-def test_what_does_not_run_on_windows_says_what_serves(arguments: tuple[str, ...], sentence: str) -> None:
-    done = command("win32", *arguments)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_what_does_not_run_on_windows_says_what_serves(windows: dict[str, Any], line: str, sentence: str) -> None:
+    status, out, errors = windows[line]
+    assert (status, out) == (1, "")
+    assert sentence in errors
+    assert len(errors.splitlines()) == 1
 
 
 def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -126,8 +141,5 @@ def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(tmp_path: 
     assert "without a network, host name, process list, mounts, limits or measured usage of their own" in done.stdout
 
 
-def test_runs_that_are_kept_can_be_read_on_windows(tmp_path: Path) -> None:
-    program = "import pathlib, sys\nfrom training_local.run.archive import archived_runs\n"
-    assert (
-        on("win32", "-c", program + "print(archived_runs(pathlib.Path(sys.argv[1])))", str(tmp_path)).stdout == "[]\n"
-    )
+def test_runs_that_are_kept_can_be_read_on_windows(windows: dict[str, Any]) -> None:
+    assert windows["runs"] == []
