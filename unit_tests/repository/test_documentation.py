@@ -22,6 +22,7 @@ from e2e.support.documentation.commands import (
     pages,
     with_prompts,
 )
+from e2e.support.documentation.site_hooks import slug
 from e2e.support.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -49,11 +50,6 @@ def anchors(page: Path) -> frozenset[str]:
     text = FENCED.sub("", page.read_text())
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return frozenset([*map(slug, headings), *re.findall(r'<a id="(.+?)"></a>', text)])
-
-
-def slug(heading: str) -> str:
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
-    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -87,6 +83,7 @@ class _Navigation(yaml.SafeLoader):
 
 
 _Navigation.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: None)
+_Navigation.add_constructor("!ENV", lambda loader, node: None)
 
 
 def test_every_page_is_in_the_navigation_and_on_the_first_page() -> None:
@@ -140,9 +137,19 @@ def test_no_command_stands_outside_of_such_a_block() -> None:
     found = [
         f"{page.relative_to(ROOT)}: {line}"
         for page in pages()
-        for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        for language, text in re.findall(r"^```(\w*)[^`\n]*\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         for line in text.splitlines()
         if language in ("sh", "shell")
         or (language not in ("console", "bash") and line.startswith(("$ ", "sudo ", *INLINE)))
     ]
     assert found == []
+
+
+def test_every_rule_of_v1_that_a_page_names_is_a_link_to_it() -> None:
+    pages = [page for page in DOCS.rglob("*.md") if page.name != "rules-of-v1.md"]
+    bare = [
+        f"{name_of(page)}: {found[0]}"
+        for page in pages
+        for found in re.finditer(r"(?<!\[)\bK-\d\d\b", page.read_text())
+    ]
+    assert bare == []

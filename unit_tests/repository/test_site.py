@@ -65,3 +65,18 @@ def test_links_from_a_folder_to_another_page_stay(tmp_path: Path) -> None:
     settings = {"docs_dir": str(tmp_path / "docs")}
     assert on_page_markdown("[run](../run-policy.md#x)", page, settings) == "[run](../run-policy.md#x)"
     assert on_page_markdown("[it](../../README.md)", page, settings) == "it (`README.md`)"
+
+
+@pytest.mark.parametrize(
+    ("link", "text"),
+    [
+        ("[status.md](status.md)", "[Read it](status.md)"),
+        ("[status.md](status.md#the-events)", "[The `events`](status.md#the-events)"),
+        ("[why](status.md)", "[why](status.md)"),
+        ("[nothing.md](nothing.md)", "[nothing.md](nothing.md)"),
+    ],
+)
+def test_pages_are_called_by_their_titles(link: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "status.md").write_text("```\n# no heading\n```\n# Read it\n\n## The `events`\n")
+    page = SimpleNamespace(file=SimpleNamespace(abs_src_path=str(tmp_path / "page.md")))
+    assert on_page_markdown(link, page, {"docs_dir": str(tmp_path)}) == text

@@ -29,7 +29,7 @@ from e2e.support.paths import ROOT
 from training_operator.cli import command, go_flags
 
 OTHERS: Final = re.compile(
-    r"apt-get|bash|cat|cosign|docker|export|gh|git|kustomize|man|nsenter|tail|(?:[\w-]+/bin/)?(?:pip|python3?)"
+    r"apt-get|bash|cat|cosign|docker|export|gh|git|grep|kustomize|man|nsenter|sed|tail|timeout|(?:[.\w-]+/bin/)?(?:pip|python3?)"
 )
 """Programs that are not ours: of these only the name is known here."""
 OUTPUTS: Final = ("-o", "--output", "--records", "--write-baseline", "--data")
@@ -221,7 +221,9 @@ def lines(text: str) -> Iterator[tuple[str, bool]]:
 
     A line of a block goes on where a quote is open or a backslash ends it.
     """
-    for language, block, code in re.findall(r"^```(\w*)\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL):
+    for language, block, code in re.findall(
+        r"^```(\w*)[^`\n]*\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL
+    ):
         if code:
             yield code, False
         commands = with_prompts(block) if language in ("console", "bash") else ""

@@ -50,7 +50,9 @@ VALUES: Final = {
 }
 """What values of options may be."""
 WITHOUT_ARGUMENTS: Final = ("auth whoami", "top node", "top pod")
-OTHER_TYPES: Final = frozenset(["deployment", "validatingwebhookconfiguration", "workload", "workloads"])
+OTHER_TYPES: Final = frozenset(
+    ["clusterqueue", "deployment", "validatingwebhookconfiguration", "workload", "workloads"]
+)
 """Types that pages name and that neither we nor the embedded API server have."""
 
 

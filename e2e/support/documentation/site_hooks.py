@@ -9,6 +9,8 @@ from typing import Any, Final
 
 OUTSIDE: Final = re.compile(r"\[([^\]]*)\]\((?:\.\./)+([^)#\s]+)(?:#[^)]*)?\)")
 """A link that leaves docs/ and leads to a file of the repository."""
+NAMED_BY_FILE: Final = re.compile(r"\[[\w/-]+\.md\]\((?P<path>[\w/.-]+\.md)(?:#(?P<anchor>[\w-]+))?\)")
+"""A link whose text is the name of a page, as it is useful where the code is hosted."""
 SOURCES: Final = {"audio": "src", "iframe": "src", "img": "src", "link": "href", "script": "src", "video": "src"}
 """What a browser fetches by itself, by tag and attribute."""
 NOT_FETCHED: Final = frozenset({"canonical", "next", "prev"})
@@ -17,7 +19,7 @@ STYLES: Final = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Name files that are not part of the site in place of linking to them."""
+    """Name files that are not part of the site in place of linking to them; call pages by their titles."""
     docs, here = Path(config["docs_dir"]), Path(page.file.abs_src_path).parent
 
     def named(link: re.Match[str]) -> str:
@@ -27,7 +29,26 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         name = target.relative_to(docs.parent)
         return f"`{name}`" if link[1] == str(name) else f"{link[1]} (`{name}`)"
 
-    return OUTSIDE.sub(named, markdown)
+    def titled(link: re.Match[str]) -> str:
+        target = (here / link["path"]).resolve()
+        if not target.is_file() or not target.is_relative_to(docs):
+            return link[0]
+        return f"[{_title(target, link['anchor'])}]({link[0].split('](')[1]}"
+
+    return NAMED_BY_FILE.sub(titled, OUTSIDE.sub(named, markdown))
+
+
+def _title(page: Path, anchor: str | None) -> str:
+    """The heading that an anchor leads to, or else that of the page."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S), re.M)
+    text = next((each for each in headings if anchor and slug(each) == anchor), headings[0])
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as code hosts make it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 def on_post_build(config: Any, **_: Any) -> None:
