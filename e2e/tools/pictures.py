@@ -1,15 +1,23 @@
 """Draws docs/pictures/live-view.svg, what `local run` shows on a terminal: `python -m e2e.tools.pictures`.
 
-The job is invented, the drawing is the real one; the same input always gives the same file.
+It shows a moment of a real run, which is kept in `live_view.json`; `... record` runs the job again and keeps a new one.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import io
+import json
 import re
-from datetime import UTC, datetime, timedelta
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
+import yaml
+from e2e.harness.client import Api, connect, eventually
+from e2e.harness.local_up import local_up
 from e2e.support.paths import ROOT
 from rich._export_format import CONSOLE_SVG_FORMAT  # there is no public name for it
 from rich.console import Console
@@ -17,18 +25,21 @@ from rich.terminal_theme import MONOKAI
 
 from training_api.registry import KINDS
 from training_local.run.pod_logs import LogLine
-from training_local.run.pod_metrics import Usage
-from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
+from training_local.run.pod_metrics import usage_of
+from training_local.run.progress import JobRef, progress_of, replica_of
 from training_local.show.picture import Scene, draw
 
 FILE: Final = ROOT / "docs" / "pictures" / "live-view.svg"
-WIDTH: Final = 100
+JOB_FILE: Final = Path(__file__).with_name("live_view.yaml")
+RECORDING: Final = Path(__file__).with_name("live_view.json")
+WIDTH: Final = 130
 HEIGHT: Final = 24
-NOW: Final = datetime(2026, 1, 1, 12, 4, 30, tzinfo=UTC)
-CREATED: Final = "2026-01-01T12:00:00Z"
-WORKERS: Final = 31
+PROCESSORS: Final = 9
+"""One less than the job has replicas."""
 INFO: Final = KINDS["PyTorchJob"]
-JOB: Final = JobRef(INFO, "default", "llama-tune")
+JOB: Final = JobRef(INFO, "default", "fit-line")
+BROKEN: Final = "fit-line-worker-3"
+CORE: Final = "/api/v1/namespaces/default"
 # The styles name fonts on other machines; a reader's own have to do.
 FORMAT: Final = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 
@@ -38,71 +49,71 @@ Json = dict[str, Any]
 def svg() -> str:
     """Return the picture."""
     console = Console(file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor", width=WIDTH)
-    console.print(draw(scene(), WIDTH, HEIGHT), soft_wrap=True)
-    title = "training-operator local run llama-tune.yaml"
+    console.print(draw(scene(json.loads(RECORDING.read_text())), WIDTH, HEIGHT), soft_wrap=True)
+    title = "training-operator local run e2e/tools/live_view.yaml"
     drawn = console.export_svg(title=title, theme=MONOKAI, code_format=FORMAT, unique_id="live-view")
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
 
 
-def scene() -> Scene:
-    """Return a job in trouble: two workers of many need attention."""
-    progress = _progress()
-    running = [replica for replica in progress.replicas if replica.runs]
+def scene(seen: Json) -> Scene:
+    """Return what was known at the moment that was recorded."""
+    replicas = {pod["metadata"]["name"]: replica_of(pod) for pod in seen["pods"]}
+    steps = [re.fullmatch(r"step (\d+)/(\d+) .*", line) for line in seen["lines"].values()]
+    done = [(int(each[1]), int(each[2])) for each in steps if each]
     return Scene(
         job=str(JOB),
-        progress=progress,
-        begun=NOW - timedelta(seconds=270),
-        now=NOW,
-        usage={r.pod: Usage(0.93 + 0.01 * (r.index % 7), (812 + 3 * r.index) << 20) for r in running},
-        lines=[_line(replica, 400 + replica.index % 2) for replica in running[-6:]],
-        steps=(400, 1000),
+        progress=progress_of(INFO, seen["job"], list(replicas.values())),
+        begun=datetime.fromisoformat(seen["job"]["metadata"]["creationTimestamp"]),
+        now=datetime.fromisoformat(seen["now"]),
+        usage=usage_of(seen["usage"]),
+        lines=[LogLine(replicas[pod], "", line) for pod, line in seen["lines"].items()][-6:],
+        steps=min(done),
     )
 
 
-def _progress() -> JobProgress:
-    spec = {
-        "runPolicy": {"backoffLimit": 6, "activeDeadlineSeconds": 3600},
-        "pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": WORKERS}},
-    }
-    status = {
-        "startTime": CREATED,
-        "conditions": [
-            {"type": "Created", "status": "True"},
-            {"type": "Running", "status": "True", "message": f"{JOB} is running."},
-        ],
-        "replicaStatuses": {"Worker": {"restarts": 3}},
-    }
-    pods = [_pod("master", 0), *(_pod("worker", index) for index in range(WORKERS))]
-    return progress_of(INFO, {"spec": spec, "status": status}, [replica_of(pod) for pod in pods])
+async def record() -> Json:
+    """Run the job on the local cluster until one replica waits to start again, and return what was seen then."""
+    with (
+        tempfile.TemporaryDirectory(prefix="training-picture-") as folder,
+        local_up(Path(folder), f"--cpus={PROCESSORS}") as cluster,
+    ):
+        async with connect(cluster.kubeconfig) as api:
+            for each in yaml.safe_load_all(JOB_FILE.read_text()):
+                await api.create(JOB.collection if each["kind"] == JOB.info.kind else f"{CORE}/configmaps", each)
+            await eventually(lambda: _waits_again(api), "a second restart of the broken replica", 120)
+            return await _seen(api)
 
 
-def _pod(replica_type: str, index: int) -> Json:
-    container: Json = {"state": {"running": {"startedAt": CREATED}}}
-    phase, conditions = "Running", list[Json]()
-    if (replica_type, index) == ("worker", 7):
-        killed = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-01-01T12:04:27Z"}
-        waiting = {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=pytorch"}
-        container = {"restartCount": 3, "state": {"waiting": waiting}, "lastState": {"terminated": killed}}
-    if (replica_type, index) == ("worker", 30):
-        message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
-        container, phase = {}, "Pending"
-        conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
-    labels = {
-        "training.kubeflow.org/replica-type": replica_type,
-        "training.kubeflow.org/replica-index": str(index),
-    }
-    rank = str(index if replica_type == "master" else index + 1)
+async def _waits_again(api: Api) -> bool:
+    pod = await api.get(f"{CORE}/pods/{BROKEN}")
+    [status] = (pod or {}).get("status", {}).get("containerStatuses", [{}])
+    return status.get("restartCount", 0) >= 2 and "waiting" in status.get("state", {})
+
+
+async def _seen(api: Api) -> Json:
+    pods = (await api.call("GET", f"{CORE}/pods"))["items"]
+    names = {pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"} - {BROKEN}
     return {
-        "metadata": {"name": f"{JOB.name}-{replica_type}-{index}", "creationTimestamp": CREATED, "labels": labels},
-        "spec": {"containers": [{"name": "pytorch", "env": [{"name": "RANK", "value": rank}]}]},
-        "status": {"phase": phase, "conditions": conditions, "containerStatuses": [{"name": "pytorch", **container}]},
+        "now": datetime.now(UTC).isoformat(timespec="seconds"),
+        "job": await api.call("GET", f"{JOB.collection}/{JOB.name}"),
+        "pods": pods,
+        "usage": await api.call("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"),
+        "lines": {name: line for name in sorted(names) if (line := await _last_line(api, name))},
     }
 
 
-def _line(replica: Replica, step: int) -> LogLine:
-    return LogLine(replica, "", f"step {step}/1000 loss {3 - step / 200:.3f} tokens/s {8120 + replica.index}")
+async def _last_line(api: Api, pod: str) -> str:
+    return (await api.text(f"{CORE}/pods/{pod}/log?container=pytorch&tailLines=1")).strip()
+
+
+def main() -> None:
+    """Draw the picture, of a new recording if that is wanted."""
+    parser = argparse.ArgumentParser(prog="python -m e2e.tools.pictures", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("draw", "record"), default="draw")
+    if parser.parse_args().what == "record":
+        RECORDING.write_text(json.dumps(asyncio.run(record()), indent=1, sort_keys=True) + "\n")
+    FILE.write_text(svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(svg(), encoding="utf-8")
+    main()

@@ -44,7 +44,7 @@ def test_page(page: Path) -> None:
         ("make e2e ARGS='--providr bare'", "--providr"),
         (".venv/bin/python -m e2e.hraness up", "no program e2e.hraness"),
         (".venv/bin/python -m e2e.harness upp", "upp"),
-        (".venv/bin/python -m e2e.tools.pictures draw", "takes no arguments"),
+        (".venv/bin/python -m e2e.tools.prose words", "takes no arguments"),
         (".venv/bin/pytest e2e/test_nothing.py", "e2e/test_nothing.py/ is neither"),
         ("kubectl get pods | tale", "no program tale"),
     ],

@@ -29,7 +29,8 @@ from e2e.support.paths import ROOT
 from training_operator.cli import command, go_flags
 
 OTHERS: Final = re.compile(
-    r"apt-get|bash|cat|cosign|docker|export|gh|git|grep|kustomize|man|nsenter|sed|tail|timeout|(?:[.\w-]+/bin/)?(?:pip|python3?)"
+    r"apt-get|bash|cat|cosign|docker|export|gh|git|grep|kustomize|man|nsenter|sed|tail|timeout"
+    r"|(?:[.\w-]+/bin/)?(?:pip|python3?)"
 )
 """Programs that are not ours: of these only the name is known here."""
 OUTPUTS: Final = ("-o", "--output", "--records", "--write-baseline", "--data")

@@ -33,7 +33,7 @@ def _of_file(file: Path) -> Iterator[tuple[str, Sequence[str]]]:
         raise BadInput(f"{file}: {str(error).rstrip('.')}") from None
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):
-            yield _pair(line, file.absolute().parent, f"{file}:{number}: ")
+            yield _pair(line, file.resolve().parent, f"{file}:{number}: ")
 
 
 def _pair(text: str, folder: Path, where: str) -> tuple[str, Sequence[str]]:

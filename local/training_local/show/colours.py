@@ -7,7 +7,8 @@ from typing import Final
 
 from training_local.run.progress import Replica
 
-REPLICA_COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_green")
+REPLICA_COLOURS: Final = ("cyan", "green", "blue", "bright_cyan", "bright_green", "bright_blue")
+"""None that looks like trouble: many terminals show magenta as red."""
 STATE_STYLES: Final = {"Succeeded": "bold green", "Failed": "bold red", "Running": "bold cyan"}
 OTHER_STATE: Final = "bold yellow"
 PHASE_STYLES: Final = {
