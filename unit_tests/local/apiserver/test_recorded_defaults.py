@@ -33,16 +33,12 @@ CONTAINER_DEFAULTS = ("terminationMessagePath", "terminationMessagePolicy")
 SERVICE_DEFAULTS = ("internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy", "sessionAffinity", "type")
 
 
-def _recorded(sort: str) -> list[Any]:
-    found = []
+def _recorded(sort: str) -> Iterator[Json]:
     for path in sorted(GOLDEN.glob("*.json")):
         for number, snapshot in enumerate(json.loads(path.read_text())["snapshots"]):
             # Later snapshots show what has happened to the objects since.
             if number == 0:
-                found += [
-                    pytest.param(obj, id=f"{path.stem}-{obj['metadata']['name']}") for obj in snapshot["state"][sort]
-                ]
-    return found
+                yield from snapshot["state"][sort]
 
 
 def _created(rules: BuiltinRules, obj: Json, api_version: str) -> Json:
@@ -58,8 +54,14 @@ def _containers(pod: Json) -> Iterator[Json]:
     yield from pod["spec"].get("initContainers", ())
 
 
-@pytest.mark.parametrize("pod", _recorded("pods"))
-def test_pods(pod: Json) -> None:
+def test_pods() -> None:
+    pods = [*_recorded("pods")]
+    assert [_stored_pod(pod) for pod in pods] == pods
+    assert len(pods) > 50
+
+
+def _stored_pod(pod: Json) -> Json:
+    """The pod as it is stored, if it is given without defaults."""
     bare = copy.deepcopy(pod)
     for field in POD_DEFAULTS:
         bare["spec"].pop(field, None)
@@ -70,11 +72,16 @@ def test_pods(pod: Json) -> None:
             container.pop(field, None)
         if not container["resources"]:
             del container["resources"]
-    assert _created(POD_RULES, bare, "v1") == pod
+    return _created(POD_RULES, bare, "v1")
 
 
-@pytest.mark.parametrize("service", _recorded("services"))
-def test_services(service: Json) -> None:
+def test_services() -> None:
+    services = [*_recorded("services")]
+    assert [_stored_service(service) for service in services] == services
+    assert len(services) > 50
+
+
+def _stored_service(service: Json) -> Json:
     bare = copy.deepcopy(service)
     for field in SERVICE_DEFAULTS:
         bare["spec"].pop(field, None)
@@ -86,10 +93,10 @@ def test_services(service: Json) -> None:
     created = _created(SERVICE_RULES, bare, "v1")
     # The recordings leave out addresses, which differ from run to run.
     created["spec"].pop("clusterIPs")
-    assert created == service
+    return created
 
 
-@pytest.mark.parametrize("autoscaler", _recorded("horizontalpodautoscalers"))
+@pytest.mark.parametrize("autoscaler", [*_recorded("horizontalpodautoscalers")])
 def test_autoscalers(autoscaler: Json) -> None:
     bare = copy.deepcopy(autoscaler)
     if bare["spec"]["minReplicas"] == 1:
