@@ -17,7 +17,7 @@ from training_migration.embedded.kustomization import without_patches
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.judgement import judged
 from training_migration.rules import found
-from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
+from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, prefix_of, v1_job
 
 Json = dict[str, Any]
 
@@ -108,6 +108,7 @@ def _begun(document: Document, obj: Json) -> Row:
     metadata = obj.get("metadata")
     given = metadata if isinstance(metadata, dict) else {}
     namespace, name = (str(given.get(field) or "") for field in ("namespace", "name"))
+    name = name or prefix_of(obj)
     given_labels = given.get("labels")
     labels = {str(key): str(value) for key, value in (given_labels if isinstance(given_labels, dict) else {}).items()}
     return Row(document.source, document.line, str(obj.get("kind") or ""), namespace, name, labels)

@@ -63,7 +63,7 @@ def _has_strategy(kind: str) -> bool:
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
     """Read a job as v1's operator does; raises Refused for one that its webhook would not let in."""
     info = kinds()[obj["kind"]]
-    obj = _with_texts_for_fractions(obj)
+    obj = _named(_with_texts_for_fractions(obj))
     try:
         job = with_defaults(decode_job(info, obj))
     except DecodeError as error:
@@ -73,6 +73,19 @@ def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
     if problem := misfit(obj):
         raise Refused([problem])
     return V1Job(job, frameworks()[info.kind], obj, source, line)
+
+
+def prefix_of(obj: Json) -> str:
+    """What an API server makes a name from where none is given, as a name; empty where it makes none."""
+    metadata = obj.get("metadata")
+    begin = metadata.get("generateName") if isinstance(metadata, dict) and not metadata.get("name") else None
+    return begin.rstrip("-.") if isinstance(begin, str) else ""
+
+
+def _named(obj: Json) -> Json:
+    """The same with a name in the place of what an API server makes one from."""
+    name = prefix_of(obj)
+    return {**obj, "metadata": {**obj["metadata"], "name": name}} if name else obj
 
 
 def _with_texts_for_fractions(value: Any, *, quantities: bool = False) -> Any:

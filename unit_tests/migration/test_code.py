@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -240,3 +241,17 @@ def test_the_command_says_what_is_left_and_what_is_no_python(tmp_path: Path) -> 
     assert f"Error: {broken}: It is not Python: " in done.stderr
     assert "1 rewritten, 1 left to you" in done.stderr
     assert invoked(str(tmp_path / "absent.py")).exit_code == 2
+
+
+def test_a_notebook_is_looked_through_by_cell_and_left_as_it_is(tmp_path: Path) -> None:
+    manifest = ["name = 'x'\n", 'text = f"""apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n', '# {name}"""\n']
+    cells = [{"cell_type": "markdown", "source": ["# kind: PyTorchJob"]},
+             {"cell_type": "code", "source": ["!pip install kubeflow-training\n", *manifest]},
+             {"cell_type": "code", "source": "def broken(:"}]  # fmt: skip
+    file = tmp_path / "train.ipynb"
+    file.write_text(before := json.dumps({"cells": cells, "nbformat": 4}))
+    done = CliRunner().invoke(migrate, ["code", "--write", str(file)])
+    assert "cell 2, line 3: this makes a PyTorchJob of v1" in done.stderr
+    assert "cell 3: It is not Python" in done.stderr
+    assert done.exit_code == 1
+    assert file.read_text() == before

@@ -212,3 +212,26 @@ def test_an_experiment_of_a_cluster_is_converted_without_what_the_cluster_has_ad
     [made] = [each for each in written if each["kind"] == "Experiment"]
     assert made["metadata"].keys() == {"name", "namespace"}
     assert "status" not in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'apiVersion: "kubeflow.org/v1"\nkind: "PyTorchJob"\n',
+        '{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": {}}',
+        '{\\"kind\\":\\"PyTorchJob\\", \\"apiVersion\\": \\"kubeflow.org/v1\\"}',
+        "kind:  'PyTorchJob'  # quoted\napiVersion: kubeflow.org/v1",
+    ],
+)
+def test_a_job_in_a_text_is_found_however_its_kind_is_quoted(text: str) -> None:
+    launcher = {"containers": [{"name": "launch", "image": "i", "args": ["--manifest", text]}]}
+    obj = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": launcher}}}
+    [row] = json.loads(invoked("survey", obj, arguments=("--format", "json")).stdout)["jobs"]
+    assert "contains a v1 job (PyTorchJob)" in row["findings"][0]["message"]
+
+
+def test_a_trial_parameter_in_the_place_of_a_number_is_told_as_such() -> None:
+    job = jax()
+    job["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = "${trialParameters.workers}"
+    [row] = json.loads(invoked("survey", experiment(job), arguments=("--format", "json")).stdout)["jobs"]
+    assert "a parameter of the trial stands where a job has a number" in row["reason"]

@@ -96,3 +96,13 @@ def test_what_is_refused_is_not_done() -> None:
     conversion = judged(v1_job(long), Options(Target.V2_3))
     assert conversion.refused
     assert conversion.verdict is Verdict.NEEDS_WORK
+
+
+def test_a_job_whose_name_the_api_server_makes_gets_a_fixed_one() -> None:
+    obj = pytorch()
+    obj["metadata"] = {"generateName": "tune-", "namespace": "team"}
+    conversion = judged(v1_job(obj), Options(Target.V2_3))
+    assert conversion.train_job["metadata"]["name"] == "tune"
+    assert [each.message for each in conversion.findings if each.rule.id == "MIG009" and not each.fixed]
+    assert conversion.verdict is Verdict.EQUIVALENT
+    assert contradiction(obj) == ""

@@ -19,6 +19,14 @@ RANDOM: Final = 6
 def check_name(context: Context, groups: Iterable[Group]) -> None:
     """Refuse a name that v2 would not take, or whose pods would get too long a name."""
     name, path = context.name, "metadata.name"
+    metadata = context.job.object.get("metadata") or {}
+    if name == str(metadata.get("generateName") or "").rstrip("-."):
+        context.notes.add(
+            "MIG009",
+            f"generateName: the TrainJob is always called {name}, because hosts and a runtime are called after it;"
+            " another run needs another name: --name.",
+            "metadata.generateName",
+        )
     if not SHAPE.fullmatch(name):
         context.notes.refuse(
             "MIG003",

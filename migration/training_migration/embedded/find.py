@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +10,8 @@ from typing import Any, Final
 from training_api.constants import API_VERSION
 from training_api.registry import KINDS
 
-_TEXTS: Final = ("kind: ", '"kind":', '"kind": ', "kind:")
+_KIND: Final = re.compile(rf"""\bkind\\?["']?\s*:\s*\\?["']?({"|".join(KINDS)})\b""")
+"""In YAML, in JSON, and in JSON inside of a text of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +45,5 @@ def _jobs(value: Any, path: str) -> Iterator[Found]:
 
 def kind_in(text: str) -> str:
     """The kind of a job whose YAML or JSON stands in a text; empty if there is none."""
-    return next((kind for kind in KINDS if any(f"{begin}{kind}" in text for begin in _TEXTS)), "")
+    found = _KIND.search(text)
+    return found[1] if found else ""

@@ -78,6 +78,10 @@ _CONVERTERS: Final[dict[tuple[str, str], tuple[_Converter, str]]] = {
     ("workload.codeflare.dev", "AppWrapper"): (app_wrapper.converted, app_wrapper.NOTE),
 }
 """By group and kind: what converts such an object in place, and what has to be known of what comes of it."""
+_PARAMETER: Final = (
+    "a parameter of the trial stands where a job has a number; write a number there, convert, and put the parameter"
+    " into the TrainJob (the number of replicas is spec.trainer.numNodes)."
+)
 _IN_TEXT: Final = "it is text to this object, so only its author knows what may take its place; convert the job alone."
 _UNKNOWN: Final = "how {kind} holds TrainJobs is not known here; convert the job alone and change the rest by hand."
 
@@ -96,7 +100,8 @@ def held(document: Document, options: Options) -> Held | None:
     except Left as left:
         return Held(document, jobs, None, str(left))
     except Refused as refused:
-        return Held(document, jobs, None, f"v1 would refuse the job: {refused}.")
+        why = _PARAMETER if "${trialParameters." in str(refused) else f"v1 would refuse the job: {refused}."
+        return Held(document, jobs, None, why)
     except (AttributeError, KeyError, TypeError, ValueError):
         return Held(document, jobs, None, f"its fields are not those of {_article(obj)}.")
 
