@@ -234,4 +234,4 @@ def test_a_trial_parameter_in_the_place_of_a_number_is_told_as_such() -> None:
     job = jax()
     job["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = "${trialParameters.workers}"
     [row] = json.loads(invoked("survey", experiment(job), arguments=("--format", "json")).stdout)["jobs"]
-    assert "a parameter of the trial stands where a job has a number" in row["reason"]
+    assert "a parameter of the trial is where a job has a number" in row["reason"]

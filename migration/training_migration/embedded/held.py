@@ -79,7 +79,7 @@ _CONVERTERS: Final[dict[tuple[str, str], tuple[_Converter, str]]] = {
 }
 """By group and kind: what converts such an object in place, and what has to be known of what comes of it."""
 _PARAMETER: Final = (
-    "a parameter of the trial stands where a job has a number; write a number there, convert, and put the parameter"
+    "a parameter of the trial is where a job has a number; write a number there, convert, and put the parameter"
     " into the TrainJob (the number of replicas is spec.trainer.numNodes)."
 )
 _IN_TEXT: Final = "it is text to this object, so only its author knows what may take its place; convert the job alone."
