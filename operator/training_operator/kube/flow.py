@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import IntEnum
@@ -104,6 +104,10 @@ class Lane(IntEnum):
     """What nothing waits for; while others are in flight, one of them at a time is let through."""
 
 
+_LANES: Final = tuple(Lane)
+"""Looking at an enumeration for each request takes time."""
+
+
 class FairGate:
     """Lets requests through, lane by lane; in a lane, one of each waiting tenant in turn.
 
@@ -114,9 +118,12 @@ class FairGate:
     def __init__(self, limit: AdaptiveLimit | None = None, bucket: TokenBucket | None = None) -> None:
         self._limit = limit or AdaptiveLimit()
         self._bucket = bucket
-        self._in_flight = Counter[Lane]()
-        self._waiting = {lane: _Turns() for lane in Lane}
-        self._passed = Counter[Lane]()
+        self._in_flight = [0] * len(_LANES)
+        self._through = 0
+        """The sum of those."""
+        self._waiting = [_Turns() for _ in _LANES]
+        self._queued = 0
+        self._passed = [0] * len(_LANES)
         """By how many requests of other lanes those that wait have been passed since one of them went."""
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -131,13 +138,14 @@ class FairGate:
     @property
     def in_flight(self) -> int:
         """The number of requests that are through and not yet done."""
-        return self._in_flight.total()
+        return self._through
 
     @asynccontextmanager
     async def turn(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AsyncIterator[None]:
         """Wait for a turn and hold it inside the context; requests of one flow and lane stay in order."""
         place = asyncio.get_running_loop().create_future()
         self._waiting[lane].add(tenant, flow, place)
+        self._queued += 1
         self._admit()
         try:
             await place
@@ -162,45 +170,56 @@ class FairGate:
 
     @property
     def _foreground(self) -> int:
-        return self.in_flight - self._in_flight[Lane.BACKGROUND]
+        return self._through - self._in_flight[Lane.BACKGROUND]
 
     def _leave(self, lane: Lane) -> None:
         self._in_flight[lane] -= 1
+        self._through -= 1
         if not self._foreground:
             self._answered.set()
         self._admit()
 
     def _admit(self) -> None:
         """Hand out free places; does not wait, so that no place is ever free while somebody could take it."""
-        while (lane := self._next()) is not None:
+        while self._queued and (lane := self._next()) is not None:
             place = self._waiting[lane].take()
+            self._queued -= 1
             if place.done():  # its waiter was cancelled
                 continue
             if self._bucket is not None:
                 self._bucket.take()
             self._in_flight[lane] += 1
+            self._through += 1
             self._passed[lane] = 0
-            self._passed.update(later for later in Lane if later > lane and self._waiting[later])
+            for later in _LANES[lane + 1 :] if self._queued else ():
+                self._passed[later] += bool(self._waiting[later].tenants)
             place.set_result(None)
 
     def _next(self) -> Lane | None:
         """The lane that has the next place, if there is one."""
-        waiting = [lane for lane in Lane if self._waiting[lane]]
-        overdue = [lane for lane in waiting if self._passed[lane] >= PASSES]
-        return next((lane for lane in (*overdue, *waiting) if self._is_free_for(lane, overdue=lane in overdue)), None)
+        if self._through >= self._limit.now + RESERVED:
+            return None
+        waiting = [lane for lane in _LANES if self._waiting[lane].tenants]
+        for lane in waiting:
+            if self._passed[lane] >= PASSES and self._is_free_for(lane, overdue=True):
+                return lane
+        for lane in waiting:
+            if self._is_free_for(lane, overdue=False):
+                return lane
+        return None
 
     def _is_free_for(self, lane: Lane, *, overdue: bool) -> bool:
         if self._closed and lane is not Lane.BACKGROUND:
             return False
         urgent = lane <= Lane.STATUS
-        if self.in_flight >= self._limit.now + (RESERVED if urgent or overdue else 0):
+        if self._through >= self._limit.now and not urgent and not overdue:
             return False
         if lane is Lane.BACKGROUND and self._in_flight[lane] and not self._is_calm():
             return False
         return urgent or self._has_token()
 
     def _is_calm(self) -> bool:
-        return self._closed or (not self._waiting[Lane.WORK] and self._foreground < CALM)
+        return self._closed or (not self._waiting[Lane.WORK].tenants and self._foreground < CALM)
 
     def _has_token(self) -> bool:
         if self._bucket is None:
@@ -220,21 +239,18 @@ class _Turns:
     """What waits in one lane: of each tenant, and of each of its flows, one after the other."""
 
     def __init__(self) -> None:
-        self._tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._tenants)
+        self.tenants: OrderedDict[str, OrderedDict[str, deque[asyncio.Future[None]]]] = OrderedDict()
 
     def add(self, tenant: str, flow: str, place: asyncio.Future[None]) -> None:
-        self._tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
+        self.tenants.setdefault(tenant, OrderedDict()).setdefault(flow, deque()).append(place)
 
     def take(self) -> asyncio.Future[None]:
         """The next one; its tenant, and its flow, go back to the end of the round."""
-        tenant, flows = self._tenants.popitem(last=False)
+        tenant, flows = self.tenants.popitem(last=False)
         flow, queue = flows.popitem(last=False)
         place = queue.popleft()
         if queue:
             flows[flow] = queue
         if flows:
-            self._tenants[tenant] = flows
+            self.tenants[tenant] = flows
         return place
