@@ -24,7 +24,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from coverage import Coverage
 from e2e.support import profiles
-from e2e.tools.mutations import PROFILE, REQUEST, VERDICTS
+from e2e.tools.mutations import PROFILE, REQUEST, TESTS, VERDICTS
 from hypothesis import HealthCheck, Phase, settings
 
 MEMORY: Final = 4 << 30
@@ -52,7 +52,7 @@ class Trials:
     def __init__(self, tests: Sequence[pytest.Item], files: Collection[str]) -> None:
         gc.unfreeze()  # A frozen object is not found.
         wrappers = (each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper))
-        self._caches = [each for each in wrappers if each.__module__.startswith("training_")]
+        self._caches = [each for each in wrappers if each.__module__.startswith(("training_", *TESTS))]
         gc.freeze()
         self._tests: dict[tuple[str, int], list[Timed]] = defaultdict(list)
         """By file and line."""

@@ -74,7 +74,7 @@ def _config(cluster_domain: str, job: Job, slot: Slot, endpoints: Callable[[str]
     task = _json({"type": slot.replica_type.lower(), "index": slot.index})
     if _is_dynamic(job):
         return f'{{"cluster":{_sparse_cluster(cluster_domain, job, slot, endpoints)},"task":{task}}}'
-    cluster = {name.lower(): endpoints(name) for name in sorted(job.replicas, key=str.lower)}
+    cluster = {name.lower(): endpoints(name) for name in sorted(job.replicas)}
     types = ",".join(f"{_json(name)}:{listed}" for name, listed in cluster.items())
     return f'{{"cluster":{{{types}}},"task":{task},"environment":"cloud"}}'
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from e2e.support.every_kind import EVERY_KIND
-from unit_tests.controllers.builders import World, conditions, load, message, stored_job, world
+from unit_tests.controllers.builders import World, conditions, framework_of, load, message, stored_job, world
 
 from training_api.constants import MANAGED_BY_US
 from training_controllers.model.plan import NewPod, Plan, Slot
@@ -162,6 +163,19 @@ def test_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
     w.advance(3)
     w.step()
     assert w.deleted
+
+
+@EVERY
+def test_the_events_of_an_expired_job_have_v1_s_reasons(kind: str) -> None:
+    framework, noun = framework_of(kind), "Pod" if kind in ("JAXJob", "PaddleJob", "PyTorchJob") else "Job"
+    assert framework.job_deleted_reason == f"SuccessfulDelete{noun}"
+    assert framework.job_delete_failed_reason == f"FailedDelete{noun}"
+
+
+@EVERY
+def test_every_kind_says_how_it_moves_to_trainer_v2(kind: str) -> None:
+    module, _, function = framework_of(kind).migration.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
 
 
 @pytest.mark.shows("TF-035")
