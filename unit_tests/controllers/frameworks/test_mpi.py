@@ -337,7 +337,9 @@ def test_a_worker_s_own_command_is_kept() -> None:
 @pytest.mark.shows("MPI-029", "MPI-030", "MPI-036")
 def test_the_launcher_gets_kubectl_and_the_files() -> None:
     options = FrameworkOptions(mpi=MPIOptions("registry.example.com/delivery:2"))
-    pod = pod_of(job_with(BOTH), LAUNCHER, options)
+    job, own = job_with(BOTH), {"name": "own", "emptyDir": {}}
+    job.replicas["Launcher"].template["spec"]["volumes"] = [own]
+    pod = pod_of(job, LAUNCHER, options)
     assert pod["metadata"]["name"] == "sim-launcher"
     labels = pod["metadata"]["labels"]
     assert labels["training.kubeflow.org/job-role"] == "master"
@@ -356,6 +358,7 @@ def test_the_launcher_gets_kubectl_and_the_files() -> None:
         ],
         "resources": {"limits": resources, "requests": resources},
     }
+    assert pod["spec"]["volumes"][0] == own
     config = pod["spec"]["volumes"][-1]["configMap"]
     assert [(item["key"], item["mode"]) for item in config["items"]] == [
         ("kubexec.sh", 0o555),
