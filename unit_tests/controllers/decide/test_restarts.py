@@ -358,3 +358,10 @@ def test_a_replica_that_failed_for_good_ends_the_job_and_nothing_is_replaced_any
     plan = w.step()
     assert conditions(w.status)[-1] == "Failed=True"
     assert (plan.delete_pods, plan.create_pods, plan.requeue_after) == ((), (), 0)
+
+
+def test_a_failed_pod_is_replaced_beside_one_that_restarted_in_place() -> None:
+    w = running("OnFailure")
+    w.set_pods("Running", "sim-master-0", restarts=1)
+    w.set_pods("Failed", "sim-worker-0", exit_code=1)
+    assert [deletion.pod.name for deletion in w.step().delete_pods] == ["sim-worker-0"]

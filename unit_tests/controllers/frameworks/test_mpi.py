@@ -337,9 +337,7 @@ def test_a_worker_s_own_command_is_kept() -> None:
 @pytest.mark.shows("MPI-029", "MPI-030", "MPI-036")
 def test_the_launcher_gets_kubectl_and_the_files() -> None:
     options = FrameworkOptions(mpi=MPIOptions("registry.example.com/delivery:2"))
-    job, own = job_with(BOTH), {"name": "own", "emptyDir": {}}
-    job.replicas["Launcher"].template["spec"]["volumes"] = [own]
-    pod = pod_of(job, LAUNCHER, options)
+    pod = pod_of(job_with(BOTH), LAUNCHER, options)
     assert pod["metadata"]["name"] == "sim-launcher"
     labels = pod["metadata"]["labels"]
     assert labels["training.kubeflow.org/job-role"] == "master"
@@ -358,13 +356,19 @@ def test_the_launcher_gets_kubectl_and_the_files() -> None:
         ],
         "resources": {"limits": resources, "requests": resources},
     }
-    assert pod["spec"]["volumes"][0] == own
     config = pod["spec"]["volumes"][-1]["configMap"]
     assert [(item["key"], item["mode"]) for item in config["items"]] == [
         ("kubexec.sh", 0o555),
         ("hostfile", 0o444),
         ("discover_hosts.sh", 0o555),
     ]
+
+
+@pytest.mark.parametrize("slot", [LAUNCHER, Slot("Worker", 0)])
+def test_volumes_of_the_template_stay(slot: Slot) -> None:
+    job, own = job_with(BOTH), {"name": "own", "emptyDir": {}}
+    job.replicas[slot.replica_type].template["spec"]["volumes"] = [own]
+    assert pod_of(job, slot)["spec"]["volumes"][0] == own
 
 
 def test_without_containers_there_is_no_pod() -> None:
