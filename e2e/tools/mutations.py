@@ -48,7 +48,7 @@ PROFILE: Final = "mutations"
 ENOUGH: Final = 0.95
 SAMPLE: Final = 60
 """Mutants that are tried of each module, unless all are."""
-SOURCES: Final = ("api", "controllers", "operator", "local")
+SOURCES: Final = ("api", "controllers", "operator", "local", "migration")
 TESTS: Final = ("unit_tests", "e2e")
 READ: Final = ("crds", "examples", "docs", "deploy", "pyproject.toml")
 """What tests read."""

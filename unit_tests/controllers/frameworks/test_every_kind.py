@@ -166,10 +166,12 @@ def test_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
 
 
 @EVERY
-def test_the_events_of_an_expired_job_have_v1_s_reasons(kind: str) -> None:
+def test_events_of_creation_and_expiry_are_v1_s(kind: str) -> None:
     framework, noun = framework_of(kind), "Pod" if kind in ("JAXJob", "PaddleJob", "PyTorchJob") else "Job"
     assert framework.job_deleted_reason == f"SuccessfulDelete{noun}"
     assert framework.job_delete_failed_reason == f"FailedDelete{noun}"
+    if kind != "MPIJob":
+        assert framework.pod_created(Slot("Worker", 0), "a") == ("SuccessfulCreatePod", "Created pod: a")
 
 
 @EVERY

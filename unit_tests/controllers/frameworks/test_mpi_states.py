@@ -195,8 +195,9 @@ def test_evicted_workers_are_counted_in_an_event() -> None:
     w = running_job("sim-launcher")
     evicted = w.pods["sim-worker-1"]
     w.pods["sim-worker-1"] = msgspec.structs.replace(evicted, phase="Failed", reason="Evicted")
-    w.step()
-    assert "Warning MPIJobEvicted 1/2 workers are evicted" in texts(w.events)
+    w.lingering = True
+    w.settle()
+    assert texts(w.events).count("Warning MPIJobEvicted 1/2 workers are evicted") == 1
 
 
 def test_all_pods_running_emits_one_event() -> None:
