@@ -109,7 +109,7 @@ def _archive(folder: Path, wheel: Path, architecture: str, python: str) -> str:
         if platform.machine() == ARCHITECTURES[architecture] and shutil.which(f"python{python}"):
             print(f"{architecture}: {_run(str(root / PROGRAM), '--version').strip()}", flush=True)
         archive = folder / _archive_name(architecture)
-        with tarfile.open(archive, "w:gz") as tar:
+        with tarfile.open(archive, "w:gz", compresslevel=6) as tar:
             for each in (ROOT / "LICENSE", root / PROGRAM, root / "lib"):
                 tar.add(each, each.name)
     return hashlib.sha256(archive.read_bytes()).hexdigest()
