@@ -88,8 +88,10 @@ def keys(driver: webdriver.Chrome) -> dict[str, Any]:
 def shared(driver: webdriver.Chrome, address: str) -> dict[str, Any]:
     """What a filter does to the address, and whether the address alone shows the same to others."""
     opened(driver, f"{address}/")
-    Select(driver.find_element(By.NAME, "state")).select_by_visible_text("Running")
-    WebDriverWait(driver, SECONDS).until(lambda _: "state=Running" in driver.current_url)
+    states = Select(driver.find_element(By.NAME, "state"))
+    state = states.options[1].text
+    states.select_by_index(1)
+    WebDriverWait(driver, SECONDS).until(lambda _: f"state={state}" in driver.current_url)
     rows = "return [...document.querySelectorAll('#jobs tr')].map((row) => row.dataset.state)"
     shown, url = driver.execute_script(rows), driver.current_url
     driver.delete_all_cookies()

@@ -69,7 +69,7 @@ def mark() -> str:
 @contextmanager
 def looked_at(folder: Path) -> Iterator[str]:
     """Run the jobs on a local cluster until they are as the pages are to show them; yields its console's address."""
-    with local_up(folder, "--name=looked-at", "--console") as up:
+    with local_up(folder, "--name=looked-at", "--console", grace=60.0) as up:
         cluster = Cluster("local", up.kubeconfig, str(programs()["kubectl"]))
         cluster.run_kubectl("apply", "-f", str(JOBS))
         for job, condition in (("pytorchjob/language-model", "Running"), ("jaxjob/diverges", "Failed")):

@@ -153,6 +153,8 @@ async def test_an_open_page_of_a_job_asks_again_only_for_what_has_changed(tmp_pa
             reader, job_name("default", "jaxjobs", "sim"), Macros(environment(""), "macros.html")
         ) as page:
             await page.fragments()
+            async with reader.feeds.open(page.job.resource, "default", name="sim") as feed:
+                assert [row.name for row in feed.store] == ["sim"], "the API server sends this one only"
             page.changed.clear()
             before = list(Counting.asked)
 
@@ -177,6 +179,24 @@ async def test_an_open_page_of_a_job_asks_again_only_for_what_has_changed(tmp_pa
                     async with asyncio.timeout(20):
                         await heard.wait()
             assert not page.changed.is_set(), "events of others draw nothing anew"
+        await reader.close()
+
+
+async def test_a_feed_with_patience_comes_before_its_objects_and_tells_when_they_are_there(tmp_path: Path) -> None:
+    async with served(tmp_path) as console:
+        await console.job()
+        reader = Reader(HttpTransport(config_of(tmp_path / "kubeconfig")))
+        jobs = job_name("default", "jaxjobs", "sim").resource
+        async with reader.feeds.open(jobs, "default", patience=0.0) as feed:
+            told = asyncio.Event()
+            with feed.listened(told):
+                assert (len(feed.store), feed.complaint) == (
+                    0,
+                    "The API server has not sent all jaxjobs.kubeflow.org yet.",
+                )
+                async with asyncio.timeout(20):
+                    await told.wait()
+            assert (len(feed.store), feed.complaint) == (1, "")
         await reader.close()
 
 

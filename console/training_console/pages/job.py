@@ -35,6 +35,8 @@ from training_operator.kube.resources import Resource
 
 EVERY_SECONDS: Final = 5.0
 """After which usage and logs are looked at again."""
+EVENTS_SECONDS: Final = 0.5
+"""For which a page waits for the events of its namespace, which can be many; they come later then."""
 USAGE_SECONDS: Final = 10.0
 """Metrics are good for so long."""
 CURVE_LINES: Final = 5_000
@@ -103,11 +105,11 @@ async def job_page(reader: Reader, job: JobName, macros: Macros) -> AsyncIterato
     async with AsyncExitStack() as stack:
         opened, ours = reader.feeds.open, f"{job.name}-"
         pods = await stack.enter_async_context(opened(pod_rows.pods(), job.namespace, job.pod_selector, required=False))
-        jobs = await stack.enter_async_context(opened(job.resource, job.namespace))
+        jobs = await stack.enter_async_context(opened(job.resource, job.namespace, name=job.name))
         queues = await stack.enter_async_context(opened(workloads(), job.namespace, required=False))
-        told = await stack.enter_async_context(opened(events(), job.namespace, required=False))
+        told = await stack.enter_async_context(opened(events(), job.namespace, required=False, patience=EVENTS_SECONDS))
         stack.enter_context(pods.listened(changed))
-        stack.enter_context(jobs.listened(changed, lambda row: row.name == job.name))
+        stack.enter_context(jobs.listened(changed))
         stack.enter_context(queues.listened(changed, lambda row: row.owner is not None and row.owner.name == job.name))
         stack.enter_context(
             told.listened(changed, lambda row: row.object_name == job.name or row.object_name.startswith(ours))

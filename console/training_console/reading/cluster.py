@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from training_console.reading.feeds import Feeds, NoAnswer, NotAllowed
@@ -61,16 +62,39 @@ class ReadOnly:
             raise PermissionError(f"the console reads only; {request.method} {request.path} was not sent")
 
 
+class OfOneName:
+    """A transport that lists and watches the objects of one name only: the API server sends no others."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self._transport, self._chosen = transport, {"fieldSelector": f"metadata.name={name}"}
+
+    async def request(self, request: Request) -> Response:
+        """Send a request for these."""
+        return await self._transport.request(replace(request, query={**request.query, **self._chosen}))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """Send a request for these, and hand out its answer line by line."""
+        async with self._transport.stream(replace(request, query={**request.query, **self._chosen})) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        """Leave the connections to their owner."""
+
+
 class Reader:
     """What one viewer may read."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport: Transport = ReadOnly(transport)
-        self.feeds = Feeds(KubeClient(self.transport, FairGate(), random.Random()))
+        self.feeds = Feeds(self._client)
         self.positions = Positions(self.get)
         self.training = TrainingSeen()
         self.pages = 0
         self.closing: asyncio.TimerHandle | None = None
+
+    def _client(self, name: str) -> KubeClient:
+        return KubeClient(OfOneName(self.transport, name) if name else self.transport, FairGate(), random.Random())
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """Return the object or list at `path`, None if there is none; raises `NotAllowed` and `NoAnswer`."""

@@ -14,6 +14,8 @@ from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import Cacheable, Resource
 
 R = TypeVar("R", bound=Cacheable)
+Key = tuple[str, str, str, str]
+"""Path, kind, label selector and name."""
 
 LINGER_SECONDS: Final = 15.0
 """A feed that nobody reads any more is kept so long: the next page often needs it again."""
@@ -56,15 +58,17 @@ class Feed(Generic[R]):
         self.store.subscribe(self._changed)
         self._task = asyncio.create_task(self._reflector.run())
 
-    async def ready(self, *, required: bool) -> None:
-        """Wait for the first list.
+    async def ready(self, *, required: bool, patience: float | None) -> None:
+        """Wait for the first list, with `patience` seconds only so long; its listeners are told when it is there.
 
         Raises `NotAllowed` where a `required` resource may not be listed, and `NoAnswer`.
         """
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS if patience is None else patience):
                 await self._reflector.settled.wait()
         except TimeoutError:
+            if patience is not None:
+                return
             why = self._reflector.complaint or f"The API server has not sent all {self._reflector.name} yet."
             raise NoAnswer(why) from None
         if required and self._reflector.complaint and not self.absent and not self._reflector.synced.is_set():
@@ -78,6 +82,8 @@ class Feed(Generic[R]):
     @property
     def complaint(self) -> str:
         """Why it is not current, or not whole; empty if it is."""
+        if not self._reflector.settled.is_set():
+            return f"The API server has not sent all {self._reflector.name} yet."
         return "" if self.absent else self._reflector.complaint or self._left_out
 
     @contextmanager
@@ -118,9 +124,10 @@ class Feed(Generic[R]):
 class Feeds:
     """The feeds of one viewer."""
 
-    def __init__(self, client: KubeClient, linger: float = LINGER_SECONDS) -> None:
+    def __init__(self, client: Callable[[str], KubeClient], linger: float = LINGER_SECONDS) -> None:
+        """Take a function that returns the client which sees the objects of one name; of all, if it is empty."""
         self._client, self.linger = client, linger
-        self._feeds: dict[tuple[str, str, str], Feed[Any]] = {}
+        self._feeds: dict[Key, Feed[Any]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
@@ -130,11 +137,21 @@ class Feeds:
 
     @asynccontextmanager
     async def open(
-        self, resource: Resource[R], namespace: str = "", selector: str = "", *, required: bool = True
+        self,
+        resource: Resource[R],
+        namespace: str = "",
+        selector: str = "",
+        *,
+        name: str = "",
+        required: bool = True,
+        patience: float | None = None,
     ) -> AsyncIterator[Feed[R]]:
-        """Hand out the feed of a resource, current when it comes; raises `NotAllowed` and `NoAnswer`."""
-        key = resource.path(namespace), resource.kind, selector
-        feed: Feed[R] = self._feeds.get(key) or Feed(self._client, resource, namespace, selector)
+        """Hand out the feed of a resource, or of its one object of a name, current when it comes.
+
+        With `patience` it may come before its objects do. Raises `NotAllowed` and `NoAnswer`.
+        """
+        key = resource.path(namespace), resource.kind, selector, name
+        feed: Feed[R] = self._feeds.get(key) or Feed(self._client(name), resource, namespace, selector)
         self._feeds[key] = feed
         feed.readers += 1
         if feed.closing is not None:
@@ -142,7 +159,7 @@ class Feeds:
             feed.closing = None
         linger = self.linger
         try:
-            await feed.ready(required=required)
+            await feed.ready(required=required, patience=patience)
             yield feed
         except NotAllowed:
             linger = 0.0
@@ -152,7 +169,7 @@ class Feeds:
             if not feed.readers and self._feeds.get(key) is feed:
                 feed.closing = asyncio.get_running_loop().call_later(linger, self._end, key, feed)
 
-    def _end(self, key: tuple[str, str, str], feed: Feed[Any]) -> None:
+    def _end(self, key: Key, feed: Feed[Any]) -> None:
         del self._feeds[key]
         task = asyncio.create_task(feed.close())
         self._ending.add(task)
