@@ -22,6 +22,7 @@ pytest_plugins = [*(f"e2e.support.{name}" for name in ("skips", "profiles", "few
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until everything is collected
     config.addinivalue_line("markers", "virtual_time: run on an event loop on which waiting costs nothing")
     # As the operator's default: a line per reconcile, which nobody reads, would take a third of the time.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
@@ -31,8 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """What has been imported and collected stays; looking through it again and again takes a quarter of the time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_asyncio_loop_factories(

@@ -71,19 +71,19 @@ async def test_a_small_job_does_not_wait_for_a_big_one() -> None:
 async def test_a_small_job_gets_a_worker_while_more_large_ones_than_workers_are_placed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("training_controllers.decide.replicas.FIRST_AT_ONCE", 150)
+    monkeypatch.setattr("training_controllers.decide.replicas.FIRST_AT_ONCE", 80)
     async with cluster() as world:
         world.operator(Faults(latency=0.5), settings=SETTINGS.model_copy(update={"controller_threads": 3}))
         for number in range(5):
-            await world.api.create(pytorch(f"big-{number}", workers=150))
+            await world.api.create(pytorch(f"big-{number}", workers=80))
         await asyncio.sleep(2)
         await world.api.create(pytorch("small", workers=4))
         await asyncio.sleep(5)
         names = await world.pods()
         assert len([name for name in names if name.startswith("small")]) == 5
-        assert len(names) < 600
+        assert len(names) < 5 * 80
         await asyncio.sleep(60)
-        assert len(await world.pods()) == len(await world.services()) == 5 * 151 + 5
+        assert len(await world.pods()) == len(await world.services()) == 5 * 81 + 5
 
 
 async def test_many_pods_are_decided_on_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
