@@ -120,6 +120,14 @@ def test_two_jobs_cannot_become_one_train_job(tmp_path: Path) -> None:
     assert "JAXJob team/job becomes the TrainJob job already" in result.stderr
 
 
+def test_without_diffs_the_same_is_written_and_pods_are_not_compared(tmp_path: Path) -> None:
+    given = written(tmp_path / "jobs.yaml", jax())
+    compared, plain = run(given), run(given, "--no-diffs")
+    assert plain.stdout == compared.stdout
+    assert plain.stderr == compared.stderr.replace("pods: equivalent with compat env", "pods: not compared")
+    assert plain.stderr != compared.stderr
+
+
 def test_one_name_is_for_one_job(tmp_path: Path) -> None:
     given = written(tmp_path / "jobs.yaml", jax(), pytorch())
     assert run(given, "--name", "x").exit_code == 2

@@ -35,10 +35,10 @@ class RoundTrip:
         return "not compared" if self.difference is None else self.difference.headline
 
 
-def round_trip(conversion: Conversion, runtimes: Sequence[Json] = ()) -> RoundTrip:
+def round_trip(conversion: Conversion, runtimes: Sequence[Json] = (), *, diffs: bool = True) -> RoundTrip:
     """Predict the pods of both sides of a conversion that is not refused, and compare them.
 
-    `runtimes` are those that it may refer to beside its own and v2's.
+    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` only v2's pods are predicted.
     """
     target, job = conversion.options.target, conversion.train_job
     given = Runtimes([Document("", 0, each) for each in runtimes], stock(target))
@@ -47,6 +47,8 @@ def round_trip(conversion: Conversion, runtimes: Sequence[Json] = ()) -> RoundTr
     framework = FrameworkOptions(gang=gang_scheduler(_scheduler(conversion)))
     try:
         after = render_v2(job, runtime, target)
+        if not diffs:
+            return RoundTrip(None)
         before = render_v1(conversion.job, framework)
     except (NotPredicted, CannotBuild):
         return RoundTrip(None)
