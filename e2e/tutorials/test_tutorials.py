@@ -23,6 +23,9 @@ PYTHON = "/usr/bin/python3"
 SETTINGS_CLASSES = ROOT / "e2e" / "clients" / "train_dependencies"
 """In the place of `peft` and `transformers`, which are gigabytes."""
 
+LONG = [pytest.param(page, marks=pytest.mark.weekly) for page in ("elastic.md", "fine-tune.md")]
+"""They train for a minute."""
+
 
 @pytest.fixture
 def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
@@ -41,7 +44,7 @@ def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @marks.local  # pods must run
-@pytest.mark.parametrize("page", ["first-job.md", "elastic.md", "notebook.md", "fine-tune.md"])
+@pytest.mark.parametrize("page", ["first-job.md", "notebook.md", *LONG])
 def test_on_a_laptop(page: str, environment: dict[str, str], tmp_path: Path) -> None:
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode:
         without_pytorch(f"{PYTHON} has no torch")
