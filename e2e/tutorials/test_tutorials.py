@@ -39,7 +39,7 @@ def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
     path = f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin"
     variables = {"PATH": path, "HOME": str(tmp_path), "TRAINING_OPERATOR_STATE": str(tmp_path / "state")}
     yield variables
-    end = [Path(sys.executable).with_name("training-operator"), "local", "down", "--all"]
+    end: list[str | Path] = [Path(sys.executable).with_name("training-operator"), "local", "down", "--all"]
     subprocess.run(end, env=variables, check=True, timeout=60)
 
 

@@ -31,13 +31,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A diagram over time."""
+    """A diagram over time, or the newest values: as numbers (`stat`) or as a table."""
 
     title: str
     queries: tuple[Query, ...]
     unit: str = "short"
     """In Grafana's words: `s` for seconds, `ops` for so many per second, `bytes`."""
     help: str = ""
+    type: str = "timeseries"
 
 
 def _quantiles(metric: str, labels: str, by: str = "") -> tuple[Query, ...]:
@@ -53,6 +54,27 @@ def _quantiles(metric: str, labels: str, by: str = "") -> tuple[Query, ...]:
 
 PANELS: Final = (
     Panel(
+        "Jobs now",
+        (
+            Query(f'sum(training_operator_jobs{{{JOBS}, state="running"}})', "running"),
+            Query(f"sum(training_operator_jobs_waiting{{{JOBS}}})", "waiting"),
+            Query(f'sum(training_operator_jobs{{{JOBS}, state="failed"}})', "failed"),
+        ),
+        help="Jobs that run, jobs that make no progress, and jobs that have failed and still exist.",
+        type="stat",
+    ),
+    Panel(
+        "Stuck jobs",
+        (
+            Query(
+                f"sort_desc(sum by (job_namespace, framework, reason) (training_operator_jobs_waiting{{{JOBS}}}) > 0)",
+                "{{job_namespace}} {{framework}} {{reason}}",
+            ),
+        ),
+        help="Jobs that make no progress now, by namespace, framework and reason. `kubectl get -o wide` names them.",
+        type="table",
+    ),
+    Panel(
         "Jobs by state",
         (Query(f"sum by (state) (training_operator_jobs{{{JOBS}}})", "{{state}}"),),
         help="Jobs that exist, by their newest condition.",
@@ -65,7 +87,7 @@ PANELS: Final = (
     Panel(
         "Jobs created and ended",
         tuple(
-            Query(f"sum(increase(training_operator_jobs_{word}_total{{{JOBS}}}{RATE}))", word)
+            Query(f"round(sum(increase(training_operator_jobs_{word}_total{{{JOBS}}}{RATE})))", word)
             for word in ("created", "successful", "failed", "deleted")
         ),
         help="Deleted are those whose time to live was over.",
@@ -75,8 +97,8 @@ PANELS: Final = (
     Panel(
         "Restarts by cause",
         (
-            Query(f"sum by (cause) (increase(training_operator_restarts_total{{{JOBS}}}{RATE}))", "{{cause}}"),
-            Query(f"sum(increase(training_operator_pods_disrupted_total{{{JOBS}}}{RATE}))", "pods disrupted"),
+            Query(f"round(sum by (cause) (increase(training_operator_restarts_total{{{JOBS}}}{RATE})))", "{{cause}}"),
+            Query(f"round(sum(increase(training_operator_pods_disrupted_total{{{JOBS}}}{RATE})))", "pods disrupted"),
         ),
     ),
     Panel(
@@ -155,16 +177,25 @@ def _panel(number: int, panel: Panel) -> dict[str, Any]:
     place = {"x": number % per_row * WIDTH, "y": number // per_row * HEIGHT, "w": WIDTH, "h": HEIGHT}
     targets = [
         {"refId": chr(ord("A") + place), "expr": query.expression, "legendFormat": query.legend, "datasource": SOURCE}
+        | ({} if panel.type == "timeseries" else {"instant": True})
+        | ({"format": "table"} if panel.type == "table" else {})
         for place, query in enumerate(panel.queries)
     ]
+    # Counts of jobs are whole numbers.
+    defaults: dict[str, Any] = {"unit": panel.unit, "min": 0} | ({"decimals": 0} if panel.unit == "short" else {})
+    options: dict[str, Any] = {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
+    if panel.type == "timeseries":
+        defaults["custom"] = {"fillOpacity": 10}
+    else:
+        options = {}
     return {
         "id": number + 1,
-        "type": "timeseries",
+        "type": panel.type,
         "title": panel.title,
         "description": panel.help,
         "datasource": SOURCE,
         "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": {"fillOpacity": 10}}, "overrides": []},
-        "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
+        "fieldConfig": {"defaults": defaults, "overrides": []},
+        "options": options,
         "targets": targets,
     }

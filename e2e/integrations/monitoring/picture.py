@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import tempfile
 import time
@@ -34,7 +35,7 @@ COLOURS: Final = (
     *("#a9a432", "#2aa5b8"),
 )
 UNITS: Final[dict[str, Callable[[float], str]]] = {
-    "short": lambda value: f"{value:.3g}",
+    "short": lambda value: f"{value:.0f}",
     "s": lambda value: f"{value:.3g} s",
     "ops": lambda value: f"{value:.3g}/s",
     "bytes": lambda value: f"{value / 2**20:.0f} MiB",
@@ -54,7 +55,9 @@ async def drawn_from_life() -> str:
         ):
             begin = time.time()
             await _work(cluster.kubeconfig)
-            panels = [(panel, shown(prometheus, panel, begin, time.time())) for panel in PANELS]
+            # Numbers and tables are those of the moment at which the last job was created: most have ended since.
+            ends = {panel: time.time() if panel.type == "timeseries" else begin + SECONDS for panel in PANELS}
+            panels = [(panel, shown(prometheus, panel, begin, end)) for panel, end in ends.items()]
     return picture(panels)
 
 
@@ -78,7 +81,8 @@ def shown(prometheus: Prometheus, panel: Panel, begin: float, end: float) -> lis
     for query in panel.queries:
         for each in prometheus.query_range(expanded(query.expression), begin, end, STEP):
             points = [(float(moment) - begin, float(value)) for moment, value in each["values"] if value != "NaN"]
-            found.append((_named(query.legend, each["metric"]), points))
+            if panel.type == "timeseries" or points[-1][0] > end - begin - 2 * STEP:
+                found.append((_named(query.legend, each["metric"]), points))
     return found
 
 
@@ -106,7 +110,11 @@ def picture(panels: Sequence[tuple[Panel, list[Series]]]) -> str:
 
 
 def _panel(panel: Panel, series: list[Series], longest: float) -> str:
+    if panel.type != "timeseries":
+        return _newest(panel, series)
     highest = max((value for _, line in series for _, value in line), default=1.0) or 1.0
+    if panel.unit == "short":
+        highest = max(2 * math.ceil(highest / 2), 2)  # so that half of it is a whole number
 
     def place(moment: float, value: float) -> tuple[float, float]:
         across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -123,6 +131,18 @@ def _panel(panel: Panel, series: list[Series], longest: float) -> str:
         parts.append(f'<text x="{x:.1f}" y="{y + 14:.1f}" text-anchor="middle">{share * longest:.0f} s</text>')
     parts += [_line(line, COLOURS[at % len(COLOURS)], place) for at, (_, line) in enumerate(series)]
     return "".join([*parts, *_legend([name for name, _ in series])])
+
+
+def _newest(panel: Panel, series: list[Series]) -> str:
+    """The newest value of each series with its name, large where there are few."""
+    size = 26 if panel.type == "stat" else 12
+    parts = [f'<text x="{LEFT}" y="20" font-size="13" font-weight="bold">{escape(panel.title)}</text>']
+    for at, (name, line) in enumerate(series[: (HEIGHT - TOP) // (size + 8)]):
+        y = TOP + 10 + (at + 0.6) * (size + 8)
+        value = UNITS[panel.unit](line[-1][1])
+        parts.append(f'<text x="{LEFT + 60}" y="{y:.1f}" font-size="{size}" text-anchor="end">{value}</text>')
+        parts.append(f'<text x="{LEFT + 72}" y="{y:.1f}" font-size="12">{escape(name)}</text>')
+    return "".join(parts)
 
 
 def _line(line: list[tuple[float, float]], colour: str, place: Callable[[float, float], tuple[float, float]]) -> str:
