@@ -93,7 +93,7 @@ RULES: Final = (
         "MIG009",
         Severity.WARNING,
         "A job whose name the API server makes",
-        "With `generateName` each `kubectl create` of one file made another job of v1. The hosts of a TrainJob are "
+        "With `generateName` each creation from one file made another job of v1. The hosts of a TrainJob are "
         "called after it, and variables of the file contain them, so that it needs a fixed name.",
         "Convert the file for each run with another `--name`, or delete the TrainJob before the next run.",
         "kubernetes-sigs/jobset, names of pods",
