@@ -192,7 +192,7 @@ def test_events_of_new_pods_are_v1_s() -> None:
 
 
 def test_evicted_workers_are_counted_in_an_event() -> None:
-    w = running_job("sim-launcher")
+    w = running_job("sim-launcher", restart="OnFailure")
     evicted = w.pods["sim-worker-1"]
     w.pods["sim-worker-1"] = msgspec.structs.replace(evicted, phase="Failed", reason="Evicted")
     w.lingering = True
