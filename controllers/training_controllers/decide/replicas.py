@@ -46,15 +46,16 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     if builder.status.start_time is None:
         builder.update(start_time=builder.now)
     builder.set_replicas(state.statuses)
+    own = state.framework.owned_objects(job, state.assignment.pods_by_slot)
+    changes = owned_changes(snapshot, (*pod_groups(state), *own))
     if apply_conditions(state, builder):
         if holds(builder.status, ConditionType.SUCCEEDED):
             builder.set_replicas(state.statuses_after_success)
         not_started = sum(map(has_not_started, snapshot.pods))
         builder.add_events(kept_pods(job, not_started, "finished job have not started, wait on"))
-        return builder.plan(requeue_after=0.0)
+        # As in v1: the list of hosts loses the worker that has ended the job.
+        return builder.plan(owned_changes=changes, requeue_after=0.0)
 
-    own = state.framework.owned_objects(job, state.assignment.pods_by_slot)
-    changes = owned_changes(snapshot, (*pod_groups(state), *own))
     unmet = tuple(unavailable(snapshot, own))
     new_pods = _new_pods(state) if not unmet else ()
     waiting, due = _recreations(state)

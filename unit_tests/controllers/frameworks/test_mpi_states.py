@@ -116,6 +116,13 @@ def test_the_workers_of_a_failed_launcher_count_as_long_as_they_are_kept(policy:
     assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (active, 0, 0)}
 
 
+def test_the_list_of_hosts_loses_the_worker_that_ends_the_job() -> None:
+    w = play({"worker-0": "Failed"})
+    w.settle()
+    content = w.owned_objects["ConfigMap", "sim-config"].content
+    assert (b"echo sim-worker-0" in content, b"echo sim-worker-1" in content) == (False, True)
+
+
 @pytest.mark.shows("MPI-039")
 @pytest.mark.parametrize("restart", ["Never", "OnFailure"])
 def test_a_failed_worker_is_not_run_again(restart: str) -> None:
