@@ -143,13 +143,3 @@ def test_no_command_stands_outside_of_such_a_block() -> None:
         or (language not in ("console", "bash") and line.startswith(("$ ", "sudo ", *INLINE)))
     ]
     assert found == []
-
-
-def test_every_rule_of_v1_that_a_page_names_is_a_link_to_it() -> None:
-    pages = [page for page in DOCS.rglob("*.md") if page.name != "rules-of-v1.md"]
-    bare = [
-        f"{name_of(page)}: {found[0]}"
-        for page in pages
-        for found in re.finditer(r"(?<!\[)\bK-\d\d\b", page.read_text())
-    ]
-    assert bare == []

@@ -73,7 +73,7 @@ def test_links_from_a_folder_to_another_page_stay(tmp_path: Path) -> None:
         ("[status.md](status.md)", "[Read it](status.md)"),
         ("[status.md](status.md#the-events)", "[The `events`](status.md#the-events)"),
         ("[why](status.md)", "[why](status.md)"),
-        ("[nothing.md](nothing.md)", "[nothing.md](nothing.md)"),
+        ("[page.md](page.md)", "[page.md](page.md)"),
     ],
 )
 def test_pages_are_called_by_their_titles(link: str, text: str, tmp_path: Path) -> None:
