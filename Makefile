@@ -24,7 +24,12 @@ DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(if 
 FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 # Their training tests fail instead of being skipped. PyTorch is left out: nobody should download it unasked.
 REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
-ENVIRONMENTS_INSTALLED := $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
+# Libraries on top of PyTorch, whose environments see the packages of a Python that has torch.
+LIBRARIES := $(patsubst examples/libraries/%/requirements.txt,%,$(wildcard examples/libraries/*/requirements.txt))
+TORCH_PYTHON ?= /usr/bin/python3
+TORCH_IS_THERE = $(shell $(TORCH_PYTHON) -c 'import torch' 2>/dev/null && echo yes)
+LIBRARIES_INSTALLED = $(if $(TORCH_IS_THERE),$(LIBRARIES:%=$(DEMO_ENVIRONMENTS)/%/.installed))
+ENVIRONMENTS_INSTALLED = $(LIBRARIES_INSTALLED) $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := api controllers operator local migration console unit_tests e2e deploy examples
 
@@ -123,6 +128,9 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@for framework in $(notdir $(patsubst %/,%,$(dir $(wildcard examples/*/requirements.in)))); do \
 	  .cache/uv/bin/uv --quiet pip compile $(LOCK) examples/$$framework/requirements.in \
 	    --output-file examples/$$framework/requirements.txt; done
+	@for library in $(LIBRARIES); do .cache/uv/bin/uv --quiet pip compile $(LOCK) \
+	  --override examples/libraries/without-torch.txt examples/libraries/$$library/requirements.in \
+	  --output-file examples/libraries/$$library/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/sdk/requirements.txt \
 	  --output-file e2e/migration/sdk/constraints.txt
@@ -176,6 +184,13 @@ $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
 	@echo "Installing $* into $(@D) ..." >&2
 	@test -x $(@D)/bin/python || $(BIN)/python -m venv $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@touch $@
+
+# torch lacks in the pins, so nothing may look for what they depend on.
+$(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/requirements.txt
+	@echo "Installing $* into $(@D), beside torch of $(TORCH_PYTHON) ..." >&2
+	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
 	@touch $@
 
 $(DEMO_INSTALLED): $(INSTALLED) constraints-demo.txt

@@ -24,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-frameworks", default="", metavar="NAMES", help="frameworks whose tests fail instead of being skipped"
     )
+    parser.addoption("--record", action="store_true", help="note the training tests that pass, for docs/what-runs.md")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ from e2e.support.paths import ROOT
 
 DATABASE = Path("osv-scanner", "PyPI", "all.zip")
 """Where the scanner looks within its folder."""
-PINS = sorted([*ROOT.glob("constraints*.txt"), *ROOT.glob("examples/*/requirements.txt")])
+PINS = sorted([*ROOT.glob("constraints*.txt"), *ROOT.glob("examples/**/requirements.txt")])
 MADE_UP = "MADE-UP-1"
 CLEAN, FOUND = 0, 1
 """Statuses of the scanner: nothing is known, something is; others are failures."""

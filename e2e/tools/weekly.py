@@ -14,6 +14,7 @@ import sys
 
 from e2e.local.sandbox_proofs import PROOFS, start_overhead
 from e2e.tools.table import Step, run_all
+from e2e.training.examples import LIBRARIES
 
 from training_local.run.examples import DEMOS
 
@@ -56,7 +57,7 @@ def steps(environments: str, required: list[str]) -> list[Step]:
             Step(f"e2e {provider}", ["make", "e2e", f"PROVIDER={provider}", "ARGS=-rs"])
             for provider in ("bare", "local")
         ),
-        *(Step(f"training: {name}", [*training, "-m", f"framework(name='{name}')"]) for name in DEMOS),
+        *(Step(f"training: {name}", [*training, "-m", f"framework(name='{name}')"]) for name in (*DEMOS, *LIBRARIES)),
         *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
     ]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from e2e.harness.client import connect
 from e2e.harness.local_up import LocalUp, local_up
-from e2e.training.examples import Example
+from e2e.training.examples import LIBRARIES, Example
+from e2e.training.recording import note
 from e2e.training.runs import Run
 
 from training_local.errors import BadInput
@@ -20,11 +21,24 @@ Start = Callable[[Example], Awaitable[Run]]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "framework(name): needs this framework, or is skipped")
+    config.addinivalue_line("markers", "recorded(library, kind, shown, packages): with --record, noted where it passes")
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     """Other runs of `pytest e2e` leave this folder out: the environments are large."""
     return None if config.getoption("--environments") else True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note the run of a test that has passed, where that is asked for."""
+    report = yield
+    marker = item.get_closest_marker("recorded")
+    if marker is not None and report.when == "call" and report.passed and item.config.getoption("--record"):
+        python = item.funcargs["python"]
+        assert isinstance(python, Path)
+        note(item.nodeid, python, **marker.kwargs)
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -49,12 +63,21 @@ def python(request: pytest.FixtureRequest) -> Path:
     name: str = marker.kwargs["name"]
     folder = request.config.getoption("--environments") / name
     try:
+        if name in LIBRARIES:
+            return python_of_library(folder)
         return python_for(DEMOS[name], folder if folder.is_dir() else None)
     except BadInput as error:
         told = f"{error}; `make train` makes the environments of all frameworks but PyTorch"
         if name in request.config.getoption("--require-frameworks").replace(",", " ").split():
             pytest.fail(f"{name} is required: {told}")
         pytest.skip(f"{name} is not here: {told}")
+
+
+def python_of_library(folder: Path) -> Path:
+    """The Python of a library's environment; raises `BadInput` without one."""
+    if not (python := folder.absolute() / "bin" / "python").exists():
+        raise BadInput(f"{folder} has no environment")
+    return python
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ PINNED = [
     "constraints-package.txt",
     "constraints-mutation.txt",
     "constraints-pins.txt",
-    *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/*/req*.txt")),
+    *(str(p.relative_to(ROOT)) for p in ROOT.glob("examples/**/req*.txt")),
 ]
 
 

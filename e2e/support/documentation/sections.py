@@ -15,6 +15,7 @@ from e2e.support.documentation.flags import flags
 from e2e.support.documentation.lease import lease
 from e2e.support.documentation.permissions import permissions
 from e2e.support.documentation.rules import rules
+from e2e.support.documentation.what_runs import what_runs
 from e2e.support.every_kind import EVERY_KIND
 
 from training_api.registry import KINDS
@@ -31,6 +32,7 @@ SECTIONS: Final[Mapping[str, Callable[[], str]]] = {
     "lease": lease,
     "permissions": permissions,
     "rules": rules,
+    "what runs": what_runs,
 }
 """What can be generated, by the name that stands in the comment."""
 
