@@ -78,10 +78,11 @@ def keys(driver: webdriver.Chrome) -> dict[str, Any]:
     told["typed"] = driver.switch_to.active_element.get_attribute("value")
     driver.switch_to.active_element.clear()
     body.send_keys("j")
-    target = driver.switch_to.active_element.get_attribute("href")
-    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    link = driver.switch_to.active_element
+    target, job = link.get_attribute("href"), link.text
+    link.send_keys(Keys.ENTER)
     WebDriverWait(driver, SECONDS).until(lambda _: driver.current_url == target)
-    told["opened"] = driver.find_element(By.TAG_NAME, "h1").text
+    told["opened"] = driver.find_element(By.TAG_NAME, "h1").text.endswith(job)
     return told
 
 
