@@ -77,7 +77,7 @@ def kept_run(folder: Path, replicas: int) -> Path:
 
 @needs_browser
 def test_a_grid_holds_4096_replicas_at_a_glance(tmp_path: Path) -> None:
-    command = [PROGRAM, "console", f"--archive={kept_run(tmp_path, MANY)}"]
+    command: list[str | Path] = [PROGRAM, "console", f"--archive={kept_run(tmp_path, MANY)}"]
     child = Child(command, tmp_path / "console.log")
     try:
         wait_until(lambda: "http://" in child.output(), "the console", [child])

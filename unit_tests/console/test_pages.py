@@ -173,8 +173,8 @@ async def test_an_open_page_of_a_job_asks_again_only_for_what_has_changed(tmp_pa
             assert Counting.asked == before, "one watch tells, nothing is listed again"
             page.changed.clear()
             heard = asyncio.Event()
-            async with reader.feeds.open(events(), "default") as feed:
-                with feed.listened(heard):
+            async with reader.feeds.open(events(), "default") as of_namespace:
+                with of_namespace.listened(heard):
                     await told("third", "t")
                     async with asyncio.timeout(20):
                         await heard.wait()

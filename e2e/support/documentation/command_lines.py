@@ -90,7 +90,9 @@ class Reader:
     def _files(self, words: Sequence[str]) -> None:
         words = words[: words.index("--")] if "--" in words else words
         for before, word in zip(("", *words), words, strict=False):
-            if (found := ENVIRONMENT.fullmatch(word)) and not (ROOT / "examples" / found[1]).is_dir():
+            if (found := ENVIRONMENT.fullmatch(word)) and not any(
+                (ROOT / folder / found[1]).is_dir() for folder in ("examples", "examples/libraries")
+            ):
                 raise Wrong(f"{word} is the environment of no example")
             if before in OUTPUTS:
                 self.made.add(word.rstrip("/"))
