@@ -83,14 +83,22 @@ async def test_a_job_is_judged_again_when_it_is_changed_and_not_when_its_status_
     assert judgements == ["plain", "plain"]
 
 
-@pytest.mark.parametrize("few", [0, 50])
-async def test_many_jobs_are_read_in_pages_and_few_by_name(
-    console: Served, judgements: list[str], monkeypatch: pytest.MonkeyPatch, few: int
+async def test_a_page_that_is_opened_again_goes_on_where_the_last_one_was_left(
+    console: Served, judgements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdicts, "FEW", few)
-    monkeypatch.setattr(verdicts, "PAGE", 1)
+    """Without scripts a page is opened again and again, and each of them waits for a moment only."""
+    judged, asked = verdicts.judged, list[str]()
+
+    def first_only(stored: dict[str, Any], workload: dict[str, Any] | None) -> verdicts.Judged:
+        asked.append(stored["metadata"]["name"])
+        if len(asked) == 2:
+            raise asyncio.CancelledError
+        return judged(stored, workload)
+
+    monkeypatch.setattr(verdicts, "judged", first_only)
+    assert "2 jobs, 1 of them judged so far." in await console.text("/fleet/migration")
     assert "2 jobs. " in await console.text("/fleet/migration")
-    assert sorted(judgements) == sorted([LONG, "plain"])
+    assert len(asked) == 3 and asked[1] == asked[2]
 
 
 async def test_a_page_does_not_wait_for_verdicts_and_is_told_of_them(

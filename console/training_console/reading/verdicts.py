@@ -11,7 +11,6 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 from training_api.documents import Document
@@ -28,9 +27,6 @@ from training_migration.targets import NEWEST
 VERDICTS: Final = ("exact", "equivalent", "needs-work", "impossible", BROKEN)
 """From the least to do to the most."""
 MOST_KNOWN: Final = 50_000
-FEW: Final = 50
-"""So many jobs are read one by one; of more, whole pages of lists are read."""
-PAGE: Final = 100
 PAUSE_JOBS: Final = 20
 """After so many new verdicts the page is told."""
 PATIENCE_SECONDS: Final = 0.4
@@ -94,22 +90,11 @@ class Verdicts:
 
 
 async def _stored(reader: Reader, wanted: Sequence[JobRow]) -> AsyncIterator[Json]:
-    """Yield jobs as they are stored, a few at a time."""
+    """Yield jobs as they are stored, one at a time: a search that is given up and begun again gets further."""
     paths = {each.kind: each for each in resources()}
-    if len(wanted) <= FEW:
-        for row in wanted:
-            if (stored := await reader.get(paths[row.kind].path(row.namespace, row.name))) is not None:
-                yield {"apiVersion": "kubeflow.org/v1", "kind": row.kind, **stored}
-        return
-    for (kind, namespace), _ in groupby(sorted((row.kind, row.namespace) for row in wanted)):
-        token = ""
-        while True:
-            query = {"limit": str(PAGE), **({"continue": token} if token else {})}
-            answer = await reader.get(paths[kind].path(namespace), query)
-            for stored in (answer or {}).get("items") or ():
-                yield {"apiVersion": "kubeflow.org/v1", "kind": kind, **stored}
-            if not (token := ((answer or {}).get("metadata") or {}).get("continue", "")):
-                break
+    for row in wanted:
+        if (stored := await reader.get(paths[row.kind].path(row.namespace, row.name))) is not None:
+            yield {"apiVersion": "kubeflow.org/v1", "kind": row.kind, **stored}
 
 
 async def _workload(reader: Reader, stored: Json, row: WorkloadRow | None) -> Json | None:
