@@ -11,12 +11,14 @@ from e2e.fidelity.suite import RECORDED, STEPS
 from e2e.harness.recordings import text_of
 from e2e.migration import record
 from e2e.support import scheduling
+from e2e.tools import pictures
 
 FILES = [
     *((path, OBJECTS) for path in GOLDEN.iterdir()),
     *((path, STEPS) for path in RECORDED.iterdir()),
     *((path, record.OBJECTS) for path in record.RECORDED.iterdir()),
     (scheduling.RECORDING, 1),
+    (pictures.RECORDING, pictures.OBJECTS),
 ]
 
 

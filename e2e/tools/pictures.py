@@ -18,6 +18,7 @@ from typing import Any, Final
 import yaml
 from e2e.harness.client import Api, connect, eventually
 from e2e.harness.local_up import local_up
+from e2e.harness.recordings import write
 from e2e.support.paths import ROOT
 from rich._export_format import CONSOLE_SVG_FORMAT  # there is no public name for it
 from rich.console import Console
@@ -32,6 +33,8 @@ from training_local.show.picture import Scene, draw
 FILE: Final = ROOT / "docs" / "pictures" / "live-view.svg"
 JOB_FILE: Final = Path(__file__).with_name("live_view.yaml")
 RECORDING: Final = Path(__file__).with_name("live_view.json")
+OBJECTS: Final = 2
+"""Depth of the objects in the recording."""
 WIDTH: Final = 130
 HEIGHT: Final = 24
 PROCESSORS: Final = 9
@@ -92,10 +95,13 @@ async def _waits_again(api: Api) -> bool:
 
 async def _seen(api: Api) -> Json:
     pods = (await api.call("GET", f"{CORE}/pods"))["items"]
+    job = await api.call("GET", f"{JOB.collection}/{JOB.name}")
+    for each in (job, *pods):
+        each["metadata"].pop("managedFields", None)
     names = {pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"} - {BROKEN}
     return {
         "now": datetime.now(UTC).isoformat(timespec="seconds"),
-        "job": await api.call("GET", f"{JOB.collection}/{JOB.name}"),
+        "job": job,
         "pods": pods,
         "usage": await api.call("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"),
         "lines": {name: line for name in sorted(names) if (line := await _last_line(api, name))},
@@ -111,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m e2e.tools.pictures", description=__doc__)
     parser.add_argument("what", nargs="?", choices=("draw", "record"), default="draw")
     if parser.parse_args().what == "record":
-        RECORDING.write_text(json.dumps(asyncio.run(record()), indent=1, sort_keys=True) + "\n")
+        write(RECORDING, asyncio.run(record()), OBJECTS)
     FILE.write_text(svg(), encoding="utf-8")
 
 
