@@ -17,7 +17,7 @@ from training_controllers.model import deadlines
 from training_controllers.model.plan import Plan, PodDeletion, Slot
 from training_controllers.model.records import PodRecord, ServiceRecord
 from training_controllers.observe.injected_sidecars import SIDECAR_GRACE
-from training_controllers.observe.pod_failures import has_not_started, is_active, is_running
+from training_controllers.observe.pod_failures import is_active, is_running
 
 MANY: Final = 20
 """So many services of a finished job are worth a wait: if all of them go, they can go by one request."""
@@ -94,19 +94,12 @@ def clean_pod_policy(job: Job) -> CleanPodPolicy:
 
 
 def pods_to_delete(job: Job, pods: Sequence[PodRecord], now: datetime) -> tuple[PodRecord, ...]:
-    """The pods of the finished job that its policy does not keep; those with sidecars after their grace.
-
-    Without a policy those go that have not started: they may wait indefinitely for a peer that is gone.
-    """
+    """The pods of the finished job that its policy does not keep; those with sidecars after their grace."""
     policy = clean_pod_policy(job)
     ends = sidecar_deadlines(job, pods)
     quiet = [pod for pod in pods if pod.uid not in ends or ends[pod.uid] <= now]
-    match policy:
-        case CleanPodPolicy.RUNNING:
-            return tuple(pod for pod in quiet if pod.uid in ends or is_active(pod))
-        case CleanPodPolicy.NONE:
-            explicit = job.spec.run_policy.clean_pod_policy is not None
-            return tuple(pod for pod in quiet if pod.uid in ends or (has_not_started(pod) and not explicit))
+    if policy in (CleanPodPolicy.NONE, CleanPodPolicy.RUNNING):
+        return tuple(pod for pod in quiet if pod.uid in ends or (policy == CleanPodPolicy.RUNNING and is_active(pod)))
     return tuple(pod for pod in quiet if not pod.deleting)
 
 

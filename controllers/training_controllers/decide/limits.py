@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training_api.conditions import find
 from training_api.kinds import Job
-from training_api.models.common import ConditionType, RestartPolicy
+from training_api.models.common import CleanPodPolicy, ConditionType, RestartPolicy
 from training_controllers.decide.failure_message import first_failure
 from training_controllers.decide.job_state import JobState
 from training_controllers.decide.pod_events import kept_pods
@@ -27,8 +27,8 @@ def enforce_limits(state: JobState, builder: StatusBuilder) -> Plan | None:
     else:
         return None
     builder.set_replicas(state.statuses)
-    kept = sum(map(is_active, state.snapshot.pods))
-    builder.add_events(kept_pods(state.job, kept, "failed job keep running"))
+    if state.job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:  # absent, active pods are deleted
+        builder.add_events(kept_pods(sum(map(is_active, state.snapshot.pods)), "failed job keep running"))
     return builder.plan(requeue_after=0.0)
 
 

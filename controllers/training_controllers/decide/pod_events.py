@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from training_api.kinds import Job
-from training_api.models.common import CleanPodPolicy
 from training_controllers.frameworks.base import Framework
 from training_controllers.gang.schedulers import gang_of
 from training_controllers.model.plan import EventType, JobEvent
@@ -102,9 +101,9 @@ def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
     return JobEvent(EventType.WARNING, reason, f"Error pod {pod.name} {what}", once=f"state/{pod.uid}/{key}/{reason}")
 
 
-def kept_pods(job: Job, number: int, what: str) -> Iterator[JobEvent]:
-    """The warning that so many pods of a job that ends go on, if they do because the user asked for that (K-18)."""
-    if number and job.spec.run_policy.clean_pod_policy == CleanPodPolicy.NONE:
+def kept_pods(number: int, what: str) -> Iterator[JobEvent]:
+    """The warning that so many pods of a job that ends go on, because its policy keeps them (K-18)."""
+    if number:
         text = f"{number} pod(s) of the {what} and hold their resources because cleanPodPolicy is None"
         yield JobEvent(EventType.WARNING, "PodsKeptRunning", text)
 

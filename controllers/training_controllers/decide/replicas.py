@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from training_api.conditions import holds
-from training_api.models.common import ConditionType
+from training_api.models.common import CleanPodPolicy, ConditionType
 from training_controllers.decide.attempts import outdated_pods, wait_for_attempt
 from training_controllers.decide.gang import pod_groups
 from training_controllers.decide.job_conditions import apply_conditions
@@ -51,8 +51,9 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
     if apply_conditions(state, builder):
         if holds(builder.status, ConditionType.SUCCEEDED):
             builder.set_replicas(state.statuses_after_success)
-        not_started = sum(map(has_not_started, snapshot.pods))
-        builder.add_events(kept_pods(job, not_started, "finished job have not started, wait on"))
+        if job.spec.run_policy.clean_pod_policy in (None, CleanPodPolicy.NONE):
+            waiting_pods = sum(map(has_not_started, snapshot.pods))
+            builder.add_events(kept_pods(waiting_pods, "finished job have not started, wait on"))
         # As in v1: the list of hosts loses the worker that has ended the job.
         return builder.plan(owned_changes=changes, requeue_after=0.0)
 

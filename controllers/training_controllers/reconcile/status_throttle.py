@@ -15,8 +15,7 @@ BURST: Final = 5
 WORDING_SECONDS: Final = 60.0
 """Between two writes that only say in other words what the job waits for, as schedulers do again and again."""
 REPLICAS_PER_SECOND: Final = 100
-"""A write that only counts replicas anew follows the last one after a second for so many of them."""
-SHORTEST_COUNT: Final = 0.5
+"""Between two writes that only count replicas anew lies a second for so many of them, and none for fewer."""
 LONGEST_COUNT: Final = 10.0
 COUNTS: Final = ("active", "ready", "succeeded", "completed_indexes")
 """Counters on which nothing depends but what is shown; that a replica has failed or restarts is no such thing."""
@@ -29,7 +28,7 @@ class StatusThrottle:
     _paid: float = 0.0
     """When all writes so far are a second old each, one after the other."""
     _reworded: float = -WORDING_SECONDS
-    _written: float = -LONGEST_COUNT
+    _counted: float = -LONGEST_COUNT
 
     def wait(self, before: JobStatus, after: JobStatus, now: float, replicas: int = 0) -> float:
         """Seconds for which `after` must not replace `before` yet; the end of a job never waits.
@@ -39,14 +38,15 @@ class StatusThrottle:
         if is_finished(after):
             return 0.0
         words = self._reworded + WORDING_SECONDS - now if is_rewording(before, after) else 0.0
-        counts = self._written + _counting_seconds(replicas) - now if is_recount(before, after) else 0.0
+        counts = self._counted + _counting_seconds(replicas) - now if is_recount(before, after) else 0.0
         return max(self._paid - (BURST - 1) * SECONDS - now, words, counts, 0.0)
 
     def wrote(self, before: JobStatus, after: JobStatus, now: float) -> None:
         """Note that `after` has replaced `before`."""
         if is_rewording(before, after):
             self._reworded = now
-        self._written = now
+        if is_recount(before, after):
+            self._counted = now
         self._paid = max(self._paid, now) + SECONDS
 
 
@@ -72,4 +72,4 @@ def _uncounted(status: ReplicaStatus) -> ReplicaStatus:
 
 
 def _counting_seconds(replicas: int) -> float:
-    return min(max(replicas // REPLICAS_PER_SECOND, SHORTEST_COUNT), LONGEST_COUNT)
+    return min(float(replicas // REPLICAS_PER_SECOND), LONGEST_COUNT)

@@ -74,11 +74,10 @@ def counted(active: int, succeeded: int = 0, **counters: int) -> JobStatus:
 
 def test_what_only_counts_many_replicas_anew_is_written_less_often() -> None:
     throttle = StatusThrottle()
-    assert throttle.wait(counted(0), counted(300), 0, 300) == 0
-    throttle.wrote(BEFORE, counted(300), 0)
+    assert throttle.wait(counted(0), counted(300), 0) == 0
+    throttle.wrote(counted(0), counted(300), 0)
     assert throttle.wait(counted(300), counted(200, 110), 1, 300) == 2
-    assert throttle.wait(counted(99), counted(90), 0.25, 99) == 0.25, "a small job soon after the last write"
-    assert throttle.wait(counted(99), counted(90), 0.5, 99) == 0
+    assert throttle.wait(counted(99), counted(90), 1, 99) == 0, "a small job is counted each time"
     assert throttle.wait(counted(300), counted(310), 1, 20_000) == 9, "it never waits longer"
     assert throttle.wait(counted(300), counted(299, failed=1), 1, 300) == 0
     assert throttle.wait(counted(300), counted(300, restarts=1), 1, 300) == 0
