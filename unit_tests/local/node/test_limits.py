@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,7 @@ from training_local.node.podspec import Container, Resources
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.client import Process
 
-HERE = open_hierarchies("unit-test")
+HERE = open_hierarchies(f"unit-test-{os.getpid()}")  # other workers do the same at this moment
 HERE.close()
 needs_groups = pytest.mark.skipif(not HERE.folders, reason="this machine lets nobody make control groups")
 GREEDY = "import time; data = bytearray(200 << 20); time.sleep(60)"
