@@ -18,12 +18,12 @@ from training_console.model.ranks import ranks
 from training_console.model.yaml_view import yaml_lines
 from training_console.pages import html, logs
 from training_console.pages.job import CurvesPage, JobName, NotFound, job_name, job_page, stored_job
-from training_console.pages.jobs import JobsPage, Rows, job_feeds
+from training_console.pages.jobs import JobFeeds, JobsPage, Rows, job_feeds
 from training_console.pages.migration import MigrationPage
 from training_console.pages.page import Page, Snapshots, stream
 from training_console.reading.cluster import Cluster, Reader, TooManyViewers
 from training_console.reading.feeds import NoAnswer, NotAllowed
-from training_console.reading.verdicts import Verdicts, searching
+from training_console.reading.verdicts import Search, Verdicts, searching
 from training_console.reading.viewers import SESSION_COOKIE, SESSION_SECONDS, Authenticator, Refused, Sessions, Viewer
 from training_console.security import Settings
 
@@ -125,23 +125,24 @@ class Console:
 
     async def _jobs(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
-        changed = asyncio.Event()
-        async with (
-            self._reading(request) as reader,
-            job_feeds(reader, filters.namespace, changed) as feeds,
-            searching(self._verdicts, reader, changed) as search,
-        ):
+        async with self._searched(request, filters) as (feeds, search):
             return await self._shown(request, JobsPage(filters, feeds, search, self._rows))
 
     async def _migration(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
+        async with self._searched(request, filters) as (feeds, search):
+            return await self._shown(request, MigrationPage(filters, feeds, search, self._macros))
+
+    @asynccontextmanager
+    async def _searched(self, request: web.Request, filters: Filters) -> AsyncIterator[tuple[JobFeeds, Search]]:
+        """Hand out the jobs of the viewer's namespaces, and what finds their verdicts."""
         changed = asyncio.Event()
         async with (
             self._reading(request) as reader,
             job_feeds(reader, filters.namespace, changed) as feeds,
             searching(self._verdicts, reader, changed) as search,
         ):
-            return await self._shown(request, MigrationPage(filters, feeds, search, self._macros))
+            yield feeds, search
 
     async def _fleet(self, request: web.Request) -> web.StreamResponse:
         filters, now = _filters(request), datetime.now(UTC)

@@ -26,10 +26,12 @@ MOST_MADE: Final = 5_000
 """Rows that are kept as HTML."""
 
 
+JobFeeds = tuple[list[Feed[JobRow]], Feed[WorkloadRow]]
+"""The jobs, by kind, and Kueue's workloads."""
+
+
 @asynccontextmanager
-async def job_feeds(
-    reader: Reader, namespace: str, changed: asyncio.Event
-) -> AsyncIterator[tuple[list[Feed[JobRow]], Feed[WorkloadRow]]]:
+async def job_feeds(reader: Reader, namespace: str, changed: asyncio.Event) -> AsyncIterator[JobFeeds]:
     """Hand out the jobs of all kinds that may be read, and Kueue's workloads.
 
     Raises `NotAllowed` if no kind may be read.
@@ -99,9 +101,7 @@ class JobsPage:
     template = "jobs.html"
     every = 0.0
 
-    def __init__(
-        self, filters: Filters, feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]], search: Search, rows: Rows
-    ) -> None:
+    def __init__(self, filters: Filters, feeds: JobFeeds, search: Search, rows: Rows) -> None:
         self.filters, self.changed = filters, search.changed
         self._reader, self._search = search.reader, search
         self._rows, self._macros = rows, rows.macros

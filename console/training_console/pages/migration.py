@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from training_console.model.filters import Filters
-from training_console.model.jobs import TRAIN_JOB, JobRow
-from training_console.model.queues import WorkloadRow
+from training_console.model.jobs import TRAIN_JOB
 from training_console.pages.html import Macros
-from training_console.pages.jobs import by_owner
+from training_console.pages.jobs import JobFeeds, by_owner
 from training_console.pages.page import Fragments
-from training_console.reading.feeds import Feed
 from training_console.reading.verdicts import VERDICTS, Search
 from training_migration.targets import NEWEST
 
@@ -23,13 +21,7 @@ class MigrationPage:
     template = "migration.html"
     every = 0.0
 
-    def __init__(
-        self,
-        filters: Filters,
-        feeds: tuple[list[Feed[JobRow]], Feed[WorkloadRow]],
-        search: Search,
-        macros: Macros,
-    ) -> None:
+    def __init__(self, filters: Filters, feeds: JobFeeds, search: Search, macros: Macros) -> None:
         self.filters, self.changed = filters, search.changed
         self._feeds, self._queues = feeds
         self._search, self._macros = search, macros
