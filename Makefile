@@ -27,7 +27,7 @@ REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
 # Libraries on top of PyTorch, whose environments see the packages of a Python that has torch.
 LIBRARIES := $(patsubst examples/libraries/%/requirements.txt,%,$(wildcard examples/libraries/*/requirements.txt))
 TORCH_PYTHON ?= /usr/bin/python3
-TORCH_IS_THERE = $(shell $(TORCH_PYTHON) -c 'import torch' 2>/dev/null && echo yes)
+TORCH_IS_THERE := $(shell $(TORCH_PYTHON) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null && echo yes)
 LIBRARIES_INSTALLED = $(if $(TORCH_IS_THERE),$(LIBRARIES:%=$(DEMO_ENVIRONMENTS)/%/.installed))
 ENVIRONMENTS_INSTALLED = $(LIBRARIES_INSTALLED) $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

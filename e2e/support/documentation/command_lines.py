@@ -129,7 +129,8 @@ class Reader:
         """Be in a folder with what is in the repository and what the page has made."""
         with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
             for path in ROOT.iterdir():
-                Path(path.name).symlink_to(path)
+                if path.name not in self.made:  # else the repository's own file would be touched
+                    Path(path.name).symlink_to(path)
             for made in (Path(each) for each in self.made if not each.startswith(("/", "~"))):
                 if made.suffix:
                     made.touch()
