@@ -18,7 +18,7 @@ from training_console.model.ranks import ranks
 from training_console.model.yaml_view import yaml_lines
 from training_console.pages import html, logs
 from training_console.pages.job import CurvesPage, JobName, NotFound, job_name, job_page, stored_job
-from training_console.pages.jobs import JobFeeds, JobsPage, Rows, job_feeds
+from training_console.pages.jobs import JobFeeds, JobsPage, Rows, all_of, complaints, job_feeds
 from training_console.pages.migration import MigrationPage
 from training_console.pages.page import Page, Snapshots, stream
 from training_console.reading.cluster import Cluster, Reader, TooManyViewers
@@ -126,12 +126,12 @@ class Console:
     async def _jobs(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
         async with self._searched(request, filters) as (feeds, search):
-            return await self._shown(request, JobsPage(filters, feeds, search, self._rows))
+            return _again(await self._shown(request, JobsPage(filters, feeds, search, self._rows)), feeds)
 
     async def _migration(self, request: web.Request) -> web.StreamResponse:
         filters = _filters(request)
         async with self._searched(request, filters) as (feeds, search):
-            return await self._shown(request, MigrationPage(filters, feeds, search, self._macros))
+            return _again(await self._shown(request, MigrationPage(filters, feeds, search, self._macros)), feeds)
 
     @asynccontextmanager
     async def _searched(self, request: web.Request, filters: Filters) -> AsyncIterator[tuple[JobFeeds, Search]]:
@@ -148,11 +148,12 @@ class Console:
         filters, now = _filters(request), datetime.now(UTC)
         async with (
             self._reading(request) as reader,
-            job_feeds(reader, filters.namespace, asyncio.Event()) as (feeds, _),
+            job_feeds(reader, filters.namespace, asyncio.Event()) as feeds,
         ):
-            rows = filters.apply(row for feed in feeds for row in feed.store)
-        context = {"over_time": over_time(rows, now), "usage": usage(rows, now), "waiting": longest_waiting(rows)}
-        return self._page(request, "fleet.html", {**context, "filters": filters, "count": len(rows)})
+            rows = filters.apply(row for feed in feeds[0] for row in feed.store)
+            context = {"over_time": over_time(rows, now), "usage": usage(rows, now), "waiting": longest_waiting(rows)}
+            common = {"filters": filters, "count": len(rows), "complaints": complaints(feeds)}
+            return _again(self._page(request, "fleet.html", {**context, **common}), feeds)
 
     async def _job(self, request: web.Request) -> web.StreamResponse:
         async with self._reading(request) as reader, job_page(reader, _job_name(request), self._macros) as page:
@@ -250,6 +251,13 @@ class Console:
         answer = web.HTTPSeeOther(f"{self._settings.base_path}/sign-in")
         answer.del_cookie(SESSION_COOKIE, path=f"{self._settings.base_path}/")
         raise answer
+
+
+def _again(response: web.StreamResponse, feeds: JobFeeds) -> web.StreamResponse:
+    """Have the browser ask once more for a page that came before its jobs."""
+    if any(feed.coming for feed in all_of(feeds)) and not response.prepared:
+        response.headers["Refresh"] = "1"
+    return response
 
 
 @asynccontextmanager

@@ -40,9 +40,11 @@ class Served:
     cluster: HttpTransport
 
     async def get(self, path: str, **headers: str) -> tuple[int, str]:
-        """Return status and body of a page."""
-        async with self.browser.get(self.address + path, headers=headers, allow_redirects=False) as answer:
-            return answer.status, await answer.text()
+        """Return status and body of a page, asked for again as long as it says so."""
+        while True:
+            async with self.browser.get(self.address + path, headers=headers, allow_redirects=False) as answer:
+                if "Refresh" not in answer.headers:
+                    return answer.status, await answer.text()
 
     async def text(self, path: str) -> str:
         """Return what a page says, without its tags and with one space between words."""

@@ -200,6 +200,20 @@ async def test_a_feed_with_patience_comes_before_its_objects_and_tells_when_they
         await reader.close()
 
 
+@pytest.mark.parametrize("path", ["/", "/fleet", "/fleet/migration"])
+async def test_a_page_comes_before_a_slow_list_and_is_asked_for_again(
+    console: Served, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    await console.job()
+    with monkeypatch.context() as hurried:
+        hurried.setattr("training_console.pages.jobs.PATIENCE_SECONDS", 0.0)
+        async with console.browser.get(console.address + path) as answer:
+            assert (answer.status, answer.headers["Refresh"]) == (200, "1")
+            assert path == "/fleet/migration" or "has not sent all jaxjobs" in await answer.text()
+    assert "sim" in await console.text(path) or path == "/fleet"
+    assert "has not sent all" not in await console.text(path)
+
+
 async def test_an_open_page_says_that_its_job_was_deleted(console: Served) -> None:
     await console.job()
     async with console.changes(JOB) as changes:

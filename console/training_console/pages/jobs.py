@@ -24,6 +24,8 @@ MOST_CHOICES: Final = 500
 """Namespaces, kinds, states or owners that a filter offers."""
 MOST_MADE: Final = 5_000
 """Rows that are kept as HTML."""
+PATIENCE_SECONDS: Final = 0.5
+"""For the first lists; a page that comes before them says so, and is asked for again."""
 
 
 JobFeeds = tuple[list[Feed[JobRow]], Feed[WorkloadRow]]
@@ -32,16 +34,17 @@ JobFeeds = tuple[list[Feed[JobRow]], Feed[WorkloadRow]]
 
 @asynccontextmanager
 async def job_feeds(reader: Reader, namespace: str, changed: asyncio.Event) -> AsyncIterator[JobFeeds]:
-    """Hand out the jobs of all kinds that may be read, and Kueue's workloads.
+    """Hand out the jobs of all kinds that may be read, and Kueue's workloads; their first lists may still be coming.
 
-    Raises `NotAllowed` if no kind may be read.
+    Raises `NotAllowed` if no kind may be read, and `NoAnswer`.
     """
     async with AsyncExitStack() as stack:
         refused: list[NotAllowed] = []
 
         async def opened(resource: Resource[JobRow]) -> Feed[JobRow] | None:
+            feed = reader.feeds.open(resource, namespace, patience=PATIENCE_SECONDS)
             try:
-                return await stack.enter_async_context(reader.feeds.open(resource, namespace))
+                return await stack.enter_async_context(feed)
             except NotAllowed as error:
                 refused.append(error)
                 return None
@@ -50,11 +53,23 @@ async def job_feeds(reader: Reader, namespace: str, changed: asyncio.Event) -> A
         feeds = [feed for feed in found if feed is not None]
         if refused and all(feed.absent for feed in feeds):
             raise refused[0]
-        queues = await stack.enter_async_context(reader.feeds.open(workloads(), namespace, required=False))
+        queue_feed = reader.feeds.open(workloads(), namespace, required=False, patience=PATIENCE_SECONDS)
+        queues = await stack.enter_async_context(queue_feed)
         watched: list[Feed[Any]] = [*feeds, queues]
         for feed in watched:
             stack.enter_context(feed.listened(changed))
         yield feeds, queues
+
+
+def all_of(feeds: JobFeeds) -> list[Feed[Any]]:
+    """Return the feeds of jobs and of workloads."""
+    jobs, queues = feeds
+    return [*jobs, queues]
+
+
+def complaints(feeds: JobFeeds) -> list[str]:
+    """Return why what is shown is not current, or not whole."""
+    return sorted({feed.complaint for feed in all_of(feeds) if feed.complaint})
 
 
 def by_owner(queues: Feed[WorkloadRow]) -> dict[str, WorkloadRow]:
@@ -129,12 +144,10 @@ class JobsPage:
                 self.filters.migration,
             )
 
-        feeds: list[Feed[Any]] = [*self._feeds, self._queues]
-        complaints = sorted({feed.complaint for feed in feeds if feed.complaint})
         of_all_states = counted(self.filters.with_state("").apply(self._all))
         self._fragments = {
             "counts": self._macros("counts", of_all_states, self.filters, len(found), len(self._all)),
-            "complaints": self._macros("complaints", complaints),
+            "complaints": self._macros("complaints", complaints((self._feeds, self._queues))),
             **{row.id: self._rows.of(row, known(row)) for row in shown},
             "more": self._macros("more", self.filters.more, len(found) - len(shown)),
         }

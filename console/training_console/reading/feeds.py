@@ -61,13 +61,14 @@ class Feed(Generic[R]):
     async def ready(self, *, required: bool, patience: float | None) -> None:
         """Wait for the first list, with `patience` seconds only so long; its listeners are told when it is there.
 
-        Raises `NotAllowed` where a `required` resource may not be listed, and `NoAnswer`.
+        Raises `NotAllowed` where a `required` resource may not be listed, and `NoAnswer`: with `patience` only where
+        a `required` one could not be asked for.
         """
         try:
             async with asyncio.timeout(PATIENCE_SECONDS if patience is None else patience):
                 await self._reflector.settled.wait()
         except TimeoutError:
-            if patience is not None:
+            if patience is not None and not (required and self._reflector.complaint):
                 return
             why = self._reflector.complaint or f"The API server has not sent all {self._reflector.name} yet."
             raise NoAnswer(why) from None
@@ -80,9 +81,14 @@ class Feed(Generic[R]):
         return self._reflector.absent
 
     @property
+    def coming(self) -> bool:
+        """Whether the first list is still on its way."""
+        return not self._reflector.settled.is_set()
+
+    @property
     def complaint(self) -> str:
         """Why it is not current, or not whole; empty if it is."""
-        if not self._reflector.settled.is_set():
+        if self.coming:
             return f"The API server has not sent all {self._reflector.name} yet."
         return "" if self.absent else self._reflector.complaint or self._left_out
 
