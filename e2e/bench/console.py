@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -101,12 +102,17 @@ async def fill(plane: ControlPlane, api: Api, folder: Path, jobs: int) -> str:
     return namespace
 
 
-def served(plane: ControlPlane) -> int:
+def served(plane: ControlPlane) -> Counter[str]:
     """How many requests about jobs, pods and events the API server has answered or answers still."""
     metrics = plane.cluster.run_kubectl("get", "--raw", "/metrics")
-    counted = re.findall(r'^apiserver_request_total\{.*resource="(?:\w+jobs|pods|events)".*\} (\d+)$', metrics, re.M)
-    watched = re.findall(r'^apiserver_longrunning_requests\{.*resource="\w+jobs".*\} (\d+)$', metrics, re.M)
-    return sum(map(int, counted)) + sum(map(int, watched))
+    found: Counter[str] = Counter()
+    for labels, number in re.findall(
+        r"^apiserver_(?:request_total|longrunning_requests)\{(.*)\} (\d+)$", metrics, re.M
+    ):
+        label = dict(re.findall(r'(\w+)="(.*?)"', labels))
+        if re.fullmatch(r"\w+jobs|pods|events", label["resource"]):
+            found[f"{label['verb']} {label['resource']}"] += int(number)
+    return found
 
 
 def measure(plane: ControlPlane, folder: Path, namespace: str, jobs: int) -> list[str]:
@@ -157,7 +163,11 @@ def measure(plane: ControlPlane, folder: Path, namespace: str, jobs: int) -> lis
     time.sleep(LINGER_S)
     before, used = served(plane), cpu_seconds(console.child.pid)
     time.sleep(LINGER_S)
-    say("requests to the API server while nobody looks, in 20 s", served(plane) - before, "", 0)
+    asked = served(plane)
+    asked.subtract(before)
+    for what, number in (+asked).items():
+        print(f"    {what:<66}{number:9}")
+    say("requests to the API server while nobody looks, in 20 s", asked.total(), "", 0)
     say("processor of the console meanwhile", cpu_seconds(console.child.pid) - used, "s")
     console.child.stop()
     return missed
