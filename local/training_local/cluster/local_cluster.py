@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NotRequired, Self, TypedDict
 
 from training_api.crd.build import build
 from training_controllers.frameworks.plugins import kinds
@@ -42,6 +42,7 @@ from training_local.node.hosts import API_NAMES
 from training_local.node.log_files import LogLimits
 from training_local.node.network import API_ADDRESS
 from training_local.node.node import Node, NodeConfig
+from training_local.node.pod_python import PythonOfKind
 from training_local.node.sandbox.doctor import HOST_MODE, REDIRECT, examine, how_limits_are_enforced
 from training_operator.app import App
 from training_operator.descriptors import raise_soft_limit
@@ -83,9 +84,24 @@ class ClusterOptions:
     """What stands for images of which containers give no command."""
     network: NetworkMode = NetworkMode.CLUSTER
     """What pods reach outside of the cluster, where they have a network of their own."""
+    python_of_kind: PythonOfKind | None = None
+    """What pods of jobs find as `python`; None for the same in all."""
     log_limits: LogLimits = field(default_factory=LogLimits)
     logs: Path | None = None
     """Folder for the logs of pods; None for one below `data`, else below the cluster's own."""
+
+
+class ClusterFlags(TypedDict):
+    """What the flags of all commands that start a cluster give, named as in `ClusterOptions`."""
+
+    python: Path | None
+    sandbox: SandboxMode
+    network: NetworkMode
+    allow_missing_mounts: bool
+    images: ImagePrograms
+    cpus: NotRequired[int | None]
+    memory: NotRequired[str]
+    gpus: NotRequired[int | None]
 
 
 class LocalCluster:
@@ -163,6 +179,7 @@ class LocalCluster:
             mode,
             NODE,
             self._python,
+            self._options.python_of_kind,
             entry_points={settings.mpi_kubectl_delivery_image: kubectl_delivery.COMMAND, **self._options.images},
             logs=self._logs,
             hidden=state_folder(),

@@ -8,14 +8,25 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from training_controllers.frameworks.plugins import kinds
 from training_local.errors import BadInput
 from training_local.node import tools
+from training_local.node.pod_python import PythonChoice
 
+MODULES: Final[Mapping[str, str]] = {
+    "jax": "jax",
+    "pytorch": "torch",
+    "tensorflow": "tensorflow",
+    "xgboost": "xgboost",
+    "mpi": "mpi4py",
+    "paddle": "paddle",
+}
+"""Container that trains -> module of its framework."""
 PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "torch": ("torch",),
     "jax": ("jax",),
@@ -57,10 +68,15 @@ class Python:
         return f"{self.path} ({self.source})"
 
     @property
-    def sentence(self) -> str:
-        """What pods get, with the versions."""
+    def description(self) -> str:
+        """The interpreter with the versions."""
         frameworks = ", ".join(f"{module} {version}".rstrip() for module, version in self.modules.items())
-        return f"Pods run {self}: Python {self.version or '?'} with {frameworks or 'no framework'}."
+        return f"{self}: Python {self.version or '?'} with {frameworks or 'no framework'}"
+
+    @property
+    def sentence(self) -> str:
+        """What pods get."""
+        return f"Pods run {self.description}."
 
     @property
     def own_packages(self) -> bool:
@@ -109,10 +125,61 @@ def known_pythons(environment: Mapping[str, str], modules: Sequence[str]) -> Ite
             yield _probed(path, source, modules)
 
 
+def modules_of(kind: str) -> Sequence[str]:
+    """The module that pods of this kind of job need; where that is not known, any framework's will do."""
+    info = kinds().get(kind)
+    module = MODULES.get(info.container) if info else None
+    return [module] if module else [*PACKAGES]
+
+
+class Pythons:
+    """The Python of pods in a cluster for any job: by the kind of their job, unless `--python` names one for all."""
+
+    def __init__(self, option: Path | None, environment: Mapping[str, str]) -> None:
+        """Raise `BadInput` if `option` is no interpreter."""
+        self._option, self._environment = option, environment
+        self._found: dict[str, Python] = {}
+        self.default: Final = self.of_kind("")
+        """That of pods of no job, or of one whose framework is not known."""
+
+    def of_kind(self, kind: str) -> Python:
+        """Return the Python of the pods of this kind of job."""
+        if kind not in self._found:
+            self._found[kind] = choose(self._option, modules_of(kind), self._environment)
+        return self._found[kind]
+
+    def choice(self, kind: str) -> PythonChoice:
+        """Return the same for a node, with what it says of it."""
+        python, modules = self.of_kind(kind), modules_of(kind)
+        if not python.modules and len(modules) == 1:
+            looked = [python] if self._option else known_pythons(self._environment, modules)
+            where = ", ".join(str(each.path) for each in looked)
+            remark = f"No module {modules[0]}, which a {kind} needs, in {where}: --python names one that has it"
+            return PythonChoice(python.path, remark, lacking=True)
+        usual = python.path == self.default.path
+        return PythonChoice(python.path, "" if usual else f"Pods of a {kind} run {python.description}")
+
+    def sentences(self) -> list[str]:
+        """What pods get, and those of which kinds get something else."""
+        others: dict[Path, list[str]] = {}
+        for kind in kinds():
+            if (path := self.of_kind(kind).path) != self.default.path:
+                others.setdefault(path, []).append(kind)
+        different = (
+            f"Those of {' and '.join(each)} run {self._of_kinds(each).description}." for each in others.values()
+        )
+        return [self.default.sentence, *different]
+
+    def _of_kinds(self, kinds_of_one: Sequence[str]) -> Python:
+        """Return a Python with what all of these kinds find in it."""
+        found = [self.of_kind(kind) for kind in kinds_of_one]
+        return replace(found[0], modules={name: each.modules[name] for each in found for name in each.modules})
+
+
 def _probed(path: Path, source: str, modules: Sequence[str]) -> Python:
-    asked = json.dumps({module: PACKAGES.get(module, ()) for module in modules})
-    executable, version, found = _answer(path, asked)
-    return Python(executable, source, version, found)
+    asked = {**PACKAGES, **{module: () for module in modules if module not in PACKAGES}}
+    executable, version, found = _answer(path, json.dumps(asked))
+    return Python(executable, source, version, {name: found[name] for name in found if name in modules})
 
 
 @cache

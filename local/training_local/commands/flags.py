@@ -33,6 +33,7 @@ def cluster_flags(command: Command) -> Command:
         "--sandbox",
         type=click.Choice([mode.value for mode in SandboxMode]),
         default=SandboxMode.AUTO.value,
+        callback=lambda context, option, value: SandboxMode(value),
         show_default=True,
         help="How pods are kept apart; auto takes the best there is.",
     )
@@ -45,6 +46,7 @@ def cluster_flags(command: Command) -> Command:
         "--network",
         type=click.Choice([mode.value for mode in NetworkMode]),
         default=NetworkMode.CLUSTER.value,
+        callback=lambda context, option, value: NetworkMode(value),
         show_default=True,
         help="What pods reach: cluster is the Internet, but nothing on this machine's loopback; proxy the same, by "
         "http_proxy; host that loopback, too; none nothing.",

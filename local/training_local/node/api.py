@@ -115,13 +115,12 @@ class TransportApi:
 
     async def owner_annotations(self, pod: Metadata) -> Mapping[str, str]:
         """Read the annotations of the job that controls a pod; none if it is controlled by no job."""
-        for owner in pod.owner_references:
-            if owner.controller and owner.api_version == API_VERSION and owner.kind in kinds():
-                jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{kinds()[owner.kind].plural}"
-                request = Request("GET", f"{jobs}/{quote(owner.name, safe='')}")
-                found = await self._send(request, accepted=(_NOT_FOUND,))
-                return (found.get("metadata") or {}).get("annotations") or {}
-        return {}
+        owner = pod.controller
+        if owner is None or owner.api_version != API_VERSION or owner.kind not in kinds():
+            return {}
+        jobs = f"/apis/{API_VERSION}/namespaces/{quote(pod.namespace, safe='')}/{kinds()[owner.kind].plural}"
+        found = await self._send(Request("GET", f"{jobs}/{quote(owner.name, safe='')}"), accepted=(_NOT_FOUND,))
+        return (found.get("metadata") or {}).get("annotations") or {}
 
     async def services(self, namespace: str) -> tuple[int, list[Wire]]:
         """Read the services of a namespace as they are now, and the version of the cluster that has them."""

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from training_local.node import (
     environment,
@@ -28,15 +27,13 @@ from training_local.node.egress import proxy
 from training_local.node.egress.mode import NetworkMode
 from training_local.node.environment import ConfigError, Facts, Key
 from training_local.node.network import API_ADDRESS
+from training_local.node.pod_python import PythonChoice, python_of
 from training_local.node.podspec import Container, Pod
 from training_local.node.rewrite import Rewriter, relocated
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import ContainerSpec, Mount
 from training_local.node.service_account_token import FOLDER, ServiceAccountToken, api_variables
 from training_local.node.volumes import Volumes
-
-PYTHON_ANNOTATION: Final = "training-operator.local/python"
-"""Annotation of a pod or of the job that owns it: the interpreter or virtual environment that `python` means."""
 
 
 class ContainerSpecBuilder:
@@ -49,8 +46,7 @@ class ContainerSpecBuilder:
         self._pod, self._context, self._announce = pod, context, announce
         self._folder = context.work(pod)
         self._objects: dict[Key, Mapping[str, bytes]] = {}
-        self._python: str | None = None
-        self._needed: Sequence[Path] = ()
+        self._python: PythonChoice | None = None
         self._devices: Mapping[str, Sequence[str]] = {}
         self._token = ServiceAccountToken(pod, context.api, context.endpoint)
         self._contents = ""
@@ -101,8 +97,9 @@ class ContainerSpecBuilder:
         context = self._context
         for key in environment.referenced(container):
             await self._fetch(key)
-        search_path = await self._search_path()
-        temporary = await self._scratch(container, attempt)
+        python = self._python = self._python or await python_of(self._pod, context.api, context.python_of_kind)
+        search_path = self._search_path(python)
+        temporary = await self._scratch(container, attempt, python)
         in_place = temporary.replaces_tmp and context.mode != "host"
         folder = "/tmp" if in_place else temporary.folder
         base = tools.base_environment(search_path, folder, self._pod.hostname, context.own_environment)
@@ -126,15 +123,17 @@ class ContainerSpecBuilder:
         )
         if attempt == 0:
             self._tell_unseen(container, spec)
+            if event := python.event(spec.argv):
+                self._announce(*event)
         arguments: Arguments = as_given
         if context.mode == "host":
             self._check_mounts(container, attempt, spec, shown)
             spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
         return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
 
-    async def _scratch(self, container: Container, attempt: int) -> scratch.Scratch:
+    async def _scratch(self, container: Container, attempt: int, python: PythonChoice) -> scratch.Scratch:
         context = self._context
-        needed = (context.working_directory, container.working_dir, *context.needed, *self._needed)
+        needed = (context.working_directory, container.working_dir, *context.needed, *scratch.prefixes(python.path))
         folder = self.writable[container.name]
         if attempt:  # in a thread: what the attempts before have left can be large
             await asyncio.to_thread(shutil.rmtree, folder / str(attempt - 1), ignore_errors=True)
@@ -218,26 +217,12 @@ class ContainerSpecBuilder:
         file.touch(mode=0o666)
         return Mount(str(file), container.termination_message_path)
 
-    async def _search_path(self) -> str:
-        """Where the pod's programs are looked for; raises `ConfigError` if it asks for a Python that is not there."""
-        if self._python is None:
-            own = self._pod.metadata.annotations.get(PYTHON_ANNOTATION)
-            self._python = own or (await self._owner_annotations()).get(PYTHON_ANNOTATION, "")
-        if not self._python:
+    def _search_path(self, python: PythonChoice) -> str:
+        """Where the pod's programs are looked for."""
+        if python.path == self._context.python:
             return self._context.search_path
-        try:
-            python = tools.interpreter(Path(self._python))
-        except ValueError as error:
-            raise ConfigError(f"annotation {PYTHON_ANNOTATION}: {error}") from error
-        self._needed = [*scratch.prefixes(python)]
-        folder = self._context.tools / hashlib.sha256(str(python).encode()).hexdigest()[:16]
-        return tools.install(folder, python)
-
-    async def _owner_annotations(self) -> Mapping[str, str]:
-        try:
-            return await self._context.api.owner_annotations(self._pod.metadata)
-        except OSError as error:
-            raise ConfigError(f"the owner of the pod cannot be read: {error}") from error
+        folder = self._context.tools / hashlib.sha256(str(python.path).encode()).hexdigest()[:16]
+        return tools.install(folder, python.path)
 
     def _facts(self) -> Facts:
         context = self._context

@@ -14,6 +14,7 @@ from training_local.node.gpus import GpuPool
 from training_local.node.limits import Limits
 from training_local.node.log_files import LogFiles
 from training_local.node.network import Network
+from training_local.node.pod_python import PythonOfKind
 from training_local.node.podspec import Pod
 from training_local.node.ports import ApiEndpoint, NodeApi
 
@@ -29,7 +30,10 @@ class NodeContext:
     node_name: str
     mode: str
     state: Path
+    python: Path
+    """The interpreter for which `search_path` is."""
     search_path: str
+    python_of_kind: PythonOfKind
     working_directory: Path
     capacity: Mapping[str, Fraction]
     gpus: GpuPool

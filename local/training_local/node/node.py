@@ -34,6 +34,7 @@ from training_local.node.logs import LogReader
 from training_local.node.network import API_ADDRESS, Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
+from training_local.node.pod_python import PythonChoice, PythonOfKind
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import ApiEndpoint, Change, NodeApi
 from training_local.node.programs import converse
@@ -60,7 +61,9 @@ class NodeConfig:
     """`netns` or `host`, as `sandbox.doctor.choose` finds it."""
     name: str = "local"
     python: Path = Path(sys.executable)
-    """The interpreter that `python` and `python3` mean inside pods."""
+    """The interpreter that `python` and `python3` mean inside pods of no job."""
+    python_of_kind: PythonOfKind | None = None
+    """The interpreters of pods of jobs; None for the same in all."""
     working_directory: Path = field(default_factory=Path.cwd)
     """Where containers without `workingDir` run."""
     entry_points: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -128,7 +131,9 @@ class Node:
             node_name=config.name,
             mode=config.mode,
             state=state,
+            python=config.python,
             search_path=tools.install(state / "bin", config.python),
+            python_of_kind=config.python_of_kind or (lambda kind: PythonChoice(config.python)),
             working_directory=config.working_directory,
             capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
             gpus=gpus.GpuPool(devices),
@@ -137,7 +142,7 @@ class Node:
             entry_points=config.entry_points,
             backoff=config.backoff,
             log_files=LogFiles(config.logs or state / "pods", config.log_limits),
-            needed=[Path(os.environ.get("HOME", "/")), *scratch.prefixes(config.python), *scratch.of_this_program()],
+            needed=[Path(os.environ.get("HOME", "/")), *scratch.of_this_program()],
             private=[Path(hidden), *config.private],
             allow_missing_mounts=config.allow_missing_mounts,
             endpoint=self._endpoint,

@@ -190,6 +190,11 @@ class Metadata(_Struct, frozen=True):
     deletion_timestamp: datetime | None = None
     deletion_grace_period_seconds: int | None = None
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls it."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
 
 class Pod(_Struct, frozen=True, dict=True):
     """A pod as a node sees it."""
@@ -223,10 +228,8 @@ class Pod(_Struct, frozen=True, dict=True):
     @property
     def scope(self) -> str:
         """Which pods can reach each other: those of one controlling owner, else those of the namespace without one."""
-        for owner in self.metadata.owner_references:
-            if owner.controller:
-                return owner.uid
-        return f"namespace/{self.metadata.namespace}"
+        controller = self.metadata.controller
+        return controller.uid if controller else f"namespace/{self.metadata.namespace}"
 
     @property
     def containers(self) -> Sequence[Container]:

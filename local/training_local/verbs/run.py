@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import click
 from rich.console import Console
@@ -17,12 +17,9 @@ from rich.console import Console
 from training_api.printable import legible
 from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
-from training_local.cluster.image_programs import ImagePrograms
-from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
+from training_local.cluster.local_cluster import ClusterFlags, ClusterOptions, LocalCluster
 from training_local.cluster.pythons import Python
-from training_local.cluster.sandbox_mode import SandboxMode
-from training_local.node.container_spec import PYTHON_ANNOTATION
-from training_local.node.egress.mode import NetworkMode
+from training_local.node.pod_python import PYTHON_ANNOTATION
 from training_local.run.apply import create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
 from training_local.run.examples import python_of_job
@@ -72,14 +69,6 @@ class RunOptions:
 def run(
     *,
     files: tuple[Path, ...],
-    python: Path | None,
-    sandbox: str,
-    network: str,
-    allow_missing_mounts: bool,
-    images: ImagePrograms,
-    cpus: int | None,
-    memory: str,
-    gpus: int | None,
     limit: float | None,
     as_json: bool,
     namespace: str | None,
@@ -92,10 +81,9 @@ def run(
     archive: bool,
     archive_size: int,
     arguments: list[str],
+    **flags: Unpack[ClusterFlags],
 ) -> None:
     """Start a cluster, run the job of FILES in it, show what happens, and stop."""
-    options = ClusterOptions(python, SandboxMode(sandbox), gpus=gpus, cpus=cpus, memory=memory)
-    options = replace(options, allow_missing_mounts=allow_missing_mounts, images=images, network=NetworkMode(network))
     how = RunOptions(limit, as_json, keep, patience, scale_resources, archive_size if archive else None)
     if len(files) == 1 and files[0].suffix == ".py":
         with one_sentence():
@@ -106,7 +94,7 @@ def run(
         with one_sentence():
             objects = load_objects(files, namespace)
             refuse(objects)
-    finish(run_objects(objects, options, how))
+    finish(run_objects(objects, ClusterOptions(**flags), how))
 
 
 def _objects_of_script(script: Script, file: Path | None, namespace: str | None) -> list[dict[str, Any]]:
@@ -132,7 +120,7 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
             cluster_options = replace(cluster_options, logs=recorder.logs, log_limits=log_limits(options.archive))
         cluster = await stack.enter_async_context(LocalCluster(cluster_options))
         if not options.as_json:
-            say_up(cluster, python)
+            say_up(cluster, python.sentence)
         if options.scale_resources:
             scale_requests(job, kinds()[job["kind"]], cluster.capacity)
         recorder.applied(objects)

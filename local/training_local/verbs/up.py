@@ -13,14 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Unpack
 
 from training_local.cluster.detached import Detached
-from training_local.cluster.image_programs import ImagePrograms
-from training_local.cluster.local_cluster import ClusterOptions, LocalCluster
-from training_local.cluster.pythons import PACKAGES, Python, choose
-from training_local.cluster.sandbox_mode import SandboxMode
+from training_local.cluster.local_cluster import ClusterFlags, ClusterOptions, LocalCluster
+from training_local.cluster.pythons import Pythons
 from training_local.durations import since_command
-from training_local.node.egress.mode import NetworkMode
 from training_local.verbs.finish import finish
 
 LOG = "log"
@@ -36,29 +34,21 @@ def up(
     kubeconfig: Path | None,
     console: bool | None,
     as_json: bool,
-    python: Path | None,
-    sandbox: str,
-    network: str,
-    allow_missing_mounts: bool,
-    images: ImagePrograms,
-    cpus: int | None,
-    memory: str,
-    gpus: int | None,
+    **flags: Unpack[ClusterFlags],
 ) -> None:
     """Start a cluster and keep it until Ctrl-C, or in the background."""
     detached = Detached.enter() if detach else None
-    options = ClusterOptions(
-        python, SandboxMode(sandbox), name, port, kubeconfig, data, gpus, cpus, memory, allow_missing_mounts, images
-    )
+    options = ClusterOptions(**flags, name=name, port=port, kubeconfig=kubeconfig, data=data)
     shown = console or (console is None and sys.stdout.isatty() and find_spec("jinja2") is not None)
-    finish(_up(replace(options, network=NetworkMode(network)), shown, as_json, detached))
+    finish(_up(options, shown, as_json, detached))
 
 
 async def _up(options: ClusterOptions, console: bool, as_json: bool, detached: Detached | None) -> int:
-    python = choose(options.python, [*PACKAGES], os.environ)
-    async with LocalCluster(replace(options, python=python.path)) as cluster, AsyncExitStack() as stack:
+    pythons = Pythons(options.python, os.environ)
+    options = replace(options, python=pythons.default.path, python_of_kind=pythons.choice)
+    async with LocalCluster(options) as cluster, AsyncExitStack() as stack:
         if sys.stdout.isatty() and not as_json:
-            say_up(cluster, python)
+            say_up(cluster, *pythons.sentences())
         address = await stack.enter_async_context(_console(options.name)) if console else ""
         if as_json:
             print(json.dumps(_description(cluster) | ({"console": address} if console else {})), flush=True)
@@ -102,7 +92,7 @@ def _say(cluster: LocalCluster, console: str, detached: Detached | None) -> None
     print(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}", flush=True)
 
 
-def say_up(cluster: LocalCluster, python: Python) -> None:
+def say_up(cluster: LocalCluster, *pythons: str) -> None:
     """Say how fast the cluster came up, how it keeps pods apart, and what they run."""
     print(f"The cluster is up after {since_command():.1f} s.")
-    print(*cluster.sandbox_notes, python.sentence, sep="\n", flush=True)
+    print(*cluster.sandbox_notes, *pythons, sep="\n", flush=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from training_local.cluster.pythons import choose
+from training_local.cluster.pythons import Pythons, choose
 from training_local.errors import BadInput
 
 
@@ -72,3 +72,18 @@ def test_behind_the_shim_of_a_version_manager_is_the_interpreter(tmp_path: Path)
     shim.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
     shim.chmod(0o755)
     assert choose(None, ["jax"], {"PATH": str(shim.parent)}).path == real
+
+
+def test_each_kind_gets_a_python_with_its_framework(tmp_path: Path) -> None:
+    mine, other = fake(tmp_path / "mine", jax="0.10.2"), fake(tmp_path / "other", torch="2.9.1")
+    environment = {"VIRTUAL_ENV": str(mine.parent.parent), "CONDA_PREFIX": str(other.parent.parent), "PATH": "/nowhere"}
+    pythons = Pythons(None, environment)
+    assert pythons.default.path == mine
+    assert pythons.choice("JAXJob") == (mine, "", False)
+    told = f"{other} ($CONDA_PREFIX): Python 3.12.1 with torch 2.9.1"
+    assert pythons.choice("PyTorchJob") == (other, f"Pods of a PyTorchJob run {told}", False)
+    assert pythons.choice("") == (mine, "", False)
+    assert f"Those of PyTorchJob run {told}." in pythons.sentences()
+    everywhere = Pythons(mine, environment).choice("PyTorchJob")
+    lacking = f"No module torch, which a PyTorchJob needs, in {mine}: --python names one that has it"
+    assert everywhere == (mine, lacking, True)

@@ -16,6 +16,7 @@ from e2e.support.local_node import Cluster, cluster_in, entries, exists, pod
 
 from training_local.node import environment, volumes
 from training_local.node.environment import MAX_STRING, ArgumentListTooLong, ConfigError, Facts, expand
+from training_local.node.pod_python import PythonChoice
 from training_local.node.podspec import Container, parse_pod
 from training_local.node.volumes import VolumeError
 
@@ -213,6 +214,26 @@ async def test_python_is_the_chosen_one(cluster: Cluster) -> None:
     script = "import msgspec, sys; print(sys.prefix != sys.base_prefix)"
     await cluster.run("chosen", "sh", "-c", f"python -c '{script}' && python3 -c '{script}'")
     assert await cluster.log("chosen") == "True\nTrue\n"
+
+
+async def test_pods_of_jobs_have_the_python_of_their_kind(tmp_path: Path) -> None:
+    def python_of_kind(kind: str) -> PythonChoice:
+        python = tmp_path / (kind or "none")
+        python.write_text(f"#!/bin/sh\necho the Python of {kind or 'no job'}\n")
+        python.chmod(0o755)
+        return PythonChoice(python, f"said of {kind}" if kind else "")
+
+    async with cluster_in(tmp_path / "state", "host", python_of_kind=python_of_kind) as cluster:
+        owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "a", "uid": "1", "controller": True}
+        of_job = pod("of-job", "python")
+        of_job["metadata"]["ownerReferences"] = [owner]
+        for each in (of_job, pod("of-none", "python")):
+            await cluster.api.create("pods", each)
+            await cluster.api.ended(each["metadata"]["name"])
+        assert await cluster.log("of-job") == "the Python of PyTorchJob\n"
+        assert await cluster.log("of-none") == "the Python of no job\n"
+        said = [event for event in cluster.api.events if event[2] == "Python"]
+        assert said == [("of-job", "Normal", "Python", "said of PyTorchJob")]
 
 
 # Volumes.
