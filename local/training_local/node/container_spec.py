@@ -13,7 +13,6 @@ from training_local.node import (
     environment,
     gpus,
     host_mode,
-    host_ports,
     hosts,
     machine_sockets,
     scratch,
@@ -54,8 +53,8 @@ class ContainerSpecBuilder:
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
-        taken = host_ports.taken(self._pod) if self._context.mode == "host" else ""
-        if problem := unsupported.refusal(self._pod) or taken:
+        in_host_mode = host_mode.refusal(self._pod) if self._context.mode == "host" else ""
+        if problem := unsupported.refusal(self._pod) or in_host_mode:
             raise SandboxError(problem)
         uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
         self._devices = gpus.shares(self._pod, self._context.gpus.take(uid, wanted))

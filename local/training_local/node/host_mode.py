@@ -1,4 +1,4 @@
-"""Host mode: nothing can be mounted, so other folders stand for the mount paths, wherever these are named."""
+"""Host mode: what cannot run there, and the folders that stand for mount paths, since nothing can be mounted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 from training_controllers.frameworks.mpi.exec_pods import KUBECTL_VOLUME
 from training_controllers.frameworks.mpi.objects import CONFIG_VOLUME
-from training_local.node.podspec import Container, Pod
+from training_controllers.frameworks.mpi.ssh_pods import KEYS_VOLUME, LAUNCH, PORT
+from training_local.node import host_ports
+from training_local.node.podspec import Container, Pod, Wire
 from training_local.node.rewrite import names, relocated
 from training_local.node.sandbox.messages import Mount
 from training_local.node.volumes import Volumes
@@ -17,6 +19,24 @@ _ANYWAY = re.compile(r"/dev/shm(/|$)|(/var)?/tmp$")
 """Where programs find something of the kind without any mount."""
 _OF_OPERATOR = frozenset({CONFIG_VOLUME["mountPath"], KUBECTL_VOLUME["mountPath"]})
 """Given to all pods of an MPIJob; those that need them name them."""
+
+_NO_SSH = (
+    "host mode cannot run an MPIJob that starts over SSH, because the sshd of every worker listens on port "
+    f"{PORT} of a network of its own: start it through kubectl exec, as examples/mpi/mpijob.yaml does, or where "
+    "--sandbox netns works"
+)
+
+
+def refusal(pod: Pod) -> str:
+    """Why the pod cannot run in host mode, as a sentence; empty if it can."""
+    keys = any(volume.get("name") == KEYS_VOLUME["name"] for volume in pod.stored["spec"].get("volumes") or ())
+    return _NO_SSH if keys else host_ports.taken(pod)
+
+
+def refusal_of_job(job: Wire) -> str:
+    """The same of the pods that a job will have, as far as it can be said before there are any."""
+    starts = (job["metadata"].get("annotations") or {}).get(LAUNCH.annotation)
+    return _NO_SSH if "mpiReplicaSpecs" in job["spec"] and starts == "ssh" else ""
 
 
 def relocate(pod: Pod, volumes: Volumes) -> str:

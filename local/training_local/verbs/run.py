@@ -19,6 +19,8 @@ from training_controllers.frameworks.plugins import kinds
 from training_local.cluster.connection import DEFAULT_NAMESPACE
 from training_local.cluster.local_cluster import ClusterFlags, ClusterOptions, LocalCluster
 from training_local.cluster.pythons import Python
+from training_local.errors import BadInput
+from training_local.node import host_mode
 from training_local.node.pod_python import PYTHON_ANNOTATION
 from training_local.run.apply import create_objects, job_of, load_objects, refuse
 from training_local.run.cause import standstill
@@ -119,6 +121,8 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
         if options.archive is not None:
             cluster_options = replace(cluster_options, logs=recorder.logs, log_limits=log_limits(options.archive))
         cluster = await stack.enter_async_context(LocalCluster(cluster_options))
+        if cluster.record.sandbox == "host" and (said := host_mode.refusal_of_job(job)):
+            raise BadInput(said)
         if not options.as_json:
             say_up(cluster, python.sentence)
         if options.scale_resources:

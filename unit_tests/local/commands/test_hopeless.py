@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support.paths import ROOT
 from unit_tests.local.commands.test_run import PRINT_RANK, jax_job, write
 from unit_tests.local.conftest import Local
 
@@ -57,6 +58,15 @@ def test_a_job_that_nothing_can_help_ends_with_status_2(
     [sentence] = err.splitlines()
     assert sentence.startswith("JAXJob default/little cannot start: worker-0 (and 1 more) waits: ")
     assert told in sentence
+
+
+def test_an_mpi_job_over_ssh_is_refused_in_host_mode_before_its_first_pod(tmp_path: Path, local: Local) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text((ROOT / "examples/mpi/mpijob-ssh.yaml").read_text().replace("mpirun", "true"))
+    status, out, err = local("run", "--sandbox", "host", str(file))
+    assert (status, "mpi-ssh-" in out) == (2, False)
+    assert "host mode cannot run an MPIJob that starts over SSH" in err
+    assert "start it through kubectl exec, as examples/mpi/mpijob.yaml does" in err
 
 
 def test_a_program_takes_the_place_of_an_image(tmp_path: Path, local: Local) -> None:
