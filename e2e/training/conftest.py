@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from e2e.harness.client import connect
 from e2e.harness.local_up import LocalUp, local_up
+from e2e.harness.operator import PROGRAM
+from e2e.support.local_node import REFUSAL
+from e2e.support.refused_namespaces import REFUSED
 from e2e.training.examples import LIBRARIES, Example
 from e2e.training.recording import note
 from e2e.training.runs import Run
@@ -50,8 +53,9 @@ def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
 
 @pytest.fixture(scope="session")
 def host_mode_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    """One cluster without namespaces, for all tests of this process."""
-    with local_up(tmp_path_factory.mktemp("host"), "--sandbox", "host") as cluster:
+    """One cluster where namespaces are refused, so that it falls back to host mode, for all tests of this process."""
+    refused = () if REFUSAL else REFUSED
+    with local_up(tmp_path_factory.mktemp("host"), program=(*refused, PROGRAM)) as cluster:
         yield cluster
 
 

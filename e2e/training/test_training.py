@@ -12,7 +12,6 @@ RANKS = {"jax": 3, "pytorch": 3, "tensorflow": 2, "xgboost": 3, "mpi": 2, "paddl
 FALLS = {"xgboost": 2.0}
 """By which factor the loss must fall; of the linear models by 10."""
 PACKAGES = {"pytorch": "torch", "tensorflow": "tensorflow-cpu", "xgboost": "xgboost-cpu", "paddle": "paddlepaddle"}
-EACH = [pytest.param(name, marks=pytest.mark.framework(name=name), id=name) for name in DEMOS]
 RECORDED = [
     pytest.param(
         name,
@@ -33,9 +32,3 @@ RECORDED = [
 async def test_all_ranks_learn_one_model(framework: str, start: Start) -> None:
     outcome = await (await start(Example(DEMOS[framework].file))).end()
     outcome.check_trained(RANKS[framework], FALLS.get(framework, 10.0))
-
-
-@pytest.mark.parametrize("framework", EACH)
-async def test_all_ranks_learn_one_model_without_namespaces(framework: str, start_in_host_mode: Start) -> None:
-    outcome = await (await start_in_host_mode(Example(DEMOS[framework].file))).end()
-    outcome.check_trained(RANKS[framework], FALLS.get(framework, 10.0), own_host_names=False)

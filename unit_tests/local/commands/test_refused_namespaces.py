@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 from e2e.support.local_node import needs_namespaces
+from e2e.support.refused_namespaces import REFUSED
 from unit_tests.local.commands.test_run import PRINT_RANK, jax_job, write
 
 from training_local.cluster.registry import STATE_VARIABLE
-
-# What is allowed inside a user namespace is for its owner to say, whose further rights then go.
-REFUSING = (
-    "echo 0 > /proc/sys/user/max_user_namespaces && "
-    'exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"'
-)
 
 
 @needs_namespaces
@@ -26,7 +21,7 @@ def test_a_job_succeeds_and_the_start_names_cause_and_remedy(tmp_path: Path, mon
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
     local = [sys.executable, "-c", "from training_operator.cli import main; main()", "local"]
     run = [*local, "run", "--timeout", "60", write(tmp_path, jax_job(PRINT_RANK))]
-    command = ["unshare", "--user", "--map-root-user", "sh", "-c", REFUSING, "sh", *run]
+    command = [*REFUSED, *run]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "worker-1 | rank 1 of 2" in ended.stdout
