@@ -49,8 +49,8 @@ def cluster_flags(command: Command) -> Command:
         callback=lambda context, option, value: NetworkMode(value),
         show_default=True,
         help="What pods reach: cluster is the Internet, but nothing on this machine's loopback; proxy the same, by "
-        "http_proxy; host that loopback, too, as host.containers.internal; none nothing. Each pod keeps a network of its "
-        "own: only --sandbox host gives it the machine's.",
+        "http_proxy; host that loopback, too, as host.containers.internal; none nothing. Each pod keeps its own "
+        "network: only --sandbox host gives it the machine's.",
     )
     images = click.option(
         "--image-program",

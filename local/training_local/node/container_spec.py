@@ -105,16 +105,19 @@ class ContainerSpecBuilder:
         base |= {**self._api_access(container), **await self._proxy()}
         env = environment.build(container, self._facts(), base)
         shown = volumes.mounts(container, self.volumes, env)
+        argv = environment.command_line(container, context.entry_points, env)
+        seen = (*temporary.visible, *(mount.target for mount in shown))
         spec = ContainerSpec(
             id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
             pod=self._pod.metadata.uid,
-            argv=environment.command_line(container, context.entry_points, env),
+            argv=argv,
             env=env,
             cwd=container.working_dir or self._own_folder(shown),
             mounts=[
                 self._message_mount(container, attempt),
                 *shown,
                 *self._token.mounts(container),
+                *scratch.programs(argv, temporary, seen, context.private),
             ],
             own=temporary.own,
             visible=[str(context.tools), *temporary.visible, *(() if in_place else (temporary.folder,))],

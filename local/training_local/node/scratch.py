@@ -58,10 +58,34 @@ def make(folder: Path, working_directory: Path, needed: Iterable[str]) -> Scratc
     )
 
 
+def programs(
+    command_line: Sequence[str], temporary: Scratch, seen: Sequence[str], private: Iterable[Path]
+) -> list[Mount]:
+    """Show, to be read, the programs below the machine's folders that a command line names, and what lies beside them.
+
+    A Python file counts as a program. Of `private` nothing is shown, and what is `seen` stays as it is.
+    """
+    hidden = [each.resolve() for each in private]
+    shown = set()
+    for word in command_line:
+        path, within = Path(os.path.realpath(word)), os.path.normpath(word)
+        below = any(_is_below(within, mount.target) for mount in temporary.own)
+        if not below or any(_is_below(within, each) for each in seen) or any(map(path.is_relative_to, hidden)):
+            continue
+        if path.is_file() and (path.suffix == ".py" or os.access(path, os.X_OK)):
+            folder = str(Path(within).parent)
+            shown.add(within if folder in PLACES else folder)
+    return [Mount(place, place, readonly=True) for place in sorted(shown)]
+
+
 def unseen(texts: Iterable[str], seen: Sequence[str]) -> list[str]:
     """Return the paths in the texts that this machine has below one of the places, and a container does not see."""
     named = {path for text in texts for path in _BELOW.findall(text) if Path(path).exists()}
-    return sorted(path for path in named if not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in seen))
+    return sorted(path for path in named if not any(_is_below(path, each) for each in seen))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def prefixes(python: Path) -> Iterator[Path]:

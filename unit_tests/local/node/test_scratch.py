@@ -110,6 +110,26 @@ async def test_the_folder_of_the_user_and_its_python_stay(below_tmp: Path, tmp_p
     assert entries(project) == ["out", "train.py"]
 
 
+async def test_a_program_that_a_command_names_is_there_to_be_read(cluster: Cluster, below_tmp: Path) -> None:
+    (below_tmp / "train.py").write_text("import beside")
+    (below_tmp / "beside.py").write_text("import pathlib; print(pathlib.Path(__file__).parent)")
+    await cluster.run("told", "python", "-B", f"{below_tmp}/train.py", "/tmp/absent.py", f"{below_tmp}/../etc/x.py")
+    assert await cluster.log("told") == f"{below_tmp}\n"
+    assert entries(below_tmp) == ["beside.py", "train.py"]
+
+
+@needs_namespaces
+async def test_a_program_of_the_cluster_s_own_is_not_shown(below_tmp: Path) -> None:
+    (below_tmp / "state").mkdir()
+    (below_tmp / "state" / "other.py").write_text("print('seen')")
+    async with cluster_in(below_tmp / "state", "netns") as cluster:
+        (below_tmp / "mine.py").write_text("open(__file__, 'w')")
+        await cluster.run("thief", "python", f"{below_tmp}/state/other.py")
+        assert "No such file" in await cluster.log("thief")
+        await cluster.run("writer", "python", f"{below_tmp}/mine.py", f"{below_tmp}/state/other.py")
+        assert "Read-only file system" in await cluster.log("writer")
+
+
 async def test_who_names_what_is_hidden_is_told(cluster: Cluster, below_tmp: Path) -> None:
     (below_tmp / "train.py").touch()
     (below_tmp / "data").mkdir()
