@@ -17,7 +17,7 @@ from training_local.apiserver.catalog import Catalog
 from training_local.apiserver.controllers import ControllerManager
 from training_local.apiserver.custom_resources import CrdController
 from training_local.apiserver.deletion import finish_deletions
-from training_local.apiserver.errors import ApiError, Json, no_such_resource, too_large
+from training_local.apiserver.errors import ApiError, Json, bad_request, no_such_resource, too_large
 from training_local.apiserver.exec import ExecRequest, ExecSource
 from training_local.apiserver.gc import GarbageCollector
 from training_local.apiserver.handlers import Handlers
@@ -35,6 +35,7 @@ from training_operator.kube.transport import Request, Response
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a request, as the real server has it."""
+_NO_ATTACH = "this server has no attach: `kubectl logs -f` shows what a container prints, `kubectl exec -it` starts a shell"
 _PROBES = ("/healthz", "/livez", "/readyz")
 
 
@@ -156,5 +157,5 @@ class ApiServer:
         parts = path.strip("/").split("/")
         api = ("", "v1") if parts[:2] == ["api", "v1"] else tuple(parts[1:3]) if parts[0] == "apis" else None
         if any((type.group, type.version) == api and not type.custom for type in self.state.catalog):
-            raise no_such_resource()
+            raise bad_request(_NO_ATTACH) if parts[-3:-2] + parts[-1:] == ["pods", "attach"] else no_such_resource()
         return text_answer(404, "404 page not found\n")

@@ -34,7 +34,7 @@ def check_upgrade(http: web.BaseRequest) -> str:
     if upgrade != "websocket":
         raise bad_request(
             f"this server executes commands over WebSocket only, not over {http.headers['Upgrade']}: use kubectl 1.30 "
-            "or newer, or set KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true (kubectl 1.29 and 1.30)"
+            "or newer, without KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false (kubectl 1.29 needs it to be true)"
         )
     offered = [each.strip() for each in http.headers.get("Sec-WebSocket-Protocol", "").split(",")]
     for protocol in (V5, V4):
