@@ -35,7 +35,7 @@ from training_operator.kube.transport import Request, Response
 
 BODY_LIMIT = 3 * 1024 * 1024
 """Bytes of a request, as the real server has it."""
-_NO_ATTACH = "this server has no attach: `kubectl logs -f` shows what a container prints, `kubectl exec -it` starts a shell"
+_NO_ATTACH = "this server has no attach: `kubectl logs -f` shows the output, `kubectl exec -it` starts a shell"
 _PROBES = ("/healthz", "/livez", "/readyz")
 
 

@@ -218,7 +218,7 @@ async def test_refusals_before_the_upgrade(on_host: Cluster) -> None:
         assert "unable to negotiate" in (await refused(c, ok, "v3.channel.k8s.io"))[1]
         no_attach = await refused(c, ok.replace("/exec?", "/attach?"), method="POST", Upgrade="SPDY/3.1")
         assert no_attach[0] == 400
-        assert "this server has no attach: `kubectl logs -f` shows what a container prints" in no_attach[1]
+        assert "this server has no attach: `kubectl logs -f` shows the output" in no_attach[1]
         gone = 'Internal error occurred: unable to upgrade connection: container not found ("main")'
         assert await refused(c, c.url("over", "true", **wanted), V4) == (500, gone)
         assert (await c.run("over", "true")).status["message"] == gone
