@@ -16,19 +16,25 @@ from training_operator.kube.client import KubeClient
 from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Credentials, Fixed, TokenFile
 from training_operator.kube.errors import NotFound
+from training_operator.kube.exchange import open_socket
 from training_operator.kube.flow import FairGate
-from training_operator.kube.http import HttpTransport, open_socket
+from training_operator.kube.http import HttpTransport
 from training_operator.kube.resources import PODS
 from training_operator.kube.transport import MERGE_PATCH, Request
 
 
 @asynccontextmanager
 async def connected(
-    handler: Handler, folder: Path, credentials: Credentials | None = None, name: str = "127.0.0.1", **options: Any
+    handler: Handler,
+    folder: Path,
+    credentials: Credentials | None = None,
+    name: str = "127.0.0.1",
+    connections: int = 0,
+    **options: Any,
 ) -> AsyncIterator[tuple[HttpTransport, Peer]]:
     async with serving(handler, folder, name=name) as peer:
         tls = trusting(cadata=authority().pem)
-        transport = HttpTransport(ClusterConfig(peer.url, credentials or Fixed(), tls, **options))
+        transport = HttpTransport(ClusterConfig(peer.url, credentials or Fixed(), tls, **options), connections)
         try:
             yield transport, peer
         finally:
@@ -62,6 +68,125 @@ async def test_connections_are_kept(tmp_path: Path) -> None:
             await transport.request(Request("GET", "/"))
         assert len(peer.connections) == 1
         assert "Authorization" not in peer.requests[0].headers
+
+
+async def test_a_connection_that_the_server_has_closed_is_not_used_again(tmp_path: Path) -> None:
+    async def last(_: web.Request) -> web.StreamResponse:
+        answer = web.Response(body=b"bye")
+        answer.force_close()
+        return answer
+
+    async with connected(last, tmp_path) as (transport, peer):
+        for _ in range(3):
+            assert (await transport.request(Request("POST", "/", body=b"{}"))).body == b"bye"
+        assert len(peer.connections) == 3
+
+
+async def test_a_connection_is_kept_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training_operator.kube.exchange.KEPT_SECONDS", -1.0)
+    async with connected(hello, tmp_path) as (transport, peer):
+        for _ in range(3):
+            await transport.request(Request("GET", "/"))
+        assert len(peer.connections) == 3
+
+
+async def test_the_answer_to_a_request_that_was_given_up_is_not_that_of_the_next(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        if request.path == "/slow":
+            await go_on.wait()
+        return web.Response(body=request.path.encode())
+
+    async with connected(slow, tmp_path) as (transport, _):
+        await transport.request(Request("GET", "/warm"))
+        with pytest.raises(TimeoutError):
+            await transport.request(Request("GET", "/slow", timeout=0.05))
+        given_up = asyncio.create_task(transport.request(Request("GET", "/slow")))
+        await asyncio.sleep(0.05)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        go_on.set()
+        answers = await asyncio.gather(*(transport.request(Request("GET", f"/{n}")) for n in range(20)))
+        assert [answer.body for answer in answers] == [f"/{n}".encode() for n in range(20)]
+
+
+async def test_only_so_many_connections_are_used_at_once(tmp_path: Path) -> None:
+    now, most = 0, 0
+
+    async def counted(_: web.Request) -> web.StreamResponse:
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return web.Response()
+
+    async with connected(counted, tmp_path, connections=3) as (transport, peer):
+        await asyncio.gather(*(transport.request(Request("GET", "/")) for _ in range(12)))
+        assert (most, len(peer.connections)) == (3, 3)
+
+
+async def test_an_answer_in_chunks(tmp_path: Path) -> None:
+    chunks = [bytes([65 + n]) * 70_000 for n in range(20)]
+    async with connected(streaming(*chunks), tmp_path) as (transport, peer):
+        for _ in range(2):
+            assert (await transport.request(Request("GET", "/"))).body == b"".join(chunks)
+        assert len(peer.connections) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell", b"HTTP/1.1 200 OK\r\n\r\nuntil the end"],
+)
+async def test_what_is_no_whole_answer_is_an_os_error(answer: bytes) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        transport = HttpTransport(ClusterConfig(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", Fixed()))
+        with pytest.raises(OSError, match=r"http://127\.0\.0\.1"):
+            await transport.request(Request("GET", "/"))
+        await transport.close()
+
+
+async def test_an_answer_after_that_to_go_on_and_an_address_with_a_path() -> None:
+    asked = list[bytes]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        transport = HttpTransport(ClusterConfig(f"{address}/k8s/clusters/c-1", Fixed()))
+        answer = await transport.request(Request("POST", "/api/v1/pods", body=b"{}"))
+        assert (answer.status, answer.body) == (201, b"ok")
+        await transport.close()
+    assert asked[0].startswith(b"POST /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
+    assert b"\r\nContent-Length: 2\r\n" in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "credentials", "headers"),
+    [
+        ("/a b", Fixed(), ()),
+        ("/a\r\nX-Evil: 1", Fixed(), ()),
+        ("/", Fixed("Bearer a\nX-Evil: 1"), ()),
+        ("/", Fixed(), (("Impersonate-User", "a\r\nImpersonate-Group: system:masters"),)),
+    ],
+)
+async def test_nothing_breaks_out_of_its_line(
+    tmp_path: Path, path: str, credentials: Credentials, headers: tuple[tuple[str, str], ...]
+) -> None:
+    async with connected(hello, tmp_path, credentials, headers=headers) as (transport, peer):
+        with pytest.raises(ValueError, match="has more than one line"):
+            await transport.request(Request("GET", path))
+        assert peer.requests == []
 
 
 def test_a_peer_that_vanishes_is_noticed_by_keep_alive() -> None:

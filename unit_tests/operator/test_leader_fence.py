@@ -12,8 +12,8 @@ from unit_tests.operator.contender import Process, overwrite, spec
 from unit_tests.operator.memory_api import MemoryApi
 
 from training_operator.kube.client import KubeClient
+from training_operator.kube.exchange import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.flow import FairGate
-from training_operator.kube.http import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.resources import PODS
 from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, LeadershipLost
 

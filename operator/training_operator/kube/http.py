@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import socket
-import struct
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.connector import AddrInfoType
 from multidict import CIMultiDict
 from yarl import URL
 
 from training_operator.kube.config import ClusterConfig
+from training_operator.kube.exchange import CONNECT_SECONDS, Connections, NotAllowed, open_socket
 from training_operator.kube.transport import AGENT, Request, Response, Stream
 
 CONNECTIONS: Final = 96
 """64 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes 256 KiB."""
-CONNECT_SECONDS: Final = 10.0
-UNACKNOWLEDGED_SECONDS: Final = 5
-"""Unacknowledged data is dropped after so long: a write of a leader must not arrive when another one leads."""
-SOCKET_OPTIONS: Final = {
-    "TCP_KEEPIDLE": 30,
-    "TCP_KEEPINTVL": 10,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 1000 * UNACKNOWLEDGED_SECONDS,
-}
-"""A peer that vanished without a word is noticed within a minute, not at the end of the watch."""
 
 
 class HttpTransport:
     """Sends requests to the API server of a `ClusterConfig`. Make it inside the event loop that uses it."""
 
     def __init__(self, config: ClusterConfig, connections: int = CONNECTIONS) -> None:
-        """Use at most so many `connections` at once; 0 for any number."""
+        """Use at most so many `connections` at once for requests, and as many for streams; 0 for any number."""
         self._config = config
         self._server = config.server.rstrip("/")
+        address = urlsplit(self._server)
+        self._prefix = address.path
+        self._common = [f"Host: {address.netloc}", f"User-Agent: {AGENT}", *(f"{k}: {v}" for k, v in config.headers)]
+        self._connections = Connections(config, connections)
         # Not trust_env: looking for proxies in the environment costs 90 us per request.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
@@ -49,13 +43,44 @@ class HttpTransport:
 
     async def request(self, request: Request) -> Response:
         """Send `request` and return the whole answer; with fresh credentials once more if they were refused."""
-        limits = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
-        answer = await self._exchange(request, limits)
+        exchange = self._through_proxy if self._config.proxy else self._exchange
+        answer = await exchange(request)
         if answer.status == 401 and self._config.credentials.refused():
-            answer = await self._exchange(request, limits)
+            answer = await exchange(request)
         return answer
 
-    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout) -> Response:
+    async def _exchange(self, request: Request) -> Response:
+        try:
+            async with asyncio.timeout(request.timeout):
+                head = await self._head(request)
+                return await self._connections.exchange(head, request.body or b"", request.allowed)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise ConnectionError(f"{self._server}: {error or type(error).__name__}") from error
+
+    async def _head(self, request: Request) -> bytes:
+        """Everything of a request before its body; raises `ValueError` for what is no part of one line."""
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        lines = [f"{request.method} {self._prefix}{request.path}{query} HTTP/1.1", *self._common]
+        lines += [f"{name}: {value}" for name, value in (await self._headers(request)).items()]
+        if request.method != "GET":
+            lines.append(f"Content-Length: {len(request.body or b'')}")
+        head = "\r\n".join(lines)
+        if " " in request.path or "\0" in head or not head.count("\r") == head.count("\n") == len(lines) - 1:
+            raise ValueError(f"the address or a header of {request.method} {request.path!r} has more than one line")
+        return f"{head}\r\n\r\n".encode()
+
+    async def _headers(self, request: Request) -> dict[str, str]:
+        headers = {"Accept": request.accept}
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        if authorization := await self._config.credentials.authorization():
+            headers["Authorization"] = authorization
+        return headers
+
+    async def _through_proxy(self, request: Request) -> Response:
+        limits = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
         async with self._open(request, limits) as answer:
             return Response(answer.status, await answer.read(), _lower(answer.headers))
 
@@ -74,16 +99,12 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._connections.close()
         await self._session.close()
 
     @asynccontextmanager
     async def _open(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
         """Begin an exchange; what aiohttp raises leaves as `OSError`, as `Transport` promises."""
-        headers = {"Accept": request.accept}
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        if authorization := await self._config.credentials.authorization():
-            headers["Authorization"] = authorization
         options: dict[str, Any] = {}
         if self._config.server_name:
             options["server_hostname"] = self._config.server_name
@@ -97,7 +118,7 @@ class HttpTransport:
                 request.method,
                 url,
                 data=_body(request),
-                headers=headers,
+                headers=await self._headers(request),
                 timeout=limits,
                 allow_redirects=False,
                 **options,
@@ -118,31 +139,14 @@ class _Guarded(aiohttp.BytesPayload):
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         if not self._allowed():
-            raise NotAllowed("the request may not be sent any more")
+            raise NotAllowed
         await super().write_with_length(writer, content_length)
-
-
-class NotAllowed(Exception):
-    """The time in which a request was allowed is over; aiohttp makes a broken connection of it."""
 
 
 def _body(request: Request) -> bytes | _Guarded | None:
     if request.body is None or request.allowed is None:
         return request.body
     return _Guarded(request.body, request.allowed)
-
-
-def open_socket(address: AddrInfoType) -> socket.socket:
-    """Return a socket that asks a silent peer whether it is still there."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Closing drops what is not yet sent: of a process that has ended, nothing may arrive.
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    for name, value in SOCKET_OPTIONS.items():
-        if hasattr(socket, name):  # Linux has all of them
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
