@@ -1,8 +1,9 @@
-"""What all sessions with the SDK `kubeflow-training` 1.9.4 share: its models by kind, jobs made of them, namespaces."""
+"""What all sessions with the SDK `kubeflow-training` share: its models by kind, jobs made of them, namespaces."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import sys
 import time
@@ -41,7 +42,7 @@ class Kind:
         return first + "".join(word.capitalize() for word in words)
 
 
-KINDS = {
+_ALL = {
     "PyTorchJob": Kind("PyTorchJob", "pytorch_replica_specs", "pytorch", ("Master", "Worker")),
     "TFJob": Kind("TFJob", "tf_replica_specs", "tensorflow", ("Chief", "Worker")),
     "XGBoostJob": Kind("XGBoostJob", "xgb_replica_specs", "xgboost", ("Master", "Worker")),
@@ -49,6 +50,10 @@ KINDS = {
     "PaddleJob": Kind("PaddleJob", "paddle_replica_specs", "paddle", ("Master", "Worker")),
     "JAXJob": Kind("JAXJob", "jax_replica_specs", "jax", ("Worker",)),
 }
+KINDS = {name: kind for name, kind in _ALL.items() if hasattr(models, f"KubeflowOrgV1{kind.model}")}
+"""Those that the SDK knows: before 1.9 it had no JAXJob."""
+SETTINGS = inspect.signature(TrainingClient.create_job).parameters
+"""What `create_job` takes; before 1.9 no queue."""
 
 
 def template(container: str, script: str, **pod: Any) -> k8s.V1PodTemplateSpec:
@@ -138,6 +143,11 @@ class Session:
         self.core = self.client.core_api
         self.custom = self.client.custom_api
         self.core.create_namespace(k8s.V1Namespace(metadata=k8s.V1ObjectMeta(name=self.namespace)))
+
+    def of(self, kind: str) -> Any:
+        """The client for one kind: before 1.9 it forgot, on the way, which kind it was asked for."""
+        self.client = TrainingClient(namespace=self.namespace, job_kind=kind)
+        return self.client
 
     def wait(self, name: str, *conditions: str, kind: str = "PyTorchJob") -> Any:
         """Wait for any of the conditions as users do, only more impatiently; returns the job."""

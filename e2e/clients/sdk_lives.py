@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, Session, job, refused, run, until
+from e2e.clients.sdk_jobs import KINDS, SETTINGS, Session, job, refused, run, until
 from kubernetes import client as k8s
 
 CHECKS = ("created", "running", "restarting", "succeeded", "failed")
@@ -18,16 +18,17 @@ CHECKS = ("created", "running", "restarting", "succeeded", "failed")
 
 def life(kind: str, s: Session) -> dict[str, Any]:
     """A job that is queued, runs, is changed, succeeds, and is deleted in the foreground."""
-    client, name = s.client, "mine"
+    client, name = s.of(kind), "mine"
     count = 3 if len(KINDS[kind].types) == 2 else 2
 
     def checks() -> list[bool]:
         return [getattr(client, f"is_job_{each}")(name, job_kind=kind) for each in CHECKS]
 
-    client.create_job(job(kind, name, workers=2), queue_name="team")
+    queue = {"queue_name": "team"} if "queue_name" in SETTINGS else {}
+    client.create_job(job(kind, name, workers=2), **queue)
     s.wait(name, "Created", kind=kind)
     s.pods(name, count)
-    seen: dict[str, Any] = {"created": checks(), "labels": s.raw(kind, name)["metadata"]["labels"]}
+    seen: dict[str, Any] = {"created": checks(), "labels": s.raw(kind, name)["metadata"].get("labels")}
     seen["pods"] = {
         "all": sorted(client.get_job_pod_names(name)),
         "master": client.get_job_pod_names(name, is_master=True),
@@ -51,7 +52,7 @@ def life(kind: str, s: Session) -> dict[str, Any]:
     }
     client.delete_job(name, job_kind=kind, delete_options=k8s.V1DeleteOptions(propagation_policy="Foreground"))
     s.pods(name, 0)
-    until(lambda: "(404)" in refused(lambda: client.get_job(name, job_kind=kind)), "the end of the job")
+    until(lambda: "(404)" in refused(lambda: s.raw(kind, name)), "the end of the job")
     seen["left"] = left(s)
     return seen
 
@@ -138,16 +139,16 @@ def worker_only_paddle(s: Session) -> dict[str, Any]:
     """The master pod of a PaddleJob that has workers alone."""
     made = job("PaddleJob", "workers", workers=2)
     del made.spec.paddle_replica_specs["Master"]
-    s.client.create_job(made)
+    s.of("PaddleJob").create_job(made)
     s.pods("workers", 2)
     return {"master": s.client.get_job_pod_names("workers", is_master=True)}
 
 
 def two_kinds(s: Session) -> dict[str, Any]:
     """Two jobs of different kinds with one name."""
-    s.client.create_job(job("TFJob", "same"))
+    s.of("TFJob").create_job(job("TFJob", "same"))
     s.pods("same", 2)
-    s.client.create_job(job("XGBoostJob", "same"))
+    s.of("XGBoostJob").create_job(job("XGBoostJob", "same"))
     s.pods("same", 3)
 
     def warned() -> list[str]:
