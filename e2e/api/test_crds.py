@@ -183,7 +183,9 @@ async def test_job_from_before_the_rules_can_still_be_labelled_reported_on_and_l
     await eventually(rules_hold, "the rules hold")
     await api.patch(f"{jobs}/{name}", {"metadata": {"labels": {"a": "b"}}})
     reported = api.patch(f"{jobs}/{name}/status", {"status": {"observedGeneration": 1}})
-    if int((await api.get("/version"))["minor"].rstrip("+")) >= 33:
+    version = await api.get("/version")
+    assert version is not None
+    if int(version["minor"].rstrip("+")) >= 33:
         await reported
     else:  # it validates the stored spec with the status; our operator writes no status of such a job
         with pytest.raises(ApiError, match="unsupported replica type"):
