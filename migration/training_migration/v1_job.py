@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from training_api.constants import API_VERSION
@@ -56,8 +57,18 @@ def not_converted(obj: Mapping[str, Any]) -> str:
 
 
 def _has_strategy(kind: str) -> bool:
-    framework = frameworks().get(kind)
+    framework = _frameworks().get(kind)
     return framework is not None and framework.migration != ""
+
+
+def _frameworks() -> Mapping[str, Framework]:
+    """Of all kinds, declared once and not for every object."""
+    return _declared(tuple(kinds()))
+
+
+@cache
+def _declared(_kinds: tuple[str, ...]) -> Mapping[str, Framework]:
+    return frameworks()
 
 
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
@@ -72,7 +83,7 @@ def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
         raise Refused(problems)
     if problem := misfit(obj):
         raise Refused([problem])
-    return V1Job(job, frameworks()[info.kind], obj, source, line)
+    return V1Job(job, _frameworks()[info.kind], obj, source, line)
 
 
 def prefix_of(obj: Json) -> str:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 import yaml
-from yaml.emitter import ScalarAnalysis
 
 from training_migration.convert.comments import annotated
 from training_migration.convert.conversion import Conversion
@@ -42,6 +41,9 @@ _LIKE_A_VALUE: Final = re.compile(
     re.IGNORECASE,
 )
 _WIDTH: Final = 110
+"""Characters of a line of notes."""
+_ENDLESS: Final = 1_000_000_000
+"""Characters of a line of YAML."""
 _SHORT: Final = 90
 """Characters of a list that stands on one line."""
 _TITLES: Final = {
@@ -67,10 +69,7 @@ def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE, sourc
     The comments of `source`, the text that the job is from, stay at lines that stay; a note stands at the line that it
     is about, or else at the head.
     """
-    documents = [
-        yaml.dump(ordered(each), Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
-        for each in conversion.objects
-    ]
+    documents = [_dumped(ordered(each)) for each in conversion.objects]
     inline = style is NoteStyle.INLINE
     text, told = annotated("---\n".join(documents), conversion, source, notes=inline)
     return "".join(f"# {line}".rstrip() + "\n" for line in _head(conversion, told)) * inline + text
@@ -79,8 +78,20 @@ def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE, sourc
 def objects_text(objects: Iterable[Mapping[str, Any]], notes: str = "") -> str:
     """Objects of other kinds as one YAML stream, their keys as they stand, below notes as comments."""
     head = "".join(f"# {line}".rstrip() + "\n" for line in notes.splitlines())
-    dumped = [yaml.dump(each, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True) for each in objects]
-    return head + "---\n".join(dumped)
+    return head + "---\n".join(map(_dumped, objects))
+
+
+def _dumped(obj: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=False, width=_ENDLESS, allow_unicode=True)
+    return _EXIT_CODES.sub(_folded, text)
+
+
+_EXIT_CODES: Final = re.compile(rf"(onExitCodes:\n(?: +\w+: \S+\n)+)(( +)values: \[[\d, ]{{{_WIDTH},}}\])\n")
+
+
+def _folded(match: re.Match[str]) -> str:
+    """A list of exit codes in lines of ordinary width."""
+    return f"{match[1]}{textwrap.fill(match[2], _WIDTH, subsequent_indent=f'{match[3]}  ')}\n"
 
 
 def notes_text(conversion: Conversion) -> str:
@@ -150,35 +161,11 @@ def ordered(value: Any, field: str = "") -> Any:
     return value
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """YAML without anchors, with long texts on one line, texts of several lines as such, short lists on one line."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
-
-    def write_plain(self, text: str, split: bool = True) -> None:
-        super().write_plain(text, False)
-
-    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """JSON is quoted; that of thousands of replicas is not looked at character by character to find that out."""
-        if _is_plain_json(scalar):
-            return ScalarAnalysis(scalar, False, False, False, False, True, True, False)
-        analysis: ScalarAnalysis = super().analyze_scalar(scalar)
-        return analysis
-
-    def write_single_quoted(self, text: str, split: bool = True) -> None:
-        if _is_plain_json(text):
-            self.write_indicator("'" + text.replace("'", "''") + "'", True)
-        else:
-            super().write_single_quoted(text, False)
-
-    def write_double_quoted(self, text: str, split: bool = True) -> None:
-        super().write_double_quoted(text, False)
-
-
-def _is_plain_json(text: str) -> bool:
-    """Whether a text looks like JSON on one line, without anything that YAML would have to escape."""
-    return text[:1] in ("{", "[") and text[-1:] != " " and text.isascii() and text.isprintable()
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:
