@@ -105,12 +105,19 @@ _VALUE: Final = re.compile(r"""\\?"[^"]*"|\\?'[^']*'|[^\s"'\\]+""")
 _REFERENCE: Final = re.compile(r"""["']?\$(\w+|\(\w+\)|\{\w+\})["']?""")
 
 
+_SHORTEST: Final = 16
+"""Characters of a token that can be told by its looks."""
+_ASSIGNS: Final = re.compile(r"[-=:]")
+
+
 def mask_text(text: str) -> str:
     """The text without what looks like a token, a web-hook or a registry's login, without passwords in URLs, and
     without what it assigns: `A_TOKEN=x`, `--token x`, `password: x`.
 
     References to variables stay.
     """
+    if len(text) < _SHORTEST and not _ASSIGNS.search(text):
+        return text
     shown = _FORMS.sub(MASK, text)
     shown = _HOOK.sub(rf"\1{MASK}", shown)
     shown = _REGISTRY.sub(rf"\1{MASK}", shown)

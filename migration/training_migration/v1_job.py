@@ -14,7 +14,7 @@ from training_api.kinds import Job
 from training_api.problems import Problem, ProblemKind
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.plugins import kinds
+from training_controllers.frameworks.plugins import Plugins, kinds, plugins
 from training_controllers.frameworks.registry import frameworks
 from training_migration.shape import misfit
 
@@ -63,11 +63,11 @@ def _has_strategy(kind: str) -> bool:
 
 def _frameworks() -> Mapping[str, Framework]:
     """Of all kinds, declared once and not for every object."""
-    return _declared(tuple(kinds()))
+    return _declared(plugins())
 
 
 @cache
-def _declared(_kinds: tuple[str, ...]) -> Mapping[str, Framework]:
+def _declared(_found: Plugins) -> Mapping[str, Framework]:
     return frameworks()
 
 

@@ -60,7 +60,7 @@ OF_VERDICT = {
 
 
 def contradiction(obj: dict[str, Any]) -> str:
-    """Where `survey` and `convert` say of a job what `diff` denies; empty where they do not."""
+    """Where `survey` or `convert` says of a job what `diff` denies; empty where neither does."""
     try:
         conversion = judged(v1_job(obj), Options(Target.V2_3))
     except Refused:
@@ -68,6 +68,8 @@ def contradiction(obj: dict[str, Any]) -> str:
     if conversion.refused:
         return ""
     trip = round_trip(conversion)
+    if (brief := round_trip(conversion, brief=True).headline) != trip.headline:
+        return f"`convert` says {brief}, `diff` says {trip.headline}"
     allowed = OF_VERDICT.get(conversion.verdict, set(Summary))
     fits = not trip.refused and (trip.difference is None or trip.difference.summary in allowed)
     return "" if fits else f"{conversion.verdict}, but {trip.refused or trip.headline}"

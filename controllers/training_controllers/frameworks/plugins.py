@@ -26,9 +26,9 @@ class Plugin:
     framework: Framework
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plugins:
-    """What other packages add, and what is wrong with those that add nothing."""
+    """What other packages add, and what is wrong with those that add nothing; found anew it is another one."""
 
     found: tuple[Plugin, ...]
     problems: tuple[str, ...]

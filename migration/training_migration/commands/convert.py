@@ -232,7 +232,7 @@ def _compared(conversion: Conversion, runtimes: Sequence[Json], *, diffs: bool) 
     """The conversion with the verdict of a look from the other end, or its refusal."""
     if conversion.refused:
         return Result(conversion, "")
-    trip = round_trip(conversion, runtimes, diffs=diffs)
+    trip = round_trip(conversion, runtimes, diffs=diffs, brief=True)
     return Result(replace(conversion, refused=trip.refused), trip.headline)
 
 

@@ -127,7 +127,7 @@ def _converted(job: V1Job, options: Options) -> V2Side:
 def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
     try:
         # It counts pods before it makes them.
-        second = render_v2(side.train_job, side.runtime, target)
+        second = render_v2(side.train_job, side.runtime, target, with_snapshot=False)
     except Refusal as refusal:
         raise Failure(f"{side.source}: v2 would refuse it: {refusal}.", Exit.REFUSED) from None
     try:

@@ -35,26 +35,29 @@ class RoundTrip:
         return "not compared" if self.difference is None else self.difference.headline
 
 
-def round_trip(conversion: Conversion, runtimes: Sequence[Json] = (), *, diffs: bool = True) -> RoundTrip:
+def round_trip(
+    conversion: Conversion, runtimes: Sequence[Json] = (), *, diffs: bool = True, brief: bool = False
+) -> RoundTrip:
     """Predict the pods of both sides of a conversion that is not refused, and compare them.
 
-    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` only v2's pods are predicted.
+    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` only v2's pods are predicted,
+    `brief` is for the headline alone.
     """
     target, job = conversion.options.target, conversion.train_job
     given = Runtimes([Document("", 0, each) for each in runtimes], stock(target))
     runtime = conversion.runtime or given.of(job)
     assert runtime is not None, "it refers to one of these"
-    framework = FrameworkOptions(gang=gang_scheduler(_scheduler(conversion)))
+    gang = gang_scheduler(_scheduler(conversion))
     try:
-        after = render_v2(job, runtime, target)
+        after = render_v2(job, runtime, target, with_snapshot=False)
         if not diffs:
             return RoundTrip(None)
-        before = render_v1(conversion.job, framework)
+        before = render_v1(conversion.job, FrameworkOptions(gang=gang) if gang else None)
     except (NotPredicted, CannotBuild):
         return RoundTrip(None)
     except Refusal as refusal:
         return RoundTrip(None, f"v2 would refuse it: {refusal}.")
-    return RoundTrip(diff(before, after, conversion.job, train_job=job))
+    return RoundTrip(diff(before, after, conversion.job, train_job=job, brief=brief))
 
 
 def _scheduler(conversion: Conversion) -> str:

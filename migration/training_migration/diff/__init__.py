@@ -19,13 +19,14 @@ from training_migration.v1_job import V1Job
 Json = dict[str, Any]
 
 
-def diff(v1: Rendering, v2: Rendering, job: V1Job, *, train_job: Json | None = None) -> Difference:
+def diff(v1: Rendering, v2: Rendering, job: V1Job, *, train_job: Json | None = None, brief: bool = False) -> Difference:
     """Compare what both controllers make of a job.
 
-    `train_job` is the object that v2's rendering comes of: a deadline and another manager stand only there.
+    `train_job` is the object that v2's rendering comes of: a deadline and another manager stand only there. With
+    `brief` most of what is equal is left out, which its headline does not need.
     """
     sides = RenderedSide("v1", v1), RenderedSide("v2", _with_main_container(v2, {pod.container for pod in v1.pods}))
-    pods = Pods(job.job.info.kind, job.job.metadata.name, sides)
+    pods = Pods(job.job.info.kind, job.job.metadata.name, sides, brief)
     first = pods.meetings[0]
     return Difference(
         job=f"{job.job.info.kind} {'/'.join(job.job.key)}",
@@ -37,7 +38,7 @@ def diff(v1: Rendering, v2: Rendering, job: V1Job, *, train_job: Json | None = N
         pairs=folded(list(pods.pairs())),
         whole=tuple(whole_items(*sides)),
         situations=tuple(Lives(job, sides[1], pods.numbers, train_job).situations()),
-        not_compared=tuple(dict.fromkeys(pods.not_compared())),
+        not_compared=() if brief else tuple(dict.fromkeys(pods.not_compared())),
     )
 
 

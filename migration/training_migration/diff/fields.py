@@ -12,7 +12,7 @@ from typing import Any, Final
 from training_api.quantity import amount
 from training_api.registry import KINDS
 from training_migration.convert.images import default_pull_policy
-from training_migration.diff.leaves import MAIN, PodValues
+from training_migration.diff.leaves import MAIN, Leaf, PodValues
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared
 from training_migration.findings import Severity
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text
@@ -202,18 +202,23 @@ KNOWN: Final = (
 """The first one that fits counts."""
 
 
-def compared(kind: str, v1: PodValues, v2: PodValues) -> Iterator[Item]:
-    """An item for each value of either pod; of entries of lists that only one side has one for the whole entry."""
+def compared(kind: str, v1: PodValues, v2: PodValues, *, brief: bool = False) -> Iterator[Item]:
+    """An item for each value of either pod; of entries of lists that only one side has one for the whole entry.
+
+    With `brief` there are none for equal values, and the others have no texts.
+    """
     done: set[str] = set()
     for path in dict.fromkeys((*v1.by_path, *v2.by_path)):
-        if _listed(path, NOT_COMPARED) or _listed(path, ELSEWHERE) or _says_nothing(path, v1, v2):
+        if brief and _equal(v1.by_path.get(path), v2.by_path.get(path)):
+            continue
+        if _not_compared(path) or _compared_elsewhere(path) or _says_nothing(path, v1, v2):
             continue
         entry = _lonely_entry(path, v1, v2)
         if entry is None:
-            yield _item(kind, path, path, v1, v2)
+            yield _item(kind, path, path, v1, v2, brief=brief)
         elif entry not in done:
             done.add(entry)
-            yield _item(kind, entry, path, v1, v2)
+            yield _item(kind, entry, path, v1, v2, brief=brief)
 
 
 def _says_nothing(path: str, v1: PodValues, v2: PodValues) -> bool:
@@ -227,7 +232,12 @@ def _says_nothing(path: str, v1: PodValues, v2: PodValues) -> bool:
     if path.endswith("].imagePullPolicy"):
         image = side.by_path.get(path.replace("imagePullPolicy", "image"))
         return image is not None and leaf.value == default_pull_policy(str(image.value))
-    return any(re.fullmatch(pattern, path) and leaf.value == value for pattern, value in _DEFAULTS)
+    return leaf.value in _defaults(path)
+
+
+@lru_cache(maxsize=16_384)
+def _defaults(path: str) -> tuple[Any, ...]:
+    return tuple(value for pattern, value in _DEFAULTS if re.fullmatch(pattern, path))
 
 
 _DEFAULTS: Final[tuple[tuple[str, Any], ...]] = (
@@ -244,16 +254,21 @@ _DEFAULTS: Final[tuple[tuple[str, Any], ...]] = (
 def skipped(v1: PodValues, v2: PodValues) -> Iterator[NotCompared]:
     """The values that are not compared at all, each with the reason."""
     for path in dict.fromkeys((*v1.by_path, *v2.by_path)):
-        if (entry := _listed(path, NOT_COMPARED)) is not None:
+        if (entry := _not_compared(path)) is not None:
             yield NotCompared(path, entry.reason)
 
 
-@lru_cache(maxsize=4096)
-def _listed(path: str, patterns: tuple[Skipped, ...]) -> Skipped | None:
-    return next((each for each in patterns if re.match(each.pattern, path)), None)
+@lru_cache(maxsize=16_384)
+def _not_compared(path: str) -> Skipped | None:
+    return next((each for each in NOT_COMPARED if re.match(each.pattern, path)), None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
+def _compared_elsewhere(path: str) -> bool:
+    return any(re.match(each.pattern, path) for each in ELSEWHERE)
+
+
+@lru_cache(maxsize=16_384)
 def _class(path: str) -> Class:
     return next(each for each in _CLASSES if re.match(each.pattern, path))
 
@@ -267,12 +282,12 @@ def _lonely_entry(path: str, v1: PodValues, v2: PodValues) -> str | None:
     return next((entry for entry in leaf.entries if entry not in other.entries), None)
 
 
-def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues) -> Item:
+def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues, *, brief: bool) -> Item:
     """Of a value, or of an entry that only the side with this value has."""
     first, second = v1.by_path.get(path), v2.by_path.get(path)
     verdict = _verdict(path, v1, v2)
     family = _class(entry)
-    texts = (_shown(entry, v1) if first else "", _shown(entry, v2) if second else "")
+    texts = (_shown(entry, v1) if first and not brief else "", _shown(entry, v2) if second and not brief else "")
     leaf = first or v2.by_path[path]
     # The entry as the pod has it: as much shorter as the entry is than the path.
     label = leaf.path.removesuffix(path.removeprefix(entry)) if entry != path else leaf.path
@@ -280,7 +295,7 @@ def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues) -> Ite
         reason = "the same pods under their names on each side" if verdict is Likeness.EQUIVALENT else ""
         return Item(family.aspect, label, *texts, verdict, reason)
     severity = family.gained if verdict is Likeness.GAINED else family.severity
-    known = next((each for each in KNOWN if _fits(each, kind, entry, verdict)), None)
+    known = _known(kind, entry, verdict)
     if known is None:
         return Item(family.aspect, label, *texts, verdict, "", severity)
     if known.equivalent:
@@ -288,8 +303,11 @@ def _item(kind: str, entry: str, path: str, v1: PodValues, v2: PodValues) -> Ite
     return Item(family.aspect, label, *texts, verdict, known.reason, known.severity or severity)
 
 
-def _fits(known: Known, kind: str, entry: str, verdict: Likeness) -> bool:
-    return known.kind in ("", kind) and verdict in known.verdicts and re.match(known.pattern, entry) is not None
+@lru_cache(maxsize=16_384)
+def _known(kind: str, entry: str, verdict: Likeness) -> Known | None:
+    """Why it is so, if that is known."""
+    fitting = (each for each in KNOWN if each.kind in ("", kind) and verdict in each.verdicts)
+    return next((each for each in fitting if re.match(each.pattern, entry)), None)
 
 
 def _verdict(path: str, v1: PodValues, v2: PodValues) -> Likeness:
@@ -302,6 +320,11 @@ def _verdict(path: str, v1: PodValues, v2: PodValues) -> Likeness:
         return Likeness.SAME
     texts = isinstance(first, str) and isinstance(second, str)
     return Likeness.EQUIVALENT if texts and v1.called(first) == v2.called(second) else Likeness.DIFFERENT
+
+
+def _equal(v1: Leaf | None, v2: Leaf | None) -> bool:
+    """Whether both are there and say the same; for Python `True` is 1."""
+    return v1 is not None and v2 is not None and v1.value == v2.value and type(v1.value) is type(v2.value)
 
 
 def _alike(path: str, v1: Any, v2: Any) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.wiring import View
 from training_migration.findings import Severity
 
-_ROLES: Final = "master|worker|chief|ps|evaluator|launcher|node"
+_HOST: Final = re.compile(r"(?<![\w.-])[\w.-]+")
+_AFTER_THE_JOB: Final = re.compile(
+    r"-(?:master|worker|chief|ps|evaluator|launcher|node)(?:-\d+)*(?:\.[\w.-]*\w)?(?![\w-])"
+)
+"""What the name of a pod has behind that of its job."""
 
 
 def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[str, str]) -> Iterator[Item]:
@@ -35,8 +39,13 @@ def _told(lost: Sequence[str]) -> str:
 
 def _unresolved(view: View, names: tuple[str, str], file: str) -> set[str]:
     """What looks like the name of a pod of the job on either side, and is nobody's here."""
-    jobs = "|".join(map(re.escape, names))
-    pattern = re.compile(rf"(?<![\w.-])(?:{jobs})-(?:{_ROLES})(?:-\d+)*(?:\.[\w.-]*\w)?(?![\w-])")
     texts = [*view.environment.values(), *view.words, file]
-    found = {match[0] for text in texts for match in pattern.finditer(text)}
+    found = {name for text in texts for name in _names(text, names)}
     return {name for name in found if view.side.place_of(name) is None and name not in view.side.entered}
+
+
+def _names(text: str, jobs: Iterable[str]) -> Iterator[str]:
+    for host in _HOST.findall(text):
+        for job in jobs:
+            if host.startswith(job) and (rest := _AFTER_THE_JOB.match(host, len(job))):
+                yield host[: rest.end()]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 from training_migration.rendering import RenderedPod
 
 Json = dict[str, Any]
-Path = tuple[str, ...]
 CONTAINERS: Final = "containers"
-_ROOTS: Final = frozenset({CONTAINERS, "apiVersion", "kind", "metadata", "spec", "status"})
 MAIN: Final = "@"
 """What the container that trains is called in paths, since its name differs; no other one can have this name."""
 
@@ -30,8 +28,7 @@ _KEYS: Final[Mapping[str, Callable[[Json], str]]] = {
 """Lists whose order says nothing -> what each entry is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One value, with the path as the pod has it."""
 
     path: str
@@ -63,25 +60,69 @@ class PodValues:
 
 def leaves(pod: RenderedPod, called: Callable[[str], str] = str) -> PodValues:
     """Take a pod apart. Variables with a number that JobSet or the Job gave the pod have it as their value."""
-    content: Json = dict(pod.pod)
-    spec: Json = dict(content.pop("spec"))
     found: dict[str, Leaf] = {}
-    for field in ("containers", "initContainers"):
-        for position, container in enumerate(spec.pop(field, None) or ()):
-            name = str(container.get("name", position))
-            role = MAIN if name == pod.container and field == "containers" else name
-            place, own = (CONTAINERS, f"[{role}]"), f"spec.{field}[{name}]"
-            for path, value in _flat(_with_numbers(container, pod.pod), ()):
-                found[_text((*place, *path))] = Leaf(own + _text(path), value, _entries((*place, *path)))
-            found[_text((*place, "kind"))] = Leaf(own, _kind(field, container), _entries(place))
-    for path, value in _flat({**content, "spec": spec}, ()):
-        found[_text(path)] = Leaf(_text(path), value, _entries(path))
+    for field, role, container in _containers(pod):
+        part = _Part(f"{CONTAINERS}[{role}]", f"spec.{field}[{container.get('name', role)}]", found)
+        part.take(_with_numbers(container, pod.pod), part.path, (part.path,))
+        found[f"{part.path}.kind"] = Leaf(part.own, _kind(field, container), (part.path,))
+    rest = _Part("", "", found)
+    spec = {key: each for key, each in pod.pod["spec"].items() if key not in ("containers", "initContainers")}
+    for key, value in {**pod.pod, "spec": spec}.items():
+        rest.take(value, key, ())
     return PodValues(found, called)
 
 
-@lru_cache(maxsize=16_384)
-def _entries(path: Path) -> tuple[str, ...]:
-    return tuple(_text(path[: number + 1]) for number, part in enumerate(path) if part.startswith("["))
+def without_equal(pod: RenderedPod, partner: RenderedPod) -> RenderedPod:
+    """The pod without the fields that its partner has as well, and without what is compared as a process."""
+    theirs = {(field, role): container for field, role, container in _containers(partner)}
+    spec = _apart(pod.pod["spec"], partner.pod["spec"])
+    spec |= {field: [] for field in ("containers", "initContainers")}
+    for field, role, container in _containers(pod):
+        own = _apart(container, theirs.get((field, role), {}))
+        spec[field].append({key: each for key, each in own.items() if role != MAIN or key not in _OF_PROCESS})
+    given = partner.pod["metadata"]
+    metadata = {key: _apart(each, given.get(key) or {}) for key, each in pod.pod["metadata"].items() if key in _MAPS}
+    return replace(pod, pod={"metadata": metadata, "spec": spec})
+
+
+_MAPS: Final = ("labels", "annotations")
+_OF_PROCESS: Final = ("env", "command", "args")
+_NEEDED: Final = ("name", "image")
+"""By these containers are told apart, and what is not said about pulling images."""
+
+
+def _containers(pod: RenderedPod) -> Iterator[tuple[str, str, Json]]:
+    """Each with its field and what it is called on both sides."""
+    for field in ("containers", "initContainers"):
+        for position, container in enumerate(pod.pod["spec"].get(field) or ()):
+            name = str(container.get("name", position))
+            yield field, MAIN if name == pod.container and field == "containers" else name, container
+
+
+def _apart(fields: Json, others: Json) -> Json:
+    return {key: each for key, each in fields.items() if key in _NEEDED or key not in others or others[key] != each}
+
+
+class _Part(NamedTuple):
+    """A part of a pod that goes by another name in the paths of both sides than in the pod."""
+
+    path: str
+    own: str
+    """As the pod has it."""
+    found: dict[str, Leaf]
+
+    def take(self, value: Any, path: str, entries: tuple[str, ...], field: str = "") -> None:
+        """Every leaf below a value; what lists go by stands in brackets."""
+        if isinstance(value, dict) and value:
+            for key, each in value.items():
+                if each is not None:
+                    self.take(each, f"{path}.{key}", entries, key)
+        elif isinstance(value, list) and value:
+            for key, each in _named(field, value):
+                entry = f"{path}[{key}]"
+                self.take(each, entry, (*entries, entry))
+        else:
+            self.found[path] = Leaf(self.own + path[len(self.path) :], value, entries)
 
 
 _COUNTED: Final = re.compile(
@@ -109,20 +150,6 @@ def _kind(field: str, container: Json) -> str:
     return "native sidecar" if container.get("restartPolicy") == "Always" else "init container"
 
 
-def _flat(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Every leaf below a value; keys of lists stand in brackets."""
-    match value:
-        case dict() if value:
-            for key, each in value.items():
-                if each is not None:
-                    yield from _flat(each, (*path, key))
-        case list() if value:
-            for key, each in _named(path[-1] if path else "", value):
-                yield from _flat(each, (*path, f"[{key}]"))
-        case _:
-            yield path, value
-
-
 def _named(field: str, entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """Entries by name where each has its own, else by position; of several variables of one name the last counts."""
     key = _KEYS.get(field)
@@ -133,10 +160,3 @@ def _named(field: str, entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
             yield from named.items()
             return
     yield from ((str(position), each) for position, each in enumerate(entries))
-
-
-@lru_cache(maxsize=16_384)
-def _text(path: Path) -> str:
-    """`spec.volumes[data].name`; below a container it begins with a dot."""
-    text = "".join(part if part.startswith("[") else f".{part}" for part in path)
-    return text.lstrip(".") if path and path[0] in _ROOTS else text

@@ -11,8 +11,7 @@ from training_migration.convert.launchers import Launcher, launcher_of
 from training_migration.diff.model import Aspect, Item, Likeness
 from training_migration.diff.pairing import Place
 from training_migration.diff.readers import MPI, readers
-from training_migration.diff.side import RenderedSide
-from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring, view
+from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring
 from training_migration.findings import Severity
 
 _WEAKER: Final = frozenset({Role.RANK, Role.SIZE, Role.LOCAL})
@@ -150,18 +149,18 @@ _HOSTS: Final = frozenset({Role.HOST, Role.PEERS, Role.CLUSTER})
 """Roles whose meaning is pods."""
 
 
-def launcher(side: RenderedSide, places: Sequence[Place], numbers: Mapping[Place, int]) -> Launcher:
+def launcher(views: Callable[[Place], View], places: Sequence[Place]) -> Launcher:
     """What the first of these pods starts."""
     if not places:
         return Launcher.ABSENT
-    start = view(side, places[0], numbers).start
-    given = side.container(places[0]).get("command")
+    seen = views(places[0])
+    start, given = seen.start, seen.side.container(places[0]).get("command")
     return launcher_of(list(start.words), ()) if given else launcher_of((), list(start.words))
 
 
 def meetings(
     kind: str,
-    sides: tuple[RenderedSide, RenderedSide],
+    views: tuple[Callable[[Place], View], Callable[[Place], View]],
     launchers: tuple[Launcher, Launcher],
     numbers: tuple[Mapping[Place, int], Mapping[Place, int]],
     sample: tuple[Sequence[Place], Sequence[Place]],
@@ -172,18 +171,17 @@ def meetings(
     """
     first, second = (readers(kind, each) for each in launchers)
     pairs = list(zip(first, second, strict=True)) if first == second else [(a, b) for a in first for b in second]
-    views = _views(sides[0], numbers[0]), _views(sides[1], numbers[1])
     return [_meeting(pair, len(pairs) == 1, views, numbers, sample) for pair in pairs]
 
 
 def _meeting(
     pair: tuple[Reader, Reader],
     certain: bool,
-    views: tuple[Callable[[Place], View | None], Callable[[Place], View | None]],
+    views: tuple[Callable[[Place], View], Callable[[Place], View]],
     numbers: tuple[Mapping[Place, int], Mapping[Place, int]],
     sample: tuple[Sequence[Place], Sequence[Place]],
 ) -> Meeting:
-    read = _reading(pair[0], views[0]), _reading(pair[1], views[1])
+    read = _reading(pair[0], views[0], numbers[0]), _reading(pair[1], views[1], numbers[1])
     first, second = (
         {place: wiring for place in places if (wiring := one(place)) is not None}
         for one, places in zip(read, sample, strict=True)
@@ -192,9 +190,7 @@ def _meeting(
     return Meeting(pair, certain, (first, second), read, counts, _astray(first, numbers[0]))
 
 
-def _views(side: RenderedSide, numbers: Mapping[Place, int]) -> Callable[[Place], View | None]:
-    return cache(lambda place: view(side, place, numbers) if place in numbers else None)
-
-
-def _reading(reader: Reader, views: Callable[[Place], View | None]) -> Callable[[Place], Wiring | None]:
-    return cache(lambda place: None if (seen := views(place)) is None else reader.read(seen))
+def _reading(
+    reader: Reader, views: Callable[[Place], View], numbers: Mapping[Place, int]
+) -> Callable[[Place], Wiring | None]:
+    return cache(lambda place: reader.read(views(place)) if place in numbers else None)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import groupby
 from typing import Final
 
@@ -12,7 +12,7 @@ from training_migration.convert.launchers import Launcher
 from training_migration.diff.fields import compared, skipped
 from training_migration.diff.folding import result, standing_for, together
 from training_migration.diff.hosts import host_items
-from training_migration.diff.leaves import PodValues, leaves
+from training_migration.diff.leaves import PodValues, leaves, without_equal
 from training_migration.diff.meeting import Meeting, launcher, meetings
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared, Pair
 from training_migration.diff.pairing import Place, PlacePair, pair_places
@@ -38,6 +38,8 @@ class Pods:
     name: str
     """Of the job of v1."""
     sides: tuple[RenderedSide, RenderedSide]
+    brief: bool = False
+    """Whether only what differs is of interest."""
 
     @cached_property
     def places(self) -> Sequence[PlacePair]:
@@ -58,9 +60,7 @@ class Pods:
     @cached_property
     def launchers(self) -> tuple[Launcher, Launcher]:
         """What each side's first pod starts."""
-        first, second = (
-            launcher(side, list(known), known) for side, known in zip(self.sides, self.numbers, strict=True)
-        )
+        first, second = (launcher(views, list(known)) for views, known in zip(self._views, self.numbers, strict=True))
         return first, second
 
     @cached_property
@@ -69,7 +69,7 @@ class Pods:
         seen = [pair for group in self._groups for pair in _sample(group)]
         first = [one for one, _ in seen if one is not None and one in self.numbers[0]]
         second = [other for _, other in seen if other is not None and other in self.numbers[1]]
-        return meetings(self.kind, self.sides, self.launchers, self.numbers, (first, second))
+        return meetings(self.kind, self._views, self.launchers, self.numbers, (first, second))
 
     @cached_property
     def _groups(self) -> Sequence[Sequence[PlacePair]]:
@@ -97,7 +97,7 @@ class Pods:
         return Pair((first,) if first else (), (second,) if second else (), (_unpaired(first, second),))
 
     def _items(self, first: Place, second: Place) -> Iterator[Item]:
-        views = self._view(0, first), self._view(1, second)
+        views = self._views[0](first), self._views[1](second)
         yield from command_items(self.kind, *views, self.launchers)
         for meeting in self.meetings:
             yield from meeting.items(first, second)
@@ -108,11 +108,14 @@ class Pods:
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))
         yield from self._names(first, second)
-        values = (
-            replace(self._leaves(side, each.place), called=partial(canonical_hosts, each))
-            for side, each in enumerate(views)
+        one, other = (side.pods[view.place] for side, view in zip(self.sides, views, strict=True))
+        taken = (
+            (leaves(without_equal(one, other)), leaves(without_equal(other, one)))
+            if self.brief
+            else (self._leaves(0, first), self._leaves(1, second))
         )
-        yield from together(compared(self.kind, *values))
+        values = (replace(each, called=partial(canonical_hosts, view)) for each, view in zip(taken, views, strict=True))
+        yield from together(compared(self.kind, *values, brief=self.brief))
 
     def _leaves(self, side: int, place: Place) -> PodValues:
         known = self._taken_apart
@@ -124,8 +127,13 @@ class Pods:
     def _taken_apart(self) -> dict[tuple[int, Place], PodValues]:
         return {}
 
-    def _view(self, side: int, place: Place) -> View:
-        return view(self.sides[side], place, self.numbers[side])
+    @cached_property
+    def _views(self) -> tuple[Callable[[Place], View], Callable[[Place], View]]:
+        """How the program in a pod of either side sees the world."""
+        first, second = (
+            cache(partial(view, side, numbers=known)) for side, known in zip(self.sides, self.numbers, strict=True)
+        )
+        return first, second
 
     def _names(self, first: Place, second: Place) -> Iterator[Item]:
         names = self.sides[0].pods[first].hostname, self.sides[1].pods[second].hostname

@@ -91,11 +91,17 @@ class RenderedSide:
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """Variables of the container that trains, references to each other resolved."""
-        return environment(self.pods[place], _KNOWN)
+        if place not in self._environments:
+            self._environments[place] = environment(self.pods[place], _KNOWN)
+        return self._environments[place]
+
+    @cached_property
+    def _environments(self) -> dict[Place, Mapping[str, str]]:
+        return {}
 
     def words(self, place: Place) -> tuple[list[str], list[str]]:
         """Command and arguments of the container that trains, references to variables resolved."""
-        return command_line(self.pods[place], _KNOWN)
+        return command_line(self.pods[place], self.environment(place))
 
     def file(self, name: str) -> str | None:
         """Content of the first ConfigMap that has a file of this name."""

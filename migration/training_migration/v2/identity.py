@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
@@ -12,6 +13,7 @@ _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Of which Kubernetes makes the ends of generated names."""
 
 
+@lru_cache(maxsize=256)
 def uid(kind: str, namespace: str, name: str) -> str:
     """Stands for the UID that the API server would give."""
     return str(uuid5(NAMESPACE_URL, f"{kind}/{namespace}/{name}"))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from hashlib import sha1
 from typing import Any, Final
 
+from training_migration.shape import without_nulls
 from training_migration.targets import Features
 from training_migration.v2.claims import claim_volumes
 from training_migration.v2.identity import owned_by, uid
@@ -49,7 +49,7 @@ def jobs(jobset: Json, features: Features) -> Iterator[tuple[Json, int, Json]]:
 
 
 def _job(jobset: Json, replicated_job: Json, name: str, marks: dict[str, str]) -> Json:
-    template = deepcopy(replicated_job["template"])
+    template = without_nulls(replicated_job["template"])
     metadata = _marked(template.get("metadata") or {}, marks) | _metadata(jobset, name)
     spec: Json = template["spec"]
     spec["suspend"] = bool(jobset["spec"].get("suspend"))

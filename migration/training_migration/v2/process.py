@@ -33,9 +33,12 @@ def environment(pod: RenderedPod, known: Mapping[str, str] | None = None) -> dic
     return result
 
 
-def command_line(pod: RenderedPod, known: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
-    """Command and arguments of the container that trains, with references to variables resolved; empty: the image's."""
-    container, variables = training_container(pod), environment(pod, known)
+def command_line(pod: RenderedPod, variables: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
+    """Command and arguments of the container that trains, with references to variables resolved; empty: the image's.
+
+    `variables` are those of its environment, where that is at hand.
+    """
+    container, variables = training_container(pod), environment(pod) if variables is None else variables
     command, arguments = (
         [expanded(str(word), variables) for word in container.get(name) or ()] for name in ("command", "args")
     )

@@ -25,11 +25,14 @@ MOST_PODS: Final = 10_000
 """Of one TrainJob: each is built, so more would take minutes and gigabytes."""
 
 
-def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool = True) -> Rendering:
+def render_v2(
+    train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool = True, with_snapshot: bool = True
+) -> Rendering:
     """Predict the objects and pods of a TrainJob, as if it were not suspended and all its Jobs had been let begin.
 
     `runtime` is the one that it refers to. With `fixed_keys` the keys of MPI are always the same for the same name:
-    good for comparing, never for running where others could log in. Raises Refusal for what admission would refuse.
+    good for comparing, never for running where others could log in. The snapshot of the runtime costs as much as all
+    the rest, so that nobody makes it who does not show it. Raises Refusal for what admission would refuse.
     """
     train_job, runtime = without_nulls(train_job), without_nulls(runtime)
     admission.check(train_job, runtime, target)
@@ -45,7 +48,8 @@ def render_v2(train_job: Json, runtime: Json, target: Target, *, fixed_keys: boo
     beside = [each for policy in policies for each in policy.objects(work)]
     jobset = admitted(submitted(work))
     made = list(jobs(jobset, work.features))
-    objects = [snapshot(work), *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
+    kept = snapshot(work) if with_snapshot else None
+    objects = [kept, *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
     rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
     return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, Final
 
 from training_controllers.gang.resources import Amounts
+from training_migration.shape import without_nulls
 from training_migration.targets import FEATURES, Features, GroupResources, Target
 from training_migration.v2.draft import Draft, Role, ancestor_of
 from training_migration.v2.names import NODE, TRAINER
@@ -28,10 +28,10 @@ _POLICY_DEFAULTS: Final[Json] = {
 
 
 def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -> Draft:
-    """Begin a JobSet with own copies of everything that is changed on the way."""
+    """Begin a JobSet of objects that may be changed on the way, but for the runtime, of which a snapshot is kept."""
     features = FEATURES[target]
-    spec = {"suspend": False, **deepcopy(train_job["spec"])}
-    template = deepcopy(runtime["spec"].get("template") or {})
+    spec = {"suspend": False, **train_job["spec"]}
+    template = without_nulls(runtime["spec"].get("template") or {})
     metadata = template.get("metadata") or {}
     labels, annotations = dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {})
     jobset = _with_defaults(template.get("spec") or {}, features)
@@ -43,7 +43,7 @@ def draft(train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool) -
     labels |= spec.get("labels") or {}
     annotations |= spec.get("annotations") or {}
     ml_policy = _ml_policy(runtime["spec"].get("mlPolicy"))
-    before = deepcopy(jobset["replicatedJobs"])
+    before = without_nulls(jobset["replicatedJobs"])
     _set_resources(jobset, ml_policy, spec, features)
     stated = _group_requests(before, jobset["replicatedJobs"], ml_policy, spec, features.group_resources)
     return Draft(
