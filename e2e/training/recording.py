@@ -18,9 +18,12 @@ def note(test: str, python: Path, *, library: str, kind: str, shown: str, packag
     """Keep that this test has passed today with these packages of a Python, in the place of its last run."""
     told = subprocess.run([python, "-c", ASK, *packages], check=True, capture_output=True, text=True).stdout
     versions = ", ".join(f"{name} {version}" for name, version in zip(packages, json.loads(told), strict=True))
+    keep(test, library=library, versions=versions, kind=kind, shown=shown, where="local cluster")
+
+
+def keep(test: str, *, library: str, versions: str, kind: str, shown: str, where: str) -> None:
+    """Keep that a test has passed today, in the place of its last run."""
     day = datetime.now(UTC).date().isoformat()
-    run = RecordedRun(
-        library=library, versions=versions, kind=kind, shown=shown, where="local cluster", date=day, test=test
-    )
+    run = RecordedRun(library=library, versions=versions, kind=kind, shown=shown, where=where, date=day, test=test)
     others = [each for each in recorded_runs() if each["test"] != test] if RECORDED.exists() else []
     write(RECORDED, sorted([*others, run], key=lambda each: (each["kind"], each["library"], each["test"])), 1)

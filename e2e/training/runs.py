@@ -119,6 +119,18 @@ class Run:
             raise AssertionError(f"{error}\n{Outcome({}, status, await self._logs()).text}") from None
         return Outcome(condition, status, await self._logs())
 
+    async def again(self, steps: int) -> Outcome:
+        """Start the same job anew, with its volumes and up to this step, and wait for its end."""
+        await self.api.delete(f"{self.path}/{self.example.name}")
+
+        async def gone() -> bool:
+            return not await self.pods()
+
+        await eventually(gone, "end of the first job's pods", 60)
+        self.example.override(STEPS=str(steps))
+        await self.api.create(self.path, self.example.job)
+        return await self.end()
+
     async def _logs(self) -> dict[str, str]:
         names = [pod["metadata"]["name"] for pod in await self.pods()]
         return {name: await self.log(name) for name in names}
