@@ -30,6 +30,7 @@ TORCH_PYTHON ?= /usr/bin/python3
 TORCH_IS_THERE := $(shell $(TORCH_PYTHON) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null && echo yes)
 LIBRARIES_INSTALLED = $(if $(TORCH_IS_THERE),$(LIBRARIES:%=$(DEMO_ENVIRONMENTS)/%/.installed))
 ENVIRONMENTS_INSTALLED = $(LIBRARIES_INSTALLED) $(DEMO_INSTALLED) $(patsubst examples/%/requirements.txt,$(DEMO_ENVIRONMENTS)/%/.installed,$(filter-out examples/pytorch/%,$(wildcard examples/*/requirements.txt)))
+UPSTREAM_INSTALLED = $(patsubst %,$(DEMO_ENVIRONMENTS)/%/.installed,mpi tensorflow xgboost)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := api controllers operator local migration console unit_tests e2e deploy examples
 
@@ -39,7 +40,7 @@ CHECK_BRANCHES := import json, sys; p = json.load(sys.stdin)["totals"]["percent_
 # Else every program that a test starts compiles all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo train weekly test coverage size lint format types e2e e2e-node image bench crds pages docs constraints clean
+.PHONY: help demo train weekly test coverage size lint format types e2e e2e-node e2e-upstream image bench crds pages docs constraints clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +101,11 @@ e2e-node: $(DEMO_INSTALLED) ## jobs whose pods run on a real node of this machin
 	@$(BIN)/python -m e2e.node build
 	@$(BIN)/pytest e2e/node --provider node $(ARGS)
 
+e2e-upstream: $(DEMO_INSTALLED) $(UPSTREAM_INSTALLED) ## upstream's own end-to-end tests, unmodified, on a real node, as root; KINDS=... for some
+	@$(BIN)/python -m e2e.node check
+	@$(BIN)/python -m e2e.node build
+	@$(BIN)/python -m e2e.upstream --environments '$(DEMO_ENVIRONMENTS)' $(KINDS) $(ARGS)
+
 image: $(INSTALLED) ## build the operator's image, without a registry, and run it; as root on Debian
 	@$(BIN)/python -m e2e.harness build >/dev/null
 	@$(BIN)/python -m e2e.tools.image
@@ -132,6 +138,7 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	  --override examples/libraries/without-torch.txt examples/libraries/$$library/requirements.in \
 	  --output-file examples/libraries/$$library/requirements.txt; done
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/upstream/requirements.txt --output-file e2e/upstream/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/sdk/requirements.txt \
 	  --output-file e2e/migration/sdk/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/page/requirements.txt \

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from e2e.harness.errors import HarnessError
 from e2e.harness.processes import Child
@@ -26,6 +30,19 @@ OWN_FOLDERS = {
     "/mnt": "1g",
 }
 """Folders of which the box has its own, empty and in memory, with their size; the host's are not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a node offers beyond what tests usually need."""
+
+    cpus: int | None = None
+    """So many as the kubelet shall tell; without, those of this machine."""
+    images_on_disk: bool = False
+    """Images need more than there is memory for."""
+
+
+USUAL: Final = Size()
 
 
 class Box:
@@ -78,12 +95,16 @@ class Box:
 
 
 @contextmanager
-def box(place: Place, pause: Path) -> Iterator[Box]:
+def box(place: Place, pause: Path, size: Size = USUAL) -> Iterator[Box]:
     """A box with network and mounts as a node needs them; everything in it ends with the context."""
     make_cgroups(place.name, NODE)
     box = Box(place, pause)
     try:
         _mount(box)
+        if size.images_on_disk:
+            _put_on_disk(box, "/var/lib/containerd")
+        if size.cpus:
+            _show_cpus(box, size.cpus)
         _connect(box)
         yield box
     finally:
@@ -95,6 +116,31 @@ def _mount(box: Box) -> None:
     for folder, size in OWN_FOLDERS.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
         box.run("mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder)
+
+
+def _put_on_disk(box: Box, path: str) -> None:
+    folder = box.place.folder / Path(path).name
+    folder.mkdir()
+    box.run("mount", "--bind", folder, path)
+
+
+def _show_cpus(box: Box, cpus: int) -> None:
+    """Let the kubelet count so many CPUs: it counts the folders that the kernel has for the first memory node.
+
+    It gives pods the CPUs of these numbers, so that there must be no others: `cpu01` is `cpu1` as a further core.
+    """
+    node = Path("/sys/devices/system/node/node0")
+    shown, here = box.place.folder / "cpus", os.cpu_count() or 1
+    for number in range(cpus):
+        times, cpu = divmod(number, here)
+        topology = shown / f"cpu{'0' * times}{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / "core_id").write_text(f"{number}\n")
+        shutil.copyfile(node / f"cpu{cpu}" / "topology" / "physical_package_id", topology / "physical_package_id")
+    for file in ("meminfo", "distance"):
+        shutil.copyfile(node / file, shown / file)
+    (shown / "hugepages").mkdir()
+    box.run("mount", "--bind", shown, node)
 
 
 def _connect(box: Box) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from e2e.harness.binaries import CONTROL_PLANE, NODE, programs
 from e2e.harness.cluster import Cluster
-from e2e.node.box import box
+from e2e.node.box import USUAL, Size, box
 from e2e.node.control_plane import ControlPlane
 from e2e.node.place import reserved
 from e2e.node.requirements import require
@@ -15,13 +15,13 @@ from e2e.node.worker import Worker
 
 
 @contextmanager
-def node() -> Iterator[Cluster]:
+def node(size: Size = USUAL) -> Iterator[Cluster]:
     """Run a cluster of one node until the context is left; nothing of it stays, even if this process is killed."""
     require()
     binaries = programs((*CONTROL_PLANE, *NODE))
     with reserved() as place:
         place.folder.mkdir(parents=True, mode=0o700)
-        with box(place, binaries["pause"]) as inside:
+        with box(place, binaries["pause"], size) as inside:
             control_plane = ControlPlane(inside, binaries)
             worker = Worker(inside, binaries, control_plane)
             control_plane.start_api()

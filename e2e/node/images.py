@@ -32,7 +32,7 @@ class Image:
     """What is in an image; paths are relative to its root."""
 
     name: str
-    """With a tag other than `latest`, which would be pulled."""
+    """With a tag other than `latest`, which would be pulled; what a registry serves may have any."""
     command: Sequence[str]
     path: str = PATH
     folders: Sequence[str] = ()
@@ -44,7 +44,11 @@ class Image:
     scripts: Mapping[str, bytes] = field(default_factory=dict)
     """Executable text by path."""
     copies: Mapping[str, Path] = field(default_factory=dict)
-    """File of this machine by path; it keeps its time, by which Python knows whether byte code is current."""
+    """File of this machine by path; it keeps its time, by which Python knows whether byte code is current, and whether
+    it can be run."""
+    entrypoint: Sequence[str] = ()
+    """What stays when a pod gives arguments alone."""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def images(binaries: Mapping[str, Path]) -> list[Image]:
@@ -72,20 +76,39 @@ def images(binaries: Mapping[str, Path]) -> list[Image]:
 def write_archive(image: Image, target: Path) -> None:
     """Write `image` as a Docker archive with one plain layer."""
     with tempfile.TemporaryFile() as layer, tarfile.open(target, "w") as archive:
-        with tarfile.open(fileobj=layer, mode="w") as content:
-            _fill(content, image)
-        layer.seek(0)
-        digest = hashlib.file_digest(layer, "sha256").hexdigest()
-        configuration = {
-            "architecture": "amd64",
-            "os": "linux",
-            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
-            "config": {"Env": [f"PATH={image.path}"], "Cmd": list(image.command)},
-        }
+        configuration = configure(image, write_layer(image, layer))
         manifest = [{"Config": "config.json", "RepoTags": [image.name], "Layers": ["layer.tar"]}]
         _add(archive, "layer.tar", layer)
-        _add(archive, "config.json", io.BytesIO(json.dumps(configuration).encode()))
+        _add(archive, "config.json", io.BytesIO(configuration))
         _add(archive, "manifest.json", io.BytesIO(json.dumps(manifest).encode()))
+
+
+def write_layer(image: Image, target: IO[bytes]) -> str:
+    """Write everything that is in `image` as one plain layer; its digest."""
+    with tarfile.open(fileobj=target, mode="w") as content:
+        _fill(content, image)
+    target.seek(0)
+    digest = hashlib.sha256()
+    while piece := target.read(1 << 20):
+        digest.update(piece)
+    target.seek(0)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def configure(image: Image, layer: str) -> bytes:
+    """How containers of `image` start, with the digest of its layer."""
+    variables = {"PATH": image.path, **image.variables}
+    configuration = {
+        "architecture": "amd64",
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": [layer]},
+        "config": {
+            "Env": [f"{name}={value}" for name, value in variables.items()],
+            "Entrypoint": list(image.entrypoint),
+            "Cmd": list(image.command),
+        },
+    }
+    return json.dumps(configuration).encode()
 
 
 def _fill(content: tarfile.TarFile, image: Image) -> None:
@@ -106,7 +129,8 @@ def _fill(content: tarfile.TarFile, image: Image) -> None:
             _add(content, path, file, mode=0o755)
     for path, copied in image.copies.items():
         with copied.open("rb") as file:
-            _add(content, path, file, time=int(copied.stat().st_mtime))
+            known = copied.stat()
+            _add(content, path, file, 0o755 if known.st_mode & 0o100 else 0o644, int(known.st_mtime))
 
 
 def _add(archive: tarfile.TarFile, path: str, file: IO[bytes], mode: int = 0o644, time: int = 0) -> None:

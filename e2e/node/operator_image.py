@@ -37,25 +37,26 @@ def operator_image() -> Image:
     """Started as `/manager`, without root; all files lie where they lie on this machine, except the modules."""
     python = Path(sys.executable).resolve()
     modules = dict(_own_modules())
-    for name in _required(PACKAGE):
-        modules |= dict(_files(name))
-    standard = dict(_standard_library())
+    for name in required(PACKAGE):
+        modules |= dict(files(name))
+    standard = dict(standard_library())
     compiled = [file for file in (*modules.values(), *standard.values()) if file.suffix == ".so"]
     return Image(
         OPERATOR,
         ["/manager"],
         files={"etc/passwd": PASSWD, "etc/group": GROUP},
-        programs={_inside(python): python, **{_inside(library): library for library in _libraries(python, compiled)}},
+        programs={inside(python): python, **{inside(library): library for library in libraries(python, compiled)}},
         scripts={"manager": MANAGER.format(python=python, modules=MODULES).encode()},
         copies={**standard, **{f"{MODULES}/{path}": file for path, file in modules.items()}},
     )
 
 
-def _inside(path: Path) -> str:
+def inside(path: Path) -> str:
+    """The path of a file that lies in an image where it lies here."""
     return str(path).removeprefix("/")
 
 
-def _required(name: str) -> set[str]:
+def required(name: str) -> set[str]:
     """The packages that the installed package `name` needs at all times, and those that these need."""
     found: set[str] = set()
     left = [name]
@@ -69,7 +70,7 @@ def _required(name: str) -> set[str]:
     return found
 
 
-def _files(name: str) -> Iterator[tuple[str, Path]]:
+def files(name: str) -> Iterator[tuple[str, Path]]:
     """The files of an installed package, but for its commands."""
     for path in distribution(name).files or ():
         if ".." not in path.parts:
@@ -83,20 +84,21 @@ def _own_modules() -> Iterator[tuple[str, Path]]:
         for file in package.rglob("*"):
             if file.is_file() and file.parent.name != "__pycache__":
                 yield str(file.relative_to(package.parent)), file
-    for path, file in _files(PACKAGE):
+    for path, file in files(PACKAGE):
         if ".dist-info/" in path:
             yield path, file
 
 
-def _standard_library() -> Iterator[tuple[str, Path]]:
+def standard_library() -> Iterator[tuple[str, Path]]:
+    """The files of this Python's own modules, by their path in an image."""
     library = Path(sysconfig.get_path("stdlib"))
     for file in library.rglob("*"):
         unused = UNUSED.intersection(file.relative_to(library).parts) or file.name.startswith("_tkinter")
         if file.is_file() and not unused and file.suffix != ".a" and ".opt-" not in file.name:
-            yield _inside(file), file
+            yield inside(file), file
 
 
-def _libraries(program: Path, compiled: Iterable[Path]) -> set[Path]:
+def libraries(program: Path, compiled: Iterable[Path]) -> set[Path]:
     """The shared libraries of the machine that a program and compiled modules are linked with."""
     said = subprocess.run(["ldd", program, *compiled], capture_output=True, text=True, check=False).stdout
     found = {Path(path) for path in re.findall(r"^\s+(?:\S+ => )?(/\S+) \(0x", said, re.MULTILINE)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 import yaml
 from e2e.harness.cluster import Cluster
 from e2e.harness.startup import wait_until
+from e2e.node import registry
 from e2e.node.box import BRIDGE, NODE, Box, entering, execute
 from e2e.node.control_plane import ControlPlane
 from e2e.node.images import PAUSE, Image, images, write_archive
@@ -28,11 +30,15 @@ disabled_plugins = [
   restrict_oom_score_adj = true  # containers of a build machine may lack CAP_SYS_RESOURCE
   disable_apparmor = true
   netns_mounts_under_state_dir = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "{folder}/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{folder}/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    discard_unpacked_layers = true
 """
 # Records are never kept, so tests see changes at once; names outside are refused instead of asked for in vain.
 COREFILE: Final = """\
@@ -81,6 +87,7 @@ class Worker:
         network = self._folder / "cni" / "10-bridge.conflist"
         network.parent.mkdir()
         network.write_text(json.dumps(self._network()))
+        self._start_registry()
         settings = self._folder / "containerd.toml"
         settings.write_text(CONTAINERD.format(pause=PAUSE, folder=self._folder))
         containerd = self._box.start("/usr/bin/containerd", f"--config={settings}")
@@ -89,6 +96,14 @@ class Worker:
         wait_until(seen.exists, "containerd", [containerd])
         for image in images(self._binaries):
             load(image, self._folder)
+
+    def _start_registry(self) -> None:
+        hosts = self._folder / "registries" / "_default" / "hosts.toml"
+        for folder in (hosts.parent, self._folder / registry.FOLDER):
+            folder.mkdir(parents=True)
+        hosts.write_text(registry.HOSTS)
+        # Its own folder would come before the standard library.
+        self._box.start(sys.executable, "-P", registry.SERVER, self._folder / registry.FOLDER, str(registry.PORT))
 
     def start_node(self) -> None:
         """Start kubelet, kube-proxy and DNS."""
