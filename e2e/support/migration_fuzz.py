@@ -17,10 +17,10 @@ from e2e.support.mutated import mutated
 from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
-from training_migration.commands.run_flags import plan_of
 from training_migration.exits import Exit, Failure
 from training_migration.survey import REPORT_IT
 from training_migration.targets import Target
+from training_migration.verbs.place import plan_of
 from training_migration.verify.subjects import subjects
 
 Json = dict[str, Any]

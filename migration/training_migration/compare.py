@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from training_migration.choices import SLOWER
 from training_migration.comparison.curves import metric_rows
 from training_migration.comparison.formation import Formation, formation
 from training_migration.comparison.rows import Answer, Row
@@ -33,7 +34,7 @@ class Tolerance:
     metrics: float | None = None
     """Relative difference of a metric's values at one step, for example 0.01; None: metrics are not compared, since
     training without fixed seeds is random."""
-    slower: float = 1.5
+    slower: float = SLOWER
     """Factor between the durations from which on it is worth a remark."""
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 import cloup
 
-from training_api.constants import GROUP, MAX_REPLICAS, MOST_REPLICAS
-from training_api.crd.build import build
-from training_api.crd.text import as_yaml
-from training_operator.manifests import UnknownPackage, of_packages, roles
+from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
+from training_operator.lazy_commands import carry_out
 
 _with = cloup.option(
     "--with",
@@ -42,16 +38,7 @@ _with = cloup.option(
 )
 def crds(packages: tuple[str, ...], max_replicas: int, output: Path | None) -> None:
     """Write CustomResourceDefinitions, for `kubectl apply`."""
-    try:
-        infos = [framework.info for framework in of_packages(packages)]
-    except UnknownPackage as error:
-        raise click.UsageError(f"--with: {error}") from None
-    if output is None:
-        _print(build(info, max_replicas) for info in infos)
-        return
-    output.mkdir(parents=True, exist_ok=True)
-    for info in infos:
-        (output / f"{GROUP}_{info.plural}.yaml").write_text(as_yaml(build(info, max_replicas)))
+    carry_out("training_operator.written_manifests:crds", packages=packages, max_replicas=max_replicas, output=output)
 
 
 @cloup.command()
@@ -66,11 +53,9 @@ def crds(packages: tuple[str, ...], max_replicas: int, output: Path | None) -> N
 @cloup.option("--operator-namespace", default="kubeflow", help="Namespace of the operator's account.")
 def rbac(packages: tuple[str, ...], namespace: str, operator_namespace: str) -> None:
     """Write the roles that let the operator serve kinds, bound to its account, for `kubectl apply`."""
-    try:
-        _print(roles(packages, operator_namespace, namespace))
-    except UnknownPackage as error:
-        raise click.UsageError(f"--with: {error}") from None
-
-
-def _print(objects: Iterable[dict[str, Any]]) -> None:
-    click.echo("---\n".join(map(as_yaml, objects)), nl=False)
+    carry_out(
+        "training_operator.written_manifests:rbac",
+        packages=packages,
+        namespace=namespace,
+        operator_namespace=operator_namespace,
+    )

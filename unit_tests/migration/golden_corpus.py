@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
+from training_migration.choices import NoteStyle
 from training_migration.convert import convert
 from training_migration.convert.conversion import Conversion, Options
-from training_migration.convert.writer import NoteStyle, notes_text, yaml_text
+from training_migration.convert.writer import notes_text, yaml_text
 from training_migration.targets import Target
 from training_migration.v1_job import v1_job
 

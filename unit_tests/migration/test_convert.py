@@ -21,8 +21,8 @@ from unit_tests.migration.conversions import (
     trainer_env,
 )
 
+from training_migration.choices import Asymmetric, CompatEnv, Ttl
 from training_migration.convert.assemble import LOSSES
-from training_migration.convert.conversion import Asymmetric, CompatEnv, Ttl
 from training_migration.convert.round_trip import round_trip
 from training_migration.convert.writer import yaml_text
 from training_migration.findings import Severity, Verdict

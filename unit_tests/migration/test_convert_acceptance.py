@@ -9,7 +9,7 @@ import pytest
 from unit_tests.migration.conversions import Json, converted, jax, pytorch
 from unit_tests.migration.test_convert_kinds import mpi, xgboost
 
-from training_migration.convert.conversion import CompatEnv
+from training_migration.choices import CompatEnv
 from training_migration.convert.round_trip import round_trip
 from training_migration.diff import diff
 from training_migration.diff.model import Summary

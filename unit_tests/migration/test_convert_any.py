@@ -17,8 +17,9 @@ from e2e.support.v1_examples.expected import examples
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from training_migration.choices import Asymmetric, CompatEnv, Ttl
 from training_migration.convert import convert
-from training_migration.convert.conversion import Asymmetric, CompatEnv, Conversion, Options, Ttl
+from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.round_trip import round_trip
 from training_migration.diff.model import Summary
 from training_migration.findings import Verdict

@@ -12,9 +12,10 @@ import yaml
 from click.testing import CliRunner, Result
 from unit_tests.migration.conversions import Json, converted, jax, pytorch
 
+from training_migration.choices import NoteStyle
 from training_migration.cli import migrate
 from training_migration.convert.files import write_whole
-from training_migration.convert.writer import NoteStyle, yaml_text
+from training_migration.convert.writer import yaml_text
 
 
 def run(*arguments: str, given: str | None = None) -> Result:

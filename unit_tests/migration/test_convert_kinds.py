@@ -19,7 +19,7 @@ from unit_tests.migration.conversions import (
     variables,
 )
 
-from training_migration.convert.conversion import CompatEnv
+from training_migration.choices import CompatEnv
 from training_migration.findings import Verdict
 from training_migration.targets import Target
 

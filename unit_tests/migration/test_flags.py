@@ -17,6 +17,7 @@ from training_migration.exits import BY_VERB, MEANINGS, Exit, Failure, final, of
 from training_migration.findings import Severity
 from training_migration.rules import RULES, found
 from training_migration.targets import Target
+from training_migration.verbs.output import write
 
 IMPOSSIBLE = next(rule.id for rule in RULES.values() if not rule.counterpart)
 PLAIN_ERROR = next(rule.id for rule in RULES.values() if rule.counterpart and rule.severity is Severity.ERROR)
@@ -135,10 +136,10 @@ def test_a_verb_that_cannot_go_on_says_why_and_ends_with_its_code(
 
 
 def test_a_result_goes_to_the_file_or_says_why_not(tmp_path: Path) -> None:
-    flags.write("text", tmp_path / "x")
+    write("text", tmp_path / "x")
     assert (tmp_path / "x").read_text() == "text\n"
     with pytest.raises(Failure, match="cannot be written: Is a directory") as raised:
-        flags.write("text", tmp_path)
+        write("text", tmp_path)
     assert raised.value.code is Exit.USAGE
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from training_api.yaml_text import dump
-from training_migration.commands.loading import job, jobs
 from training_migration.exits import Exit, Failure
+from training_migration.verbs.loading import job, jobs
 
 GOOD = {
     "apiVersion": "kubeflow.org/v1",

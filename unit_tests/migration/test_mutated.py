@@ -31,7 +31,7 @@ def test_a_mistake_of_ours_with_one_job_hides_no_other(
 ) -> None:
     jobs = [each.job for each in examples(map(str, range(99)))][:3]
     (tmp_path / "jobs.yaml").write_text("\n".join(map(json.dumps, jobs)))
-    module = f"training_migration.{'survey.examined' if verb == 'survey' else 'commands.convert.judged'}"
+    module = f"training_migration.{'survey.examined' if verb == 'survey' else 'verbs.convert.judged'}"
     real = resolve_name(module)
 
     def mistaken(*arguments: Any) -> Any:

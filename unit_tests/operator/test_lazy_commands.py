@@ -13,7 +13,11 @@ from training_api.registry import KINDS
 from training_local.cli import VERBS, local
 from training_local.commands.flags import FRAMEWORKS
 from training_local.run.examples import DEMOS
+from training_migration.choices import LINT_FORMATS, REPORT_FORMATS
+from training_migration.cli import VERBS as VERBS_OF_MIGRATE
 from training_migration.cli import migrate
+from training_migration.lint.formats import FORMATS
+from training_migration.verbs.report import WRITERS
 from training_operator.cli import command
 from training_operator.lazy_commands import Lazy, LazyGroup, carry_out, unavailable
 from training_operator.run_command import SCHEMES
@@ -28,6 +32,7 @@ except SystemExit:
 """
 OF_LOCAL = {"cli", "lazy_commands", "commands", "flags", "completion", "cluster", "sandbox_mode", "quantity", "errors"}
 OF_LOCAL |= {"node", "egress", "mode"}
+OF_MIGRATE = {"cli", "lazy_commands", "commands", "flags", "run_flags", "choices", "exits", "findings", "targets"}
 OURS = ("training_api", "training_controllers", "training_local", "training_migration", "training_operator")
 
 
@@ -40,6 +45,8 @@ OURS = ("training_api", "training_controllers", "training_local", "training_migr
         (["validate", "--help"], {"cli", "lazy_commands", "commands", "validate", "constants"}),
         (["locl"], {"cli", "lazy_commands"}),
         *((["local", verb, "--help"], OF_LOCAL | {verb}) for verb in VERBS),
+        *((["migrate", verb, "--help"], OF_MIGRATE | {verb}) for verb in VERBS_OF_MIGRATE),
+        *(([verb, "--help"], {"cli", "lazy_commands", "constants", "manifest_commands"}) for verb in ("crds", "rbac")),
     ],
 )
 def test_help_and_mistakes_load_next_to_nothing(arguments: list[str], ours: set[str]) -> None:
@@ -128,6 +135,7 @@ def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: 
 def test_the_choices_that_a_help_names_are_those_there_are() -> None:
     assert tuple(DEMOS) == FRAMEWORKS
     assert tuple(info.singular for info in KINDS.values()) == SCHEMES
+    assert (tuple(FORMATS), tuple(WRITERS)) == (LINT_FORMATS, REPORT_FORMATS)
 
 
 def test_the_help_of_flags_loads_no_kinds_and_no_client() -> None:

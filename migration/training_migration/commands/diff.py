@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 import click
 import cloup
 
-from training_controllers.frameworks.registry import FrameworkOptions
-from training_controllers.gang.schedulers import gang_scheduler
-from training_controllers.model.pod_spec import CannotBuild
 from training_migration.commands import flags
-from training_migration.commands.loading import Given, given, placed, where
-from training_migration.commands.render import OPERATOR
-from training_migration.convert import convert
-from training_migration.convert.conversion import Options
-from training_migration.diff import diff as compare_renderings
-from training_migration.diff.model import Difference
-from training_migration.exits import Exit, Failure
-from training_migration.findings import Severity
-from training_migration.render_v1 import render_v1
-from training_migration.report.diff import as_html, as_json, as_markdown, as_text
-from training_migration.report.page import page
-from training_migration.runs.sides import V2Side, with_runtime
-from training_migration.runs.templates import is_train_job
-from training_migration.targets import Target
-from training_migration.v1_job import V1Job
-from training_migration.v2.lookup import Runtimes, namespace_of
-from training_migration.v2.refusal import Refusal
-from training_migration.v2.render import render_v2
-from training_migration.v2.stock import stock
+
+OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
 
 
 @cloup.command()
@@ -45,112 +22,11 @@ from training_migration.v2.stock import stock
 @flags.fail_on
 @flags.formats("text", "json", "markdown", "html")
 @flags.output
-@click.pass_context
-def diff(
-    context: click.Context,
-    *,
-    v1: str,
-    v2: str | None,
-    target: Target,
-    gang_scheduler_name: str,
-    cluster_domain: str,
-    everything: bool,
-    fail_on: Severity | None,
-    style: str,
-    output: Path | None,
-) -> None:
+def diff(**options: Any) -> None:
     """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2, by meaning.
 
     Both are files, folders or `-`; without V2 the jobs are converted first. Jobs are paired by namespace and name.
     Severities: `error` if the training differs, `warning` if the life cycle differs in some situation, else `info`.
     Invalid documents are reported, and the others are compared.
     """
-    framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
-    options = Options(target, gang_scheduler=gang_scheduler_name)
-    read = given([v1])
-    side_of = _side_of(v2, read, options)
-
-    def compared(job: V1Job) -> Difference:
-        return _compared(job, side_of(job), target, framework)
-
-    found = read.each(read.jobs, placed, compared)
-    if not (found or read.failures):
-        raise Failure(f"{v1}: there is no v1 job in it.", Exit.USAGE)
-    if found:
-        terminal = output is None and sys.stdout.isatty()
-        flags.write(_shown(found, style, everything=everything, terminal=terminal), output)
-    context.exit(read.ended((_code(each, fail_on) for each in found), fail_on))
-
-
-def _side_of(v2: str | None, v1: Given, options: Options) -> Callable[[V1Job], V2Side]:
-    """What finds the TrainJob of a job: converts it, or takes that of the same name, or the only one there is.
-
-    What is broken in V2 becomes a failure of the verb.
-    """
-    if v2 is None:
-        return lambda job: _converted(job, options)
-    read = given([v2])
-    sides = _train_jobs(read, options.target)
-    v1.failures.extend(read.failures)
-    if not (sides or v1.failures):
-        raise Failure(f"{v2}: there is no TrainJob in it.", Exit.USAGE)
-    if len(v1.jobs) == len(sides) == 1:
-        return lambda job: sides[0]
-    known = {(namespace_of(side.train_job), side.train_job["metadata"]["name"]): side for side in sides}
-
-    def named(job: V1Job) -> V2Side:
-        key = (namespace_of(job.object), job.job.metadata.name)
-        if key not in known:
-            raise Failure(f"{placed(job)}: there is no TrainJob {'/'.join(key)} in {v2}.", Exit.USAGE)
-        return known[key]
-
-    return named
-
-
-def _train_jobs(read: Given, target: Target) -> list[V2Side]:
-    runtimes = Runtimes(read.others, stock(target))
-    train_jobs = [(each, obj) for each in read.others if (obj := each.object) and is_train_job(obj)]
-    return read.each(
-        train_jobs,
-        lambda each: where(each[0].source, each[0].line),
-        lambda each: with_runtime(*each, runtimes),
-    )
-
-
-def _converted(job: V1Job, options: Options) -> V2Side:
-    conversion = convert(job, options)
-    if conversion.refused or conversion.runtime is None:
-        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
-    return V2Side(conversion.train_job, conversion.runtime, job.source)
-
-
-def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
-    try:
-        # It counts pods before it makes them.
-        second = render_v2(side.train_job, side.runtime, target, with_snapshot=False)
-    except Refusal as refusal:
-        raise Failure(f"{side.source}: v2 would refuse it: {refusal}.", Exit.REFUSED) from None
-    try:
-        first = render_v1(job, framework)
-    except CannotBuild as error:
-        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
-    return compare_renderings(first, second, job, train_job=side.train_job)
-
-
-def _code(difference: Difference, fail_on: Severity | None) -> Exit:
-    order = list(Severity)
-    worst = difference.worst
-    bad = fail_on is not None and worst is not None and order.index(worst) <= order.index(fail_on)
-    return Exit.FOUND if bad else Exit.DONE
-
-
-def _shown(found: Sequence[Difference], style: str, *, everything: bool, terminal: bool) -> str:
-    match style:
-        case "json":
-            content = [as_json(each) for each in found]
-            return json.dumps(content[0] if len(content) == 1 else content, indent=2)
-        case "markdown":
-            return "\n\n".join(as_markdown(each, everything=everything) for each in found)
-        case "html":
-            return page("What v1 and v2 make of it", *map(as_html, found))
-    return "\n\n".join(as_text(each, everything=everything, terminal=terminal) for each in found)
+    flags.carry_out("training_migration.verbs.diff:diff", options)

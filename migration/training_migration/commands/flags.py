@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 import cloup
 
-from training_migration.exits import Exit, Failure
 from training_migration.findings import Severity
 from training_migration.targets import NEWEST, Target
+from training_operator.lazy_commands import load
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -104,13 +104,6 @@ def strict(command: _Command) -> _Command:
     )
 
 
-def write(text: str, output: Path | None) -> None:
-    """Write a verb's result to a file or to standard output, ending in a new line; raises Failure if it cannot be."""
-    ended = text if text.endswith("\n") else f"{text}\n"
-    if output is None:
-        click.echo(ended, nl=False)
-        return
-    try:
-        output.write_text(ended, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"{output}: cannot be written: {error.strerror}.", Exit.USAGE) from None
+def carry_out(target: str, options: Mapping[str, Any]) -> None:
+    """End with the code of a verb, which is imported for it: the help of a command needs nothing of what it does."""
+    click.get_current_context().exit(load(target)(**options))

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import click
 import cloup
 
-from training_migration.cluster import connected
 from training_migration.commands import flags
-from training_migration.exits import Exit, Failure, worst
-from training_migration.report.verify import as_json, as_text, line
-from training_migration.runs.api import Api
-from training_migration.runs.foreground import finish
-from training_migration.targets import Target
-from training_migration.verify.outcome import Subject, Verification
-from training_migration.verify.subjects import subjects
-from training_migration.verify.verify import How, other_release
-from training_migration.verify.verify import verify as verify_subjects
 
 
 @cloup.command()
@@ -43,46 +30,10 @@ from training_migration.verify.verify import verify as verify_subjects
 )
 @flags.formats("text", "json")
 @flags.output
-@click.pass_context
-def verify(
-    context: click.Context,
-    *,
-    paths: tuple[str, ...],
-    target: Target,
-    namespace: str,
-    kubeconfig: str,
-    cluster_context: str,
-    dry_run: bool,
-    unsuspended: bool,
-    limit: float,
-    style: str,
-    output: Path | None,
-) -> None:
+def verify(**options: Any) -> None:
     """Compare the objects that Trainer v2 creates in a cluster for the jobs in PATH... with the prediction.
 
     v1 jobs are converted first; TrainJobs are taken as they are, with a TrainingRuntime of the files or of the cluster.
     Everything is created suspended, so that no pod starts, and deleted again.
     """
-    if dry_run and unsuspended:
-        raise Failure("--dry-run and --unsuspended exclude each other.", Exit.USAGE)
-    how = How(target, namespace, unsuspended, dry_run, limit)
-    found = finish(_verified(subjects(paths, target), how, kubeconfig, cluster_context))
-    terminal = output is None and sys.stdout.isatty()
-    text = json.dumps(as_json(found, how), indent=2) if style == "json" else as_text(found, terminal=terminal)
-    flags.write(text, output)
-    context.exit(worst(each.code for each in found))
-
-
-async def _verified(asked: Sequence[Subject], how: How, kubeconfig: str, context: str) -> list[Verification]:
-    done = 0
-
-    def tell(each: Verification) -> None:
-        nonlocal done
-        done += 1
-        click.echo(f"{done}/{len(asked)} {line(each)}", err=True)
-
-    async with connected(kubeconfig, context) as transport:
-        api = Api(transport)
-        if release := await other_release(api, how.target):
-            click.echo(f"The cluster says that it has Trainer {release}; predicted is {how.target.value}.", err=True)
-        return await verify_subjects(api, asked, how, tell)
+    flags.carry_out("training_migration.verbs.verify:verify", options)

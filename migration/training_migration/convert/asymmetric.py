@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from training_api.quantity import amount
+from training_migration.choices import Asymmetric
 from training_migration.convert.context import Context, Json
-from training_migration.convert.conversion import Asymmetric
 from training_migration.findings import Severity
 
 MERGEABLE: Final = re.compile(r"spec\.(volumes|containers\[[^]]*\]\.(resources|env|volumeMounts))\b.*")

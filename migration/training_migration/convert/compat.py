@@ -9,9 +9,9 @@ from typing import Any, Final
 from training_api.kinds import Job
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import env, env_from_field
+from training_migration.choices import CompatEnv
 from training_migration.convert.containers import mentioned, sidecars_of, without_env
 from training_migration.convert.context import INDEX_FIELD, NODE, PORT, Context, Json
-from training_migration.convert.conversion import CompatEnv
 
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
 Environment = Callable[[Job, Slot], Sequence[Mapping[str, Any]]]

@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from training_migration.choices import Asymmetric, CompatEnv, Ttl
 from training_migration.findings import Finding, Verdict, verdict
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 
 Json = dict[str, Any]
-
-
-class CompatEnv(StrEnum):
-    """When v1's variables are written out."""
-
-    AUTO = "auto"
-    """Unless the command is known to set its own."""
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class Ttl(StrEnum):
-    """What becomes of `ttlSecondsAfterFinished`."""
-
-    DROP = "drop"
-    KEEP = "keep"
-
-
-class Asymmetric(StrEnum):
-    """What becomes of a master whose template is not that of the workers."""
-
-    MERGE_MAX = "merge-max"
-    """The larger of both, where only resources, volumes or variables differ."""
-    SPLIT = "split"
-    """Two replicated jobs with literal variables."""
-    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from training_api.models.pytorch import PyTorchElasticPolicy, PyTorchJobSpec
 from training_controllers.frameworks.pytorch.framework import MASTER, WORKER, environment
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import env
+from training_migration.choices import CompatEnv
 from training_migration.convert.asymmetric import one_template
 from training_migration.convert.compat import (
     slots_of,
@@ -19,7 +20,6 @@ from training_migration.convert.compat import (
 )
 from training_migration.convert.containers import checked_template, main_of, mentioned, without_env
 from training_migration.convert.context import NODE, PORT, Context, Json
-from training_migration.convert.conversion import CompatEnv
 from training_migration.convert.devices import cpus, gpus, other_accelerators
 from training_migration.convert.elasticity import names_processes, names_rendezvous, size_of
 from training_migration.convert.launchers import Launcher, launcher_of

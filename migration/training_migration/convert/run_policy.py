@@ -7,8 +7,8 @@ from typing import Final
 from training_api.constants import MANAGED_BY_MULTIKUEUE
 from training_api.models.common import CleanPodPolicy
 from training_controllers.model.annotations import DISRUPTIONS
+from training_migration.choices import Ttl
 from training_migration.convert.context import Context, Json
-from training_migration.convert.conversion import Ttl
 from training_migration.findings import Severity
 
 MANAGER: Final = "trainer.kubeflow.org/trainjob-controller"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 import yaml
 
+from training_migration.choices import NoteStyle
 from training_migration.convert.comments import annotated
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity
@@ -51,16 +51,6 @@ _TITLES: Final = {
     Severity.WARNING: "Differs from v1",
     Severity.INFO: "Worth knowing",
 }
-
-
-class NoteStyle(StrEnum):
-    """Where the findings of a conversion are written."""
-
-    INLINE = "inline"
-    """Comments at the head of the YAML."""
-    FILE = "file"
-    """A text file beside the YAML."""
-    NONE = "none"
 
 
 def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE, source: str = "") -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, Final
 
+from training_migration.choices import PROBE_SECONDS
 from training_migration.runs.inside.probe import MARKER
 from training_migration.runs.marked_lines import marked
 from training_migration.runs.templates import changed, is_runtime, is_train_job
@@ -27,7 +28,6 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Kind of v1 -> what a script written for v1 reads its rank from, as `inside.probe.READERS` calls it."""
 OF_V2: Final[Mapping[str, tuple[str, ...]]] = {"XGBoostJob": ("DMLC",), "JAXJob": ("JAX",)}
 """What a script that was changed for v2 reads instead."""
-SECONDS: Final = 60.0
 """How long pods wait for each other."""
 
 _SHELL: Final = """for python in python3 python; do
@@ -57,7 +57,7 @@ class ProbePlan:
     """What they read their rank from, as `inside.probe.READERS` calls it; the first that is there counts."""
     hosts: tuple[str, ...]
     """Under which names all pods should be found."""
-    seconds: float = SECONDS
+    seconds: float = PROBE_SECONDS
 
     @property
     def command(self) -> list[str]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from training_api.documents import Document, read
-from training_migration.commands.loading import readable
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
 from training_migration.runs.templates import is_runtime, is_train_job
 from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
 from training_migration.v2.lookup import Runtimes, namespace_of, reference_of
+from training_migration.verbs.loading import readable
 
 Json = dict[str, Any]
 

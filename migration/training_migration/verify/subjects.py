@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from training_api.documents import Document
-from training_migration.commands.loading import checked, documents
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
@@ -15,6 +14,7 @@ from training_migration.targets import Target
 from training_migration.v1_job import V1Job, is_v1_job
 from training_migration.v2.lookup import Runtimes, reference_of
 from training_migration.v2.names import RUNTIME
+from training_migration.verbs.loading import checked, documents
 from training_migration.verify.outcome import Subject
 
 Json = dict[str, Any]

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
 from training_api.documents import Document
+from training_migration.choices import CompatEnv
 from training_migration.convert import convert
-from training_migration.convert.conversion import CompatEnv, Options
+from training_migration.convert.conversion import Options
 from training_migration.findings import Severity
 from training_migration.lint import lint_together, lint_v2
 from training_migration.shape import misfit

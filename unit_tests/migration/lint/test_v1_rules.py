@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from unit_tests.migration.lint.jobs import OPTIONS, Json, alike, job, pytorch, role
 
-from training_migration.convert.conversion import Options, Ttl
+from training_migration.choices import Ttl
+from training_migration.convert.conversion import Options
 from training_migration.findings import Severity
 from training_migration.lint.entry_point import of_dockerfile
 from training_migration.lint.v1.lint import lint_v1

@@ -7,7 +7,7 @@ from typing import Final
 
 from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
-from training_migration.convert.conversion import Ttl
+from training_migration.choices import Ttl
 from training_migration.convert.hazards import V1_ONLY
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot

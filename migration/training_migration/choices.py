@@ -1,0 +1,49 @@
+"""What users choose among, and what is chosen for them: data, so that the help of a verb needs nothing else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+PROBE_SECONDS: Final = 60.0
+"""How long pods wait for each other."""
+SLOWER: Final = 1.5
+"""Factor between the durations of two runs from which on there is a remark."""
+LINT_FORMATS: Final = ("text", "json", "sarif", "junit")
+REPORT_FORMATS: Final = ("markdown", "html", "junit")
+
+
+class CompatEnv(StrEnum):
+    """When v1's variables are written out."""
+
+    AUTO = "auto"
+    """Unless the command is known to set its own."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Ttl(StrEnum):
+    """What becomes of `ttlSecondsAfterFinished`."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class Asymmetric(StrEnum):
+    """What becomes of a master whose template is not that of the workers."""
+
+    MERGE_MAX = "merge-max"
+    """The larger of both, where only resources, volumes or variables differ."""
+    SPLIT = "split"
+    """Two replicated jobs with literal variables."""
+    REFUSE = "refuse"
+
+
+class NoteStyle(StrEnum):
+    """Where the findings of a conversion are written."""
+
+    INLINE = "inline"
+    """Comments at the head of the YAML."""
+    FILE = "file"
+    """A text file beside the YAML."""
+    NONE = "none"
