@@ -63,6 +63,8 @@ def _loops(replica: Replica) -> bool:
     end = replica.last_end
     if replica.waiting is None or replica.waiting.reason != CRASH_LOOP or replica.restarts < _RESTARTS or end is None:
         return False
+    if not end.started:  # its program could not be executed
+        return True
     if end.started_at is None or end.finished_at is None:
         return False
     return end.failed and end.finished_at - end.started_at < _AT_ONCE

@@ -34,10 +34,16 @@ def test_what_may_still_change_is_not_hopeless(pods: list[Json], hopeless: bool)
     assert bool(dead_end(JOB, progress(*pods), OFFERED)) is hopeless
 
 
+def unstartable(name: str) -> Json:
+    ended = terminated(128, reason="StartError", startedAt=None)
+    return pod(name, waiting("CrashLoopBackOff", "back-off 8s restarting"), last=ended, restarts=5)
+
+
 @pytest.mark.parametrize(
     ("pods", "hopeless"),
     [
         ([looping("worker-0"), pod("worker-1", RUNNING)], True),
+        ([unstartable("worker-0"), pod("worker-1", RUNNING)], True),
         ([looping("worker-0"), looping("worker-1")], True),
         ([looping("worker-0", restarts=4), pod("worker-1", RUNNING)], False),
         ([looping("worker-0", seconds=30), pod("worker-1", RUNNING)], False),
