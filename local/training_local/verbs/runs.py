@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
 from training_api.models.common import rfc3339
 from training_api.printable import legible
 from training_local.durations import human
 from training_local.run.archive import ArchivedRun, archived_runs
+from training_local.show.cells import print_table
 from training_local.verbs.finish import one_sentence
 
 _MEBIBYTE: Final = 1 << 20
@@ -53,20 +51,18 @@ def _as_json(run: ArchivedRun) -> dict[str, Any]:
 
 
 def _print_table(found: Sequence[ArchivedRun]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE"):
-        table.add_column(title, no_wrap=True)
     now = datetime.now(UTC)
-    for run in found:
-        age = human((now - run.record.started_at).total_seconds())
-        table.add_row(run.id, run.record.kind, run.outcome, age, *_cells(run))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    for run in found:
-        if run.summary and run.summary.exit_status:
-            why = run.summary.first_cause or run.summary.message
-            console.print(f"{run.id}: {legible(why)}", markup=False)
-    console.print(f"In {found[0].folder.parent}; training-operator local logs --run RUN", markup=False)
+    rows = (
+        (run.id, run.record.kind, run.outcome, human((now - run.record.started_at).total_seconds()), *_cells(run))
+        for run in found
+    )
+    reasons = (
+        f"{run.id}: {legible(run.summary.first_cause or run.summary.message)}"
+        for run in found
+        if run.summary and run.summary.exit_status
+    )
+    where = f"In {found[0].folder.parent}; training-operator local logs --run RUN"
+    print_table(("RUN", "KIND", "OUTCOME", "AGE", "TOOK", "RESTARTS", "SIZE"), rows, (*reasons, where))
 
 
 def _cells(run: ArchivedRun) -> tuple[str, str, str]:

@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
 from training_local.cluster.overview import Overview, overview
 from training_local.cluster.registry import ClusterRecord, check_name, find, running
 from training_local.errors import BadInput
+from training_local.show.cells import print_table
 from training_local.verbs.finish import EXIT_FAILED, finish
 
 _PHASES: Final = ("Running", "Pending", "Failed", "Succeeded")
@@ -63,18 +61,18 @@ def _as_json(record: ClusterRecord, view: Overview | None) -> dict[str, Any]:
 
 
 def _print_table(records: Sequence[ClusterRecord], views: Sequence[Overview | None]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("NAME", "PID", "AGE", "SANDBOX", "PODS", "JOBS", "CPU", "MEMORY"):
-        table.add_column(title, no_wrap=True)
     now = datetime.now(UTC)
-    for record, view in zip(records, views, strict=True):
-        age = timedelta(seconds=int((now - record.started_at).total_seconds()))
-        table.add_row(record.name, str(record.pid), str(age), record.sandbox, *_cells(view))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    for record in records:
-        kept = f", objects in {record.data}" if record.data else ""
-        console.print(f"{record.name}: {record.url}, kubeconfig {record.kubeconfig}{kept}", markup=False)
+    ages = (timedelta(seconds=int((now - record.started_at).total_seconds())) for record in records)
+    rows = (
+        (record.name, str(record.pid), str(age), record.sandbox, *_cells(view))
+        for record, age, view in zip(records, ages, views, strict=True)
+    )
+    places = (
+        f"{record.name}: {record.url}, kubeconfig {record.kubeconfig}"
+        + (f", objects in {record.data}" if record.data else "")
+        for record in records
+    )
+    print_table(("NAME", "PID", "AGE", "SANDBOX", "PODS", "JOBS", "CPU", "MEMORY"), rows, places)
 
 
 def _cells(view: Overview | None) -> tuple[str, str, str, str]:

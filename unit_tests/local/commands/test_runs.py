@@ -128,4 +128,6 @@ def test_a_table_for_people(tmp_path: Path, local: Local, monkeypatch: pytest.Mo
     assert shown["nothing"].startswith("No run is kept; `training-operator local run FILES`")
     run = find_run("little").id
     assert f"{run}  JAXJob  TimedOut" in shown["one"]
+    monkeypatch.setenv("COLUMNS", "20")
+    assert local("runs")[1] == shown["one"]
     assert f"\n{run}: JAXJob default/little did not end within 0 s: it is " in shown["one"]
