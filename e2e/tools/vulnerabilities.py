@@ -27,9 +27,11 @@ PINS = sorted([*ROOT.glob("constraints*.txt"), *ROOT.glob("examples/**/requireme
 MADE_UP = "MADE-UP-1"
 CLEAN, FOUND = 0, 1
 """Statuses of the scanner: nothing is known, something is; others are failures."""
+LIMIT = 600.0
+"""Seconds for the scanner, downloads included: without a network it would try for as long as it is let."""
 
 
-def scan(folder: Path, pins: Sequence[Path], *options: str) -> subprocess.CompletedProcess[str]:
+def scan(folder: Path, pins: Sequence[Path], *options: str, limit: float = LIMIT) -> subprocess.CompletedProcess[str]:
     """Compare files of pins with the advisories in a folder."""
     scanner = programs([OSV_SCANNER])["osv-scanner"]
     with tempfile.TemporaryDirectory() as copies:
@@ -40,6 +42,7 @@ def scan(folder: Path, pins: Sequence[Path], *options: str) -> subprocess.Comple
             capture_output=True,
             text=True,
             check=False,
+            timeout=limit,
         )
 
 
@@ -80,6 +83,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m e2e.tools.vulnerabilities", description=__doc__)
     parser.add_argument("--database", type=Path, help="folder with osv-scanner/PyPI/all.zip")
     parser.add_argument("--download", action="store_true", help="fetch the advisories into that folder first")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for the scanner and what it fetches")
     arguments = parser.parse_args()
     try:
         check_scanner()
@@ -91,7 +95,15 @@ def main() -> int:
     if folder is None or not (arguments.download or (folder / DATABASE).is_file()):
         print(f"not compared with real advisories: there is no FOLDER/{DATABASE} (--database FOLDER)", file=sys.stderr)
         return 2
-    done = scan(folder, PINS, *["--experimental-download-offline-databases"] * arguments.download)
+    try:
+        done = scan(
+            folder, PINS, *["--experimental-download-offline-databases"] * arguments.download, limit=arguments.limit
+        )
+    except subprocess.TimeoutExpired:
+        print(
+            f"the scanner had no answer after {arguments.limit:g} s; without a network use --database", file=sys.stderr
+        )
+        return 2
     print(done.stdout, done.stderr, sep="\n")
     return done.returncode if done.returncode in (CLEAN, FOUND) else 2
 
