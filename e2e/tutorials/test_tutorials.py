@@ -54,6 +54,21 @@ def test_on_a_laptop(page: str, environment: dict[str, str], tmp_path: Path) -> 
     walk(tutorial, tmp_path / "folder", environment | {"PYTHONPATH": str(SETTINGS_CLASSES)})
 
 
+@marks.local  # pods must run
+def test_a_kind_of_ones_own(environment: dict[str, str], tmp_path: Path) -> None:
+    """In a virtual environment that sees the packages of this one, so that nothing of the clone is changed."""
+    clone = Path(sys.prefix)
+    here = tmp_path / "own"
+    subprocess.run([sys.executable, "-m", "venv", here], check=True, timeout=120)
+    [packages] = here.glob("lib/python*/site-packages")
+    [theirs] = clone.glob("lib/python*/site-packages")
+    (packages / "clone.pth").write_text(f"import site; site.addsitedir({str(theirs)!r})\n")
+    program = (clone / "bin" / "training-operator").read_text().partition("\n")[2]
+    (here / "bin" / "training-operator").write_text(f"#!{here}/bin/python\n{program}")
+    (here / "bin" / "training-operator").chmod(0o755)
+    walk(read(PAGES / "write-your-own-kind.md"), tmp_path / "folder", environment, {".venv": here})
+
+
 @marks.bare  # Kueue is installed into a cluster of its own
 @pytest.mark.parametrize("page", ["share-a-cluster.md"])
 def test_with_kueue(page: str, environment: dict[str, str], tmp_path: Path) -> None:

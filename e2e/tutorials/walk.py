@@ -63,10 +63,15 @@ def _commands(block: str) -> Iterator[Command]:
         yield Command(line, tuple(each for each in shown if each not in ("", "...")))
 
 
-def walk(tutorial: Tutorial, folder: Path, environment: Mapping[str, str]) -> None:
-    """Save the files in a folder that looks like the clone, and run all commands there in one shell."""
-    for path in ROOT.iterdir():
-        (folder / path.name).symlink_to(path)
+def walk(
+    tutorial: Tutorial, folder: Path, environment: Mapping[str, str], instead: Mapping[str, Path] | None = None
+) -> None:
+    """Save the files in a folder that looks like the clone, and run all commands there in one shell.
+
+    What is named in `instead` takes the place of what the clone has under that name.
+    """
+    for name, path in ({path.name: path for path in ROOT.iterdir()} | {**(instead or {})}).items():
+        (folder / name).symlink_to(path)
     for name, text in tutorial.files.items():
         (folder / name).write_text(text)
     script = "\n".join(("set -euo pipefail", *(f"{each.line}\necho '{_END}'" for each in tutorial.commands)))

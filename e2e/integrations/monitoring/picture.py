@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from e2e.harness.bare import bare
 from e2e.harness.client import connect
-from e2e.harness.jobs import Namespace
+from e2e.harness.jobs import Namespace, typical
 from e2e.harness.operator import running_operator
 from e2e.integrations.monitoring.dashboard import PANELS, Panel
 from e2e.integrations.monitoring.prometheus import Prometheus, expanded, scraping
@@ -27,6 +27,7 @@ SECONDS: Final = 150
 """For so long jobs are created; the last ones end a little later."""
 STEP: Final = 3.0
 NAMESPACES: Final = ("team-a", "team-b")
+FULL: Final = "team-c"
 
 WIDTH, HEIGHT, COLUMNS = 400, 220, 3
 LEFT, RIGHT, TOP, BOTTOM = 52, 20, 34, 58
@@ -62,11 +63,15 @@ async def drawn_from_life() -> str:
 
 
 async def _work(kubeconfig: Path) -> None:
-    """Create jobs at random moments, most of which succeed."""
+    """Create jobs at random moments, most of which succeed, after one for whose pods the quota has no room."""
     rng = random.Random(1)
     async with connect(kubeconfig) as api, asyncio.TaskGroup() as tasks:
         for name in NAMESPACES:
             await api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        await api.create("/api/v1/namespaces", {"metadata": {"name": FULL}})
+        quota = {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "0"}}}
+        await api.create(f"/api/v1/namespaces/{FULL}/resourcequotas", quota)
+        await Namespace(api, FULL).create(typical("waits", "PyTorchJob"))
         for number in range(SECONDS):
             kind, fate = rng.choice(list(FATES.items()))
             jobs, fate = Namespace(api, rng.choice(NAMESPACES)), rng.choice((fate, succeed))
