@@ -14,12 +14,12 @@ VERBS: Final = {
     for name, said in {
         "up": "Start a cluster and keep it until Ctrl-C, or in the background.",
         "status": "Show the running clusters, or the one called NAME.",
-        "down": "End the cluster NAME, with everything that runs in it, and wait until it has gone.",
-        "run": "Start a cluster, run the job of FILES in it, show what happens, and stop.",
+        "down": "Stop the cluster NAME with all its pods, and wait until it is gone.",
+        "run": "Start a cluster, run the job of FILES in it, show its progress, and stop the cluster.",
         "demo": "Run an example that really trains, distributed over several processes.",
-        "runs": "Show the runs that were kept, the newest first.",
-        "logs": "Print the logs of a job's replicas, or of one pod, line by line in the order of time.",
-        "forward": "Reach a port of a pod on this machine, as http://127.0.0.1:6006: local forward worker-0 6006.",
+        "runs": "Show the recorded runs, the newest first.",
+        "logs": "Print the logs of a job's replicas, or of one pod, ordered by time.",
+        "forward": "Forward a port of a pod to this machine, as http://127.0.0.1:6006: local forward worker-0 6006.",
         "shell": "Open a shell in a running pod, or run a command there: local shell worker-0 -- nvidia-smi.",
     }.items()
 }

@@ -27,7 +27,7 @@ _with = cloup.option(
     type=click.IntRange(1, MOST_REPLICAS),
     default=MAX_REPLICAS,
     show_default=True,
-    help="Most replicas of one type; as the operator's flag of this name.",
+    help="Maximum replicas of one type, as for the operator's flag of this name.",
 )
 @cloup.option(
     "-o",

@@ -32,11 +32,11 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     "an installed package. Default: every kind.",
 )
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")
-@JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled at once.")
+@JOBS.option("--controller-threads", type=int, help="Jobs of one kind that are reconciled concurrently.")
 @JOBS.option(
     "--max-replicas",
     type=int,
-    help="Most replicas of one type; a job with more is not run. Beyond 10,000 the CRDs have to allow it, too.",
+    help="Maximum replicas of one type; jobs with more are rejected. Above 10,000 the CRDs have to allow it too.",
 )
 @JOBS.option(
     "--gang-scheduler-name",
@@ -46,7 +46,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 @JOBS.option(
     "--replace-pods-on-lost-nodes-after",
     metavar="DURATION",
-    help="Delete pods by force, and replace them, once their node has been gone or not ready for so long: 90s, 5m, "
+    help="Force-delete and replace pods whose node has been gone or not ready for this time: 90s, 5m, "
     "1h30m. Default: never.",
 )
 @JOBS.option(
@@ -56,32 +56,41 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 )
 @JOBS.option("--pytorch-init-container-image", help="Image of the container that waits for a PyTorchJob's master.")
 @JOBS.option("--pytorch-init-container-template-file", help="Replaces that container's template, if it exists.")
-@JOBS.option("--pytorch-init-container-max-tries", type=int, help="How often that container looks for the master.")
-@JOBS.option("--mpi-kubectl-delivery-image", help="Image of the container that brings kubectl to an MPIJob's launcher.")
+@JOBS.option(
+    "--pytorch-init-container-max-tries", type=int, help="Maximum attempts of that container to resolve the master."
+)
+@JOBS.option(
+    "--mpi-kubectl-delivery-image", help="Image of the init container that installs kubectl for an MPIJob's launcher."
+)
 @JOBS.option(
     "--cluster-domain",
     envvar="CUSTOM_CLUSTER_DOMAIN",
     show_envvar=True,
-    help="What names of TFJob replicas end in, after `svc`.",
+    help="Domain of the cluster, which ends the names of TFJob replicas after `svc`.",
 )
 @API.option("--kubeconfig", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @API.option("--kube-api-qps", type=float, help="Requests per second. Default: no limit.")
-@API.option("--kube-api-burst", type=int, help="Requests at once above --kube-api-qps.")
-@API.option("--leader-elect/--no-leader-elect", help="Act only while holding the lease.")
-@API.option("--force/--no-force", help="Start without --leader-elect although another operator works on the same jobs.")
-@API.option("--leader-election-id", help="Name of the lease.")
+@API.option("--kube-api-burst", type=int, help="Burst of requests above --kube-api-qps.")
+@API.option("--leader-elect/--no-leader-elect", help="Reconcile only while holding the Lease.")
 @API.option(
-    "--operator-namespace", envvar="MY_POD_NAMESPACE", show_envvar=True, help="Namespace of the lease. Default: ours."
+    "--force/--no-force", help="Start without --leader-elect even if another operator reconciles the same jobs."
 )
-@SERVING.option("--metrics-bind-address", help="Where /metrics is served; 0 for nowhere.")
-@SERVING.option("--health-probe-bind-address", help="Where /healthz and /readyz are served; 0 for nowhere.")
+@API.option("--leader-election-id", help="Name of the Lease.")
+@API.option(
+    "--operator-namespace",
+    envvar="MY_POD_NAMESPACE",
+    show_envvar=True,
+    help="Namespace of the Lease. Default: the operator's.",
+)
+@SERVING.option("--metrics-bind-address", help="Address of /metrics; 0 turns it off.")
+@SERVING.option("--health-probe-bind-address", help="Address of /healthz and /readyz; 0 turns them off.")
 @LOGS.option("--zap-encoder", type=click.Choice([each.value for each in LogFormat]), help="Default: console on a TTY.")
 @LOGS.option("--zap-log-level", help="debug, info, error, panic, or a number above 0 for debug.")
-@OLD.option("--webhook-server-port", type=int, help="The CRDs check what v1's webhooks checked.")
+@OLD.option("--webhook-server-port", type=int, help="There is no webhook: the CRDs validate jobs.")
 @OLD.option("--webhook-service-name", help="There is no webhook.")
 @OLD.option("--webhook-secret-name", help="There is no webhook.")
-@OLD.option("--zap-devel/--no-zap-devel", default=None, help="--zap-encoder and --zap-log-level say the same.")
-@OLD.option("--zap-stacktrace-level", help="Errors of the operator itself carry a stack trace.")
+@OLD.option("--zap-devel/--no-zap-devel", default=None, help="Use --zap-encoder and --zap-log-level.")
+@OLD.option("--zap-stacktrace-level", help="Internal errors always have a stack trace.")
 @OLD.option("--zap-time-encoding", help="Times are ISO 8601, in UTC.")
 @click.pass_context
 def run(ctx: click.Context, /, **flags: Any) -> None:

@@ -13,11 +13,13 @@ from training_operator.lazy_commands import carry_out
 
 @cloup.command()
 @click.argument("name", required=False, shell_complete=clusters)
-@click.option("--all", "everything", is_flag=True, help="End every cluster of this user, those of `local run` too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Stop all clusters of this user, including those of `local run`."
+)
 def down(**options: Any) -> None:
-    """End the cluster NAME, with everything that runs in it, and wait until it has gone.
+    """Stop the cluster NAME with all its pods, and wait until it is gone.
 
-    Without NAME it is the only one that is running, else the one called `default`. The exit status is 0 also if there
+    Without NAME it stops the only running cluster, else the one called `default`. The exit status is 0 also if there
     is nothing to end.
     """
     carry_out("training_local.verbs.down:down", **options)

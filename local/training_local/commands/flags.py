@@ -26,8 +26,8 @@ def cluster_flags(command: Command) -> Command:
     python = click.option(
         "--python",
         type=click.Path(path_type=Path),
-        help="What pods find as `python`. Default: the first with the job's framework: of $VIRTUAL_ENV, $CONDA_PREFIX, "
-        "python3 on the path, the one of this program and the system's.",
+        help="The `python` of pods. Default: the first that has the job's framework, of $VIRTUAL_ENV, $CONDA_PREFIX, "
+        "python3 on the path, the Python of this program, and the system's.",
     )
     sandbox = click.option(
         "--sandbox",
@@ -35,12 +35,12 @@ def cluster_flags(command: Command) -> Command:
         default=SandboxMode.AUTO.value,
         callback=lambda context, option, value: SandboxMode(value),
         show_default=True,
-        help="How pods are kept apart; auto takes the best there is.",
+        help="How pods are isolated; auto selects the best available mode.",
     )
     missing = click.option(
         "--allow-missing-mounts",
         is_flag=True,
-        help="In host mode, also run containers with volumes that they cannot find.",
+        help="In host mode, also run containers that cannot find their volumes.",
     )
     network = click.option(
         "--network",
@@ -48,9 +48,9 @@ def cluster_flags(command: Command) -> Command:
         default=NetworkMode.CLUSTER.value,
         callback=lambda context, option, value: NetworkMode(value),
         show_default=True,
-        help="What pods reach: cluster is the Internet, but nothing on this machine's loopback; proxy the same, by "
-        "http_proxy; host that loopback, too, as host.containers.internal; none nothing. Each pod keeps its own "
-        "network: only --sandbox host gives it the machine's.",
+        help="What pods can reach. cluster: the Internet, but not this machine's loopback interface; proxy: the same, "
+        "through http_proxy; host: the loopback interface too, as host.containers.internal; none: nothing. With all of "
+        "them a pod has its own network; only with --sandbox host it has the machine's.",
     )
     images = click.option(
         "--image-program",
@@ -58,7 +58,7 @@ def cluster_flags(command: Command) -> Command:
         multiple=True,
         metavar="IMAGE=COMMAND",
         callback=_programs,
-        help="Run this where a container has the image and no command; or a file with such pairs, one on each line.",
+        help="The command of containers with this image and no command of their own; or a file with one pair per line.",
     )
     return python(sandbox(network(missing(images(command)))))
 
@@ -82,15 +82,15 @@ def _quantity(_context: click.Context, _option: click.Parameter, value: str) -> 
 
 def resource_flags(command: Command) -> Command:
     """Add the flags that pretend a larger or smaller machine."""
-    offer = "to offer, be {} there or not. Default: {} of this machine."
-    cpus = click.option("--cpus", type=click.IntRange(1), help=f"Processors {offer.format('they', 'those')}")
+    offer = "of the node, whether the machine has {} or not. Default: {} of this machine."
+    cpus = click.option("--cpus", type=click.IntRange(1), help=f"Processors {offer.format('them', 'those')}")
     memory = click.option(
         "--memory", default="", callback=_quantity, help=f"Memory {offer.format('it', 'that')} As 64Gi."
     )
     gpus = click.option(
         "--gpus",
         type=click.IntRange(0, 1024),
-        help="Offer so many GPUs, be they there or not, to try how pods are placed. Default: those of this machine.",
+        help="GPUs of the node, whether the machine has them or not, to try scheduling. Default: the machine's.",
     )
     return cpus(memory(gpus(command)))
 
@@ -105,7 +105,7 @@ def follow_flags(command: Command) -> Command:
 def archive_flags(command: Command) -> Command:
     """Add the flags of commands whose runs are kept."""
     kept = click.option(
-        "--archive/--no-archive", default=True, help="Keep logs, events and statuses, for `local runs`. Default: yes."
+        "--archive/--no-archive", default=True, help="Record logs, events and statuses, for `local runs`. Default: yes."
     )
     size = click.option(
         "--archive-size",
@@ -114,7 +114,7 @@ def archive_flags(command: Command) -> Command:
         show_envvar=True,
         envvar=ARCHIVE_SIZE_VARIABLE,
         callback=lambda context, option, value: int(quantity.parse(_quantity(context, option, value))),
-        help="How much of the disk all runs take that are kept; the oldest go first.",
+        help="Disk space for all recorded runs; the oldest are deleted first.",
     )
     return kept(size(command))
 
@@ -125,10 +125,12 @@ def connection_flags(command: Command) -> Command:
     kubeconfig = click.option(
         "--kubeconfig",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Of any other cluster, whose current context is taken.",
+        help="Kubeconfig of another cluster, whose current context is used.",
     )
     namespace = click.option(
         "--namespace", "-n", help="Where to look. Default: all; with --kubeconfig the one called default."
     )
-    container = click.option("--container", "-c", default="", show_default=False, help="Default: the one that trains.")
+    container = click.option(
+        "--container", "-c", default="", show_default=False, help="Default: the training container."
+    )
     return name(kubeconfig(namespace(container(command))))

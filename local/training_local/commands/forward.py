@@ -15,10 +15,10 @@ from training_operator.lazy_commands import carry_out
 @cloup.command()
 @click.argument("pod", metavar="POD", shell_complete=pods)
 @click.argument("ports", metavar="PORT")
-@click.option("--open", "open_browser", is_flag=True, help="Open it in the browser, as soon as something listens.")
+@click.option("--open", "open_browser", is_flag=True, help="Open it in the browser, as soon as the port is open.")
 @connection_flags
 def forward(**options: Any) -> None:
-    """Reach a port of a pod on this machine until Ctrl-C: local forward worker-0 6006, then http://127.0.0.1:6006.
+    """Forward a port of a pod to this machine until Ctrl-C: local forward worker-0 6006, then http://127.0.0.1:6006.
 
     POD is the name of a pod, or of a replica as in worker-0. PORT is that of the pod's localhost, and the same here;
     8080:6006 makes it 8080 here, :6006 any free port. Nobody else's machine can connect.

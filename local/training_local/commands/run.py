@@ -29,21 +29,25 @@ class _RunCommand(cloup.Command):
 @resource_flags
 @follow_flags
 @archive_flags
-@click.option("--namespace", "-n", help="For objects that name none. Default: default.")
-@click.option("--workers", type=click.IntRange(1), help="Of a script: in how many processes it trains. Default: 1.")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), help="Of a script. Default: the one that it imports.")
-@click.option("--save", type=click.Path(path_type=Path), help="Write the job that runs the script, for a cluster.")
+@click.option("--namespace", "-n", help="Namespace of objects that name none. Default: default.")
+@click.option("--workers", type=click.IntRange(1), help="Replicas that run the script. Default: 1.")
+@click.option(
+    "--framework", type=click.Choice(FRAMEWORKS), help="Framework of the script. Default: the one that it imports."
+)
+@click.option(
+    "--save", type=click.Path(path_type=Path), help="Write the job of the script to this file, for a cluster."
+)
 @click.option(
     "--patience",
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Give a job up that has lacked for so many seconds what will not come (exit status 2).",
+    help="Give up a job that has lacked a prerequisite for this many seconds (exit status 2).",
 )
-@click.option("--scale-resources", is_flag=True, help="Bring requests of CPU and memory down until all pods fit.")
-@click.option("--keep", is_flag=True, help="Keep the cluster after the end, for kubectl, until Ctrl-C.")
+@click.option("--scale-resources", is_flag=True, help="Scale requests of CPU and memory down until all pods fit.")
+@click.option("--keep", is_flag=True, help="Keep the cluster after the job has finished, for kubectl, until Ctrl-C.")
 def run(**options: Any) -> None:
-    """Start a cluster, run the job of FILES in it, show what happens, and stop.
+    """Start a cluster, run the job of FILES in it, show its progress, and stop the cluster.
 
     FILES are YAML with one training job and the objects it needs; - is standard input. Or one script, train.py, which
     becomes a job of --workers processes; what follows -- are its arguments. The exit status is 0 if the job Succeeded,

@@ -13,7 +13,7 @@ from training_operator.lazy_commands import carry_out
 @cloup.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as through a pipe.")
 def runs(**options: Any) -> None:
-    """Show the runs that were kept, the newest first.
+    """Show the recorded runs, the newest first.
 
     On a terminal it is a table, through a pipe JSON. `training-operator local logs --run RUN` prints the logs of one.
     """

@@ -13,18 +13,22 @@ from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
-@click.option("--name", default="default", show_default=True, help="Several clusters run side by side by name.")
-@click.option("--detach", is_flag=True, help="Return when the cluster is up; `local down` ends it.")
+@click.option(
+    "--name", default="default", show_default=True, help="Name of the cluster; several can run at the same time."
+)
+@click.option("--detach", is_flag=True, help="Return when the cluster is up; `local down` stops it.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep objects and logs in this folder; the next cluster with it goes on there.",
+    help="Store objects and logs in this folder; the next cluster with this folder restores them.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on the loopback; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port on the loopback interface; 0 selects a free one."
+)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to write it, too; no other file is replaced. Default: the cluster's private folder.",
+    help="Also write the kubeconfig to FILE; never replaces another file. Default: the cluster's private folder only.",
 )
 @click.option(
     "--console/--no-console",

@@ -14,7 +14,7 @@ from training_api.constants import MAX_REPLICAS, MOST_REPLICAS
     type=click.IntRange(1, MOST_REPLICAS),
     default=MAX_REPLICAS,
     show_default=True,
-    help="Most replicas of one type; as the operator's flag of this name.",
+    help="Maximum replicas of one type, as for the operator's flag of this name.",
 )
 @click.option(
     "-o", "--output", "style", type=click.Choice(("text", "json")), help="Default: text on a terminal, else json."
