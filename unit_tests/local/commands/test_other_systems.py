@@ -18,15 +18,25 @@ from training_local.cluster.registry import STATE_VARIABLE
 from training_operator.cli import command as program
 
 PACKAGES = ("training_api", "training_controllers", "training_operator", "training_migration", "training_local")
-IMPORT_ALL = """
-import importlib, pkgutil, sys
-for package in sys.argv[1:]:
+LOOK = """
+import importlib, json, os, pkgutil, sys
+
+def look(packages):
+    lacking = [name for name in ("fork", "pidfd_open") if not hasattr(os, name)]
+    try:
+        import fcntl
+    except ModuleNotFoundError as error:
+        lacking.append(str(error))
+    cannot = [name for package in packages for name in refused(package)]
+    return {"platform": sys.platform, "lacking": lacking, "refused": cannot}
+
+def refused(package):
     for each in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         if not each.name.endswith("__main__"):
             try:
                 importlib.import_module(each.name)
             except (AttributeError, ImportError, KeyError):
-                print(each.name)
+                yield each.name
 """
 PROGRAMS = {f"training_local.node.sandbox.{name}" for name in ("children", "isolated", "shared", "supervisor")} | {
     "training_local.node.torchrun"
@@ -38,39 +48,18 @@ UNIX_MIGRATION = {"training_migration.runs.local", "training_migration.runs.both
 JOB = "examples/jax/jaxjob.yaml"
 
 
-def on(system: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    played = {"PYTHONPATH": "e2e/support/other_system", "PLAYED_SYSTEM": system}
-    state = {STATE_VARIABLE: str(home)} if home else {}
+def on(system: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python there; processes are few because each of them loads everything."""
+    played = {"PYTHONPATH": "e2e/support/other_system", "PLAYED_SYSTEM": system, STATE_VARIABLE: str(home)}
     return subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, **played, **state},
+        env={**os.environ, **played},
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-
-
-def command(system: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return on(system, "-c", "from training_operator.cli import main; main()", *arguments, home=home)
-
-
-def test_the_play_takes_away_what_the_system_lacks() -> None:
-    look = "import os, sys; print(sys.platform, hasattr(os, 'fork'), hasattr(os, 'pidfd_open')); import fcntl"
-    assert on("darwin", "-c", look).stdout == "darwin True False\n"
-    windows = on("win32", "-c", look)
-    assert windows.stdout == "win32 False False\n"
-    assert windows.stderr.endswith("No module named 'fcntl'\n")
-
-
-def test_everything_can_be_imported_on_macos() -> None:
-    assert set(on("darwin", "-c", IMPORT_ALL, *PACKAGES).stdout.split()) == PROGRAMS
-
-
-def test_what_is_no_operator_and_starts_no_pods_can_be_imported_on_windows() -> None:
-    refused = set(on("win32", "-c", IMPORT_ALL, *PACKAGES[:-1]).stdout.split())
-    assert refused == UNIX_OPERATOR | UNIX_MIGRATION
 
 
 LOCAL_RUN = f"local run {JOB}"
@@ -88,23 +77,61 @@ migrate probe --help
 migrate verify --help
 """.strip().splitlines()
 RUN_ALL = """
-import json, pathlib, sys
+import pathlib
 from click.testing import CliRunner
 from training_operator.cli import command
 results = {line: CliRunner().invoke(command, line.split()) for line in sys.argv[1].splitlines()}
 found = {line: [result.exit_code, result.stdout, result.stderr] for line, result in results.items()}
 from training_local.run.archive import archived_runs
 found["runs"] = archived_runs(pathlib.Path(sys.argv[2]))
-print(json.dumps(found))
+print(json.dumps(found | look(sys.argv[3:])))
+"""
+RUN_JOB = """
+print(json.dumps(look(sys.argv[2:])), flush=True)
+from training_operator.cli import main
+sys.argv[1:] = ["local", "run", sys.argv[1], "--timeout", "60"]
+main()
 """
 
 
 @pytest.fixture(scope="module")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Exit status, output and errors of each command there; they share the process."""
-    lines = "\n".join([*COMMANDS, LOCAL_RUN, "run"])
-    found: dict[str, Any] = json.loads(on("win32", "-c", RUN_ALL, lines, str(tmp_path_factory.mktemp("runs"))).stdout)
+    """Exit status, output and errors of each command there, and what is lacking; one process for all."""
+    lines, home = "\n".join([*COMMANDS, LOCAL_RUN, "run"]), tmp_path_factory.mktemp("runs")
+    done = on("win32", "-c", LOOK + RUN_ALL, lines, str(home), *PACKAGES[:-1], home=home)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+@pytest.fixture(scope="module")
+def macos(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], subprocess.CompletedProcess[str]]:
+    """What is lacking there, and how a job runs there; one process for both."""
+    program = "import os; print('rank', os.environ['PROCESS_ID'])"
+    container = {"name": "jax", "image": "python", "command": ["python", "-c", program]}
+    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "little"}}
+    home = tmp_path_factory.mktemp("macos")
+    (home / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"jaxReplicaSpecs": {"Worker": worker}}}))
+    done = on("darwin", "-c", LOOK + RUN_JOB, str(home / "job.yaml"), *PACKAGES, home=home)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout.splitlines()[0]), done
+
+
+def test_the_play_takes_away_what_the_system_lacks(
+    windows: dict[str, Any], macos: tuple[dict[str, Any], object]
+) -> None:
+    assert (macos[0]["platform"], macos[0]["lacking"]) == ("darwin", ["pidfd_open"])
+    assert windows["platform"] == "win32"
+    assert windows["lacking"] == ["fork", "pidfd_open", "No module named 'fcntl'"]
+
+
+def test_everything_can_be_imported_on_macos(macos: tuple[dict[str, Any], object]) -> None:
+    assert set(macos[0]["refused"]) == PROGRAMS
+
+
+def test_what_is_no_operator_and_starts_no_pods_can_be_imported_on_windows(windows: dict[str, Any]) -> None:
+    assert set(windows["refused"]) == UNIX_OPERATOR | UNIX_MIGRATION
 
 
 def test_commands_for_files_run_on_windows_as_here(windows: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,13 +156,10 @@ def test_what_does_not_run_on_windows_says_what_serves(windows: dict[str, Any], 
     assert len(errors.splitlines()) == 1
 
 
-def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(tmp_path: Path) -> None:
-    program = "import os; print('rank', os.environ['PROCESS_ID'])"
-    container = {"name": "jax", "image": "python", "command": ["python", "-c", program]}
-    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "little"}}
-    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job | {"spec": {"jaxReplicaSpecs": {"Worker": worker}}}))
-    done = command("darwin", "local", "run", str(tmp_path / "job.yaml"), "--timeout", "60", home=tmp_path)
+def test_a_job_runs_on_macos_as_processes_and_what_is_missing_is_said(
+    macos: tuple[object, subprocess.CompletedProcess[str]],
+) -> None:
+    done = macos[1]
     assert done.returncode == 0, done.stderr
     assert {"worker-0 | rank 0", "worker-1 | rank 1"} <= set(done.stdout.splitlines())
     assert "without a network, host name, process list, mounts, limits or measured usage of their own" in done.stdout

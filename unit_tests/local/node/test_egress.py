@@ -103,12 +103,13 @@ async def test_connections_lead_outside_and_not_to_the_loopback_of_the_machine(t
         networked(tmp_path, CLUSTER) as cluster,
     ):
         assert await said(cluster, "out", CALL, OUTSIDE, outside, much) == ["pong", str(len(data))]
-        assert await said(cluster, "nobody", CALL, OUTSIDE, "9") == ["ConnectionResetError"]
+        resets = (["ConnectionResetError"], ["OSError"])  # not connected, where the reset comes before the shutdown
+        assert await said(cluster, "nobody", CALL, OUTSIDE, "9") in resets
         for number, address in enumerate(("127.0.0.1", "10.244.255.254", "10.244.200.1")):
             said_there = await said(cluster, f"in-{number}", CALL, address, private)
             assert said_there[0] in ("ConnectionRefusedError", "OSError"), address
         for number, address in enumerate(("10.245.0.1", "169.254.169.254")):
-            assert await said(cluster, f"hidden-{number}", CALL, address, private) == ["ConnectionResetError"]
+            assert await said(cluster, f"hidden-{number}", CALL, address, private) in resets, address
         assert await said(cluster, "named", CALL, MACHINE_NAME, private) == ["gaierror"]
 
 
