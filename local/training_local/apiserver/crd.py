@@ -13,7 +13,7 @@ from training_local.apiserver.builtin.columns import NAME
 from training_local.apiserver.custom.json_path import JsonPath
 from training_local.apiserver.custom.rules import RuleTree
 from training_local.apiserver.custom.schema_validation import schema_causes, uniqueness_causes
-from training_local.apiserver.custom.structural import Structural, compile_schema, shape
+from training_local.apiserver.custom.structural import Structural, compiled_schema, shape
 from training_local.apiserver.errors import Cause, Json, invalid
 from training_local.apiserver.ownership.fit import go_text, go_type
 from training_local.apiserver.resource_types import (
@@ -167,7 +167,7 @@ def _type(spec: Json, version: Json, stored: str) -> ResourceType:
 
 @lru_cache(maxsize=64)
 def _compiled(schema: bytes) -> tuple[Structural, RuleTree]:
-    structural = compile_schema(msgspec.json.decode(schema))
+    structural = compiled_schema(schema)
     return structural, RuleTree(structural)
 
 

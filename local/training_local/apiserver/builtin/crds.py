@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from training_local.apiserver import names
 from training_local.apiserver.builtin.rules import BuiltinRules
@@ -12,7 +15,7 @@ from training_local.apiserver.custom.json_path import JsonPath, PathError
 from training_local.apiserver.custom.rules import PathError as FieldPathError
 from training_local.apiserver.custom.rules import compile_rule
 from training_local.apiserver.custom.schema_validation import compiled, schema_causes
-from training_local.apiserver.custom.structural import META_FIELDS, Structural, compile_schema
+from training_local.apiserver.custom.structural import META_FIELDS, Structural, compiled_schema
 from training_local.apiserver.errors import Cause, Json, forbidden_value, invalid, not_supported, required
 from training_local.apiserver.resource_types import Context
 
@@ -131,7 +134,12 @@ def _root_causes(schema: Json, path: str) -> Iterator[Cause]:
             yield invalid(f"{path}.type", kind, "must be object at the root")
         else:
             yield required(f"{path}.type", "must not be empty at the root")
-    yield from _schema_causes(compile_schema(schema), path)
+    yield from _causes_below(msgspec.json.encode(schema), path)
+
+
+@lru_cache(maxsize=64)
+def _causes_below(schema: bytes, path: str) -> tuple[Cause, ...]:
+    return tuple(_schema_causes(compiled_schema(schema), path))
 
 
 def _schema_causes(level: Structural, path: str) -> Iterator[Cause]:

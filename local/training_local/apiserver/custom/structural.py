@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from training_local.apiserver.builtin.go_types import Where, path_text
 from training_local.apiserver.errors import Json
@@ -49,6 +52,12 @@ def compile_schema(schema: Json) -> Structural:
         has_default=schema.get("default") is not None,
         defaults=tuple((name, each.schema["default"]) for name, each in properties.items() if each.has_default),
     )
+
+
+@lru_cache(maxsize=64)
+def compiled_schema(schema: bytes) -> Structural:
+    """Compile a schema that is given as JSON; it is checked when its CRD is stored, and serves afterwards."""
+    return compile_schema(msgspec.json.decode(schema))
 
 
 def shape(root: Structural, obj: Json, *, keep_nulls: bool = False) -> list[str]:
