@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e.support import marks
 from e2e.support.local_node import (
     REFUSAL,
     Api,
@@ -26,6 +27,8 @@ from e2e.support.local_node import (
     seconds,
 )
 from e2e.support.paths import ROOT
+
+pytestmark = marks.local
 
 MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
 
@@ -103,7 +106,7 @@ async def taken_over(tmp_path: Path, api: Api, started: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_killing_the_node_leaves_nothing(tmp_path: Path, mode: str) -> None:
     before = trace()
-    arguments = [sys.executable, "-m", "unit_tests.local.node.scenario", "linger", mode, str(tmp_path / "state")]
+    arguments = [sys.executable, "-m", "e2e.local.node_scenario", "linger", mode, str(tmp_path / "state")]
     with subprocess.Popen(arguments, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True) as node:
         assert node.stdout and node.stdout.readline() == "up\n"
         family = descendants(node.pid)
@@ -133,11 +136,12 @@ def descendants(root: int) -> list[int]:
 def environment() -> dict[str, str]:
     sources = [str(ROOT / name) for name in ("api", "controllers", "operator", "local")]
     packages = [path for path in sys.path if path.endswith("site-packages")]
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([*sources, *packages])}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"PATH": path, "PYTHONPATH": os.pathsep.join([*sources, *packages])}
 
 
 def exchange(state: Path, *prefix: str, python: str = sys.executable, mode: str = "auto") -> dict[str, Any]:
-    command = [*prefix, python, "-m", "unit_tests.local.node.scenario", "exchange", mode, str(state)]
+    command = [*prefix, python, "-m", "e2e.local.node_scenario", "exchange", mode, str(state)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
