@@ -17,8 +17,8 @@ NOT_THERE = {
     "mpi/mpijob-ssh.yaml": "each pod needs a network of its own: unit_tests/local/commands/test_hopeless.py",
     "plugin-deepspeed/deepspeedjob.yaml": "needs another package: e2e/process/test_plugin.py",
 }
-LONG = ("libraries/hugging-face/trainer.yaml",)
-"""They take long to import, and run weekly."""
+LONG = ("libraries/hugging-face/trainer.yaml", "tensorflow/parameter-server.yaml")
+"""Their processes take long to import what they need: weekly."""
 DEMO_OF = {demo.file: name for name, demo in DEMOS.items()}
 
 

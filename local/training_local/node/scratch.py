@@ -67,8 +67,8 @@ def programs(
     """
     hidden = [each.resolve() for each in private]
     shown = set()
-    for word in command_line:
-        path, within = Path(os.path.realpath(word)), os.path.normpath(word)
+    for named in {path for text in command_line for path in _BELOW.findall(text)}:
+        path, within = Path(os.path.realpath(named)), os.path.normpath(named)
         below = any(_is_below(within, mount.target) for mount in temporary.own)
         if not below or any(_is_below(within, each) for each in seen) or any(map(path.is_relative_to, hidden)):
             continue

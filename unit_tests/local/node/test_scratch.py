@@ -113,8 +113,12 @@ async def test_the_folder_of_the_user_and_its_python_stay(below_tmp: Path, tmp_p
 async def test_a_program_that_a_command_names_is_there_to_be_read(cluster: Cluster, below_tmp: Path) -> None:
     (below_tmp / "train.py").write_text("import beside")
     (below_tmp / "beside.py").write_text("import pathlib; print(pathlib.Path(__file__).parent)")
-    await cluster.run("told", "python", "-B", f"{below_tmp}/train.py", "/tmp/absent.py", f"{below_tmp}/../etc/x.py")
-    assert await cluster.log("told") == f"{below_tmp}\n"
+    for name, command in (
+        ("told", ("python", "-B", f"{below_tmp}/train.py", "/tmp/absent.py", f"{below_tmp}/../etc/x.py")),
+        ("shell", ("sh", "-c", f"exec python -B {below_tmp}/train.py")),
+    ):
+        await cluster.run(name, *command)
+        assert await cluster.log(name) == f"{below_tmp}\n"
     assert entries(below_tmp) == ["beside.py", "train.py"]
 
 
@@ -131,14 +135,14 @@ async def test_a_program_of_the_cluster_s_own_is_not_shown(below_tmp: Path) -> N
 
 
 async def test_who_names_what_is_hidden_is_told(cluster: Cluster, below_tmp: Path) -> None:
-    (below_tmp / "train.py").touch()
+    (below_tmp / "train.txt").touch()
     (below_tmp / "data").mkdir()
-    script = f"cat {below_tmp}/train.py {below_tmp}/absent {below_tmp}/data/x /tmp/out"
+    script = f"cat {below_tmp}/train.txt {below_tmp}/absent {below_tmp}/data/x /tmp/out"
     container = {"volumeMounts": [{"name": "v", "mountPath": f"{below_tmp}/data"}]}
     await cluster.run("told", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
     said = [message for _, _, reason, message in cluster.api.events if reason == "OwnTemporaryFiles"]
     assert said == [
-        f"container main does not see {below_tmp}/train.py of this machine, because its temporary files are its own: "
+        f"container main does not see {below_tmp}/train.txt of this machine, because its temporary files are its own: "
         "start the command in that folder, or mount it as a hostPath volume"
     ]
 
