@@ -23,7 +23,7 @@ PYTORCH_INDEX ?=
 DEMO_ENVIRONMENT = $(if $(wildcard examples/$(FRAMEWORK)/requirements.txt),$(if $(and $(filter pytorch,$(FRAMEWORK)),$(TORCH_IS_HERE)),,$(DEMO_ENVIRONMENTS)/$(FRAMEWORK)))
 FRAMEWORKS := jax pytorch tensorflow xgboost mpi paddle
 # Their training tests fail instead of being skipped. PyTorch is left out: nobody should download it unasked.
-REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS))
+REQUIRED ?= $(filter-out pytorch,$(FRAMEWORKS)) $(if $(TORCH_IS_THERE),pytorch $(LIBRARIES))
 # Libraries on top of PyTorch, whose environments see the packages of a Python that has torch.
 LIBRARIES := $(patsubst examples/libraries/%/requirements.txt,%,$(wildcard examples/libraries/*/requirements.txt))
 TORCH_PYTHON ?= /usr/bin/python3
@@ -47,7 +47,7 @@ help: ## show this help
 	@echo
 	@echo "  FRAMEWORK=jax|pytorch|tensorflow|xgboost|mpi|paddle|all  job of the demo"
 	@echo "  PROVIDER=bare|kind|existing|local  API server of e2e; existing takes KUBECONFIG=FILE"
-	@echo "  REQUIRED='jax xgboost ...'       frameworks without which train and weekly fail"
+	@echo "  REQUIRED='jax xgboost ...'       frameworks and libraries without which train and weekly fail"
 	@echo "  ARGS=...                         further arguments for pytest or the benchmark"
 	@echo "  ENVIRONMENT=FOLDER PYTHON=...    another environment than .venv, of another Python"
 

@@ -22,7 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kubeconfig", type=Path, help="kubeconfig of the cluster, for the provider `existing`")
     parser.addoption("--environments", type=Path, help="folder of the frameworks' environments; runs e2e/training")
     parser.addoption(
-        "--require-frameworks", default="", metavar="NAMES", help="frameworks whose tests fail instead of being skipped"
+        "--require-frameworks",
+        default="",
+        metavar="NAMES",
+        help="frameworks and libraries whose tests fail instead of being skipped",
     )
     parser.addoption("--record", action="store_true", help="note the training tests that pass, for docs/what-runs.md")
 

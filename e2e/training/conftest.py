@@ -23,8 +23,16 @@ Start = Callable[[Example], Awaitable[Run]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "framework(name): needs this framework, or is skipped")
+    config.addinivalue_line("markers", "framework(name): needs this framework or library, or is skipped")
     config.addinivalue_line("markers", "recorded(library, kind, shown, packages): with --record, noted where it passes")
+    if unknown := required(config) - {*DEMOS, *LIBRARIES}:
+        known = ", ".join((*DEMOS, *LIBRARIES))
+        raise pytest.UsageError(f"--require-frameworks: there is no {', '.join(sorted(unknown))}; it takes {known}")
+
+
+def required(config: pytest.Config) -> set[str]:
+    """The frameworks and libraries whose tests may not be skipped."""
+    return set(config.getoption("--require-frameworks").replace(",", " ").split())
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
@@ -71,8 +79,8 @@ def python(request: pytest.FixtureRequest) -> Path:
             return python_of_library(folder)
         return python_for(DEMOS[name], folder if folder.is_dir() else None)
     except BadInput as error:
-        told = f"{error}; `make train` makes the environments of all frameworks but PyTorch"
-        if name in request.config.getoption("--require-frameworks").replace(",", " ").split():
+        told = f"{error}; `make train` makes all environments but PyTorch's, those of libraries where torch is"
+        if name in required(request.config):
             pytest.fail(f"{name} is required: {told}")
         pytest.skip(f"{name} is not here: {told}")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from e2e.harness.environment import environment
 from e2e.node.images import GROUP, NAME_SERVICES, PASSWD, PATH, Image
 from e2e.node.operator_image import files, inside, libraries, required, standard_library
 from e2e.training.examples import Example
@@ -125,6 +126,12 @@ def mpi(environments: Path) -> Iterator[Image]:
     yield pypi("docker.io/horovod/horovod:0.28.1", prefix, prefix.rglob("*"), {place: program}, variables)
 
 
+def paddle(environments: Path) -> Iterator[Image]:
+    """Paddle of an environment of its own; its launcher brings the program that the test names."""
+    prefix = environment("upstream-paddle", Path(__file__).with_name("paddle.txt")).parent
+    yield pypi("docker.io/paddlepaddle/paddle:2.4.0rc0-cpu", prefix, prefix.rglob("*"), {})
+
+
 def pypi(
     name: str,
     prefix: Path,
@@ -155,5 +162,6 @@ def pypi(
 
 BUILDS: Final[Mapping[str, Build]] = {
     "pytorchjob": pytorch, "jaxjob": jax, "xgboostjob": xgboost, "tfjob": tensorflow, "mpijob": mpi,
+    "paddlejob": paddle,
 }  # fmt: skip
 """What makes the images of each kind, of the folder of the frameworks' environments."""
