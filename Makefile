@@ -193,11 +193,20 @@ $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
 	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@
 
-# torch lacks in the pins, so nothing may look for what they depend on.
+# torch lacks in the pins, so nothing may look for what they depend on. DeepSpeed has no wheel; without extensions its sources are Python alone.
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/requirements.txt
 	@echo "Installing $* into $(@D), beside torch of $(TORCH_PYTHON) ..." >&2
 	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
+	@DS_BUILD_OPS=0 $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation \
+	  --require-hashes -r $<
+	@touch $@
+
+# Nobody's target needs it: it takes half an hour. Its tests are skipped without.
+$(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/from-source.txt
+	@echo "Building $* into $(@D), for torch of $(TORCH_PYTHON) (Debian: cmake, g++, libtorch-dev): half an hour on two cores ..." >&2
+	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
+	@HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITHOUT_MXNET=1 \
+	  nice $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation --require-hashes -r $<
 	@touch $@
 
 $(DEMO_INSTALLED): $(INSTALLED) constraints-demo.txt

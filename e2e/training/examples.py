@@ -11,7 +11,8 @@ from e2e.harness.client import Object
 from e2e.support.paths import ROOT
 
 EXAMPLES = ROOT / "examples"
-LIBRARIES = sorted(file.parent.name for file in (EXAMPLES / "libraries").glob("*/requirements.txt"))
+PINS = ("requirements.txt", "from-source.txt")
+LIBRARIES = sorted(file.parent.name for name in PINS for file in (EXAMPLES / "libraries").glob(f"*/{name}"))
 """The libraries on top of frameworks that have an environment of their own."""
 
 

@@ -26,6 +26,10 @@ EACH = [
     case("jax", "jax/language-model.yaml", (30, 60)),
     case("lightning", "libraries/lightning/trainer.yaml", (20, 30), "pytorch-lightning", "torch"),
     case(
+        "deepspeed", "libraries/deepspeed/trainer.yaml", (20, 30), "deepspeed", "torch",
+        marks=(pytest.mark.weekly,),  # it takes long to import
+    ),
+    case(
         "hugging-face", "libraries/hugging-face/trainer.yaml", (20, 30), "transformers", "accelerate", "torch",
         marks=(pytest.mark.weekly,),  # transformers take long to import
     ),
