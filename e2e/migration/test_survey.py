@@ -1,4 +1,4 @@
-"""`migrate survey --from-cluster` against an API server: the same verdicts as on the files, and nothing changes."""
+"""`survey` and `convert --from-cluster` against an API server: the same as of the files, and nothing changes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from e2e.harness.client import Api, connect
 from e2e.harness.cluster import Cluster, write_kubeconfig
 from e2e.support import marks
@@ -30,10 +31,21 @@ async def api(cluster: Cluster) -> AsyncIterator[Api]:
 
 
 def survey(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """The command, as a user starts it."""
+    """The command with its result as JSON."""
+    return migrate("survey", "--format", "json", *arguments, stdin=stdin)
+
+
+def migrate(verb: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """A verb, as a user starts it."""
     program = "from training_operator.cli import main; main()"
-    command = [sys.executable, "-c", program, "migrate", "survey", "--target", "2.3", "--format", "json", *arguments]
+    command = [sys.executable, "-c", program, "migrate", verb, "--target", "2.3", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, input=stdin)
+
+
+def written(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Kind and name of the objects below a folder, by file."""
+    files = {str(each.relative_to(folder)): yaml.safe_load_all(each.read_text()) for each in folder.rglob("*.yaml")}
+    return {file: [(each["kind"], each["metadata"]["name"]) for each in objects] for file, objects in files.items()}
 
 
 def findings(content: str) -> dict[tuple[str, str], tuple[str, list[tuple[str, bool]]]]:
@@ -71,6 +83,16 @@ async def test_jobs_of_a_cluster_are_judged_as_those_of_files(
     assert in_cluster.returncode == in_files.returncode == 1, in_cluster.stderr
     assert len(findings(in_files.stdout)) == len(jobs)
     assert findings(in_cluster.stdout) == findings(in_files.stdout)
+    assert await versions(api, namespace) == before
+
+    to_files = [str(tmp_path / "jobs.yaml"), "-n", namespace, "-o", str(tmp_path / "files")]
+    from_cluster = ["--from-cluster", "--from-namespace", namespace, "--kubeconfig", str(cluster.kubeconfig)]
+    converted = migrate("convert", *to_files, "--fail-on", "never")
+    again = migrate(
+        "convert", *from_cluster, "-o", str(tmp_path / "cluster"), "--no-share-runtimes", "--fail-on", "never"
+    )
+    assert (converted.returncode, again.returncode) == (0, 0), again.stderr
+    assert written(tmp_path / "cluster") == written(tmp_path / "files")
     assert await versions(api, namespace) == before
 
     printed = cluster.run_kubectl("get", "pytorchjobs,mpijobs", "-n", namespace, "-o", "yaml")

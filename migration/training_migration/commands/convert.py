@@ -25,7 +25,7 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
 
 
 @cloup.command()
-@flags.inputs
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
 @flags.target
 @flags.kubernetes
 @cloup.option_group(
@@ -50,8 +50,8 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
         "--share-runtimes/--no-share-runtimes",
         "share",
         default=None,
-        help="Whether jobs share runtimes, the TrainJobs carrying what differs. Default: those of folders and of"
-        " several jobs on standard input do.",
+        help="Whether jobs share runtimes, the TrainJobs carrying what differs. Default: those of folders, of a"
+        " cluster, and of several jobs on standard input do.",
     ),
     cloup.option(
         "--gang-scheduler-name",
@@ -65,6 +65,19 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
     cloup.option(
         "--namespace", "-n", default="", show_default=False, help="Namespace of what is written. Default: the job's."
     ),
+)
+@cloup.option_group(
+    "Jobs of a cluster (read-only)",
+    cloup.option("--from-cluster", is_flag=True, help="Convert the jobs of a cluster, too."),
+    cloup.option(
+        "--from-namespace",
+        "namespaces",
+        multiple=True,
+        metavar="NAME",
+        help="One of its namespaces; repeatable. Default: all of them.",
+    ),
+    cloup.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config."),
+    cloup.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one."),
 )
 @cloup.option_group(
     "Output",
@@ -87,7 +100,7 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
 @flags.fail_on
 @flags.strict
 def convert(**options: Any) -> None:
-    """Convert the v1 jobs in PATH... to TrainJobs with their runtimes.
+    """Convert the v1 jobs in PATH (files, folders, - for standard input) or in a cluster to TrainJobs with runtimes.
 
     Katib Experiments, AppWrappers and kustomizations are converted in place; other objects are ignored. A TrainJob that
     v2 would reject is not written. One line on standard error per job has the verdict, and how the pods of v2 compare

@@ -8,6 +8,7 @@ from typing import Final
 
 from training_migration.convert.context import Context
 from training_migration.convert.plan import Group
+from training_migration.v1_job import V1Job
 
 LONGEST: Final = 63
 """Characters of a pod's name."""
@@ -19,14 +20,8 @@ RANDOM: Final = 6
 def check_name(context: Context, groups: Iterable[Group]) -> None:
     """Refuse a name that v2 would not take, or whose pods would get too long a name."""
     name, path = context.name, "metadata.name"
-    metadata = context.job.object.get("metadata") or {}
-    if name == str(metadata.get("generateName") or "").rstrip("-."):
-        context.notes.add(
-            "MIG009",
-            f"generateName: the TrainJob is always called {name}, because hosts and a runtime are called after it;"
-            " another run needs another name: --name.",
-            "metadata.generateName",
-        )
+    if message := of_generated_name(context.job, name):
+        context.notes.add("MIG009", message, "metadata.generateName")
     if not SHAPE.fullmatch(name):
         context.notes.refuse(
             "MIG003",
@@ -46,6 +41,17 @@ def check_name(context: Context, groups: Iterable[Group]) -> None:
             f" {len(rest)} of {rest!r} and {RANDOM} of a random ending; --name gives another one.",
             path,
         )
+
+
+def of_generated_name(job: V1Job, name: str) -> str:
+    """What is to be said where the API server made the name of the job; empty where this name is not made of it."""
+    metadata = job.object.get("metadata") or {}
+    if name != str(metadata.get("generateName") or "").rstrip("-."):
+        return ""
+    return (
+        f"generateName: the TrainJob is always called {name}, because hosts and a runtime are called after it;"
+        " another run needs another name: --name."
+    )
 
 
 def _rest(group: Group) -> str:

@@ -25,6 +25,5 @@ LINTED: Final = frozenset().union(
 ELSEWHERE: Final[Mapping[str, str]] = {
     "MIG008": "only a conversion that may use a runtime of v2 loses anything by it",
     "MIG006": "which version of Kueue a cluster has, only the cluster can tell",
-    "MIG009": "only a conversion gives the job a name",
 }
 """Ids of the others -> why."""

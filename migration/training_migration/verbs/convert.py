@@ -12,6 +12,7 @@ import click
 
 from training_api.documents import Unreadable, read_text
 from training_migration.choices import Asymmetric, CompatEnv, NoteStyle, Ttl
+from training_migration.cluster import CLUSTER, read_cluster
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.fitting import fitted
 from training_migration.convert.round_trip import round_trip
@@ -43,6 +44,10 @@ class Result:
 def convert(
     *,
     paths: tuple[str, ...],
+    from_cluster: bool,
+    namespaces: tuple[str, ...],
+    kubeconfig: str,
+    cluster_context: str,
     target: Target,
     kubernetes: str,
     compat_env: CompatEnv,
@@ -74,7 +79,11 @@ def convert(
         name=name,
         namespace=namespace,
     )
-    read = given(paths)
+    if not paths and not from_cluster:
+        raise click.UsageError("Give a PATH or --from-cluster.", click.get_current_context())
+    if (namespaces or kubeconfig or cluster_context) and not from_cluster:
+        raise click.UsageError("Options of the cluster need --from-cluster.", click.get_current_context())
+    read = given(paths, read_cluster(kubeconfig, cluster_context, namespaces or None) if from_cluster else ())
     if name and len(read.jobs) > 1:
         raise Failure(f"--name is for one job, but there are {len(read.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
@@ -84,7 +93,7 @@ def convert(
     conversions = [fitted(each, own) if own else each for each in conversions]
     runtimes: list[Json] = []
     kustomized = any(map(is_kustomization, read.others))
-    if _shares(paths, len(read.jobs)) and not kustomized if share is None else share:
+    if (from_cluster or _shares(paths, len(read.jobs))) and not kustomized if share is None else share:
         conversions, runtimes = shared(conversions)
     results = read.each(conversions, lambda each: placed(each.job), lambda each: _compared(each, own, diffs=diffs))
     holders = [holder for each in read.others if (holder := held(each, options)) is not None]
@@ -99,7 +108,8 @@ def convert(
     if ignored := len(read.others) - len(holders):
         click.echo(f"{ignored} other objects ignored.", err=True)
     if not (read.jobs or holders or read.failures):
-        raise Failure(f"{', '.join(paths)}: there is no v1 job in it.", Exit.USAGE)
+        places = ", ".join([*paths, *(["the cluster"] if from_cluster else [])])
+        raise Failure(f"{places}: there is no v1 job in it.", Exit.USAGE)
     codes = [_exit(each.conversion, fail_on, strict) for each in results]
     codes += [_exit_of(each, fail_on, strict) for each in holders]
     return read.ended(codes, fail_on)
@@ -162,7 +172,11 @@ def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:
     job = conversion.job
     told = notes_text(conversion) if notes is NoteStyle.FILE else ""
     return Piece(
-        job.source, job.line, file_name(conversion.train_job), yaml_text(conversion, notes, _text_of(job.source)), told
+        "" if job.source == CLUSTER else job.source,
+        job.line,
+        file_name(conversion.train_job),
+        yaml_text(conversion, notes, _text_of(job.source)),
+        told,
     )
 
 
@@ -170,7 +184,7 @@ def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:
 def _text_of(source: str) -> str:
     """The text that a job is from, for its comments; empty where it cannot be read again."""
     try:
-        return "" if source == STANDARD_INPUT else read_text(Path(source))
+        return "" if source in (STANDARD_INPUT, CLUSTER) else read_text(Path(source))
     except Unreadable:
         return ""
 
@@ -182,7 +196,8 @@ def _piece_of(holder: Held, converted: Converted, notes: NoteStyle) -> Piece:
     document = holder.document
     text = objects_text(converted.objects, told if notes is NoteStyle.INLINE else "")
     name = file_name(document.object or {})
-    return Piece(document.source, document.line, name, text, told if notes is NoteStyle.FILE else "")
+    source = "" if document.source == CLUSTER else document.source
+    return Piece(source, document.line, name, text, told if notes is NoteStyle.FILE else "")
 
 
 def _exit_of(holder: Held, fail_on: Severity | None, strict: bool) -> Exit:

@@ -53,10 +53,10 @@ class Given:
         return final(codes, (each.code for each in self.failures), fail_on)
 
 
-def given(paths: Iterable[str]) -> Given:
-    """All jobs and objects of files, folders and standard input that can be used."""
+def given(paths: Iterable[str], others: Iterable[Document] = ()) -> Given:
+    """All jobs and objects of files, folders and standard input, and among further documents, that can be used."""
     found = Given()
-    for document in without_patches(read(paths, sys.stdin)):
+    for document in without_patches([*read(paths, sys.stdin), *others]):
         try:
             usable = readable(document)
             obj = usable.object or {}

@@ -49,6 +49,10 @@ def elastic(**policy: object) -> Json:
     return job("PyTorchJob", {"Worker": role(2)}, elasticPolicy={"minReplicas": 2, "maxReplicas": 2, **policy})
 
 
+def generated(begin: str) -> Json:
+    return {**pytorch(), "metadata": {"generateName": begin, "namespace": "team"}}
+
+
 def tensorflow(**roles: Json) -> Json:
     return job("TFJob", roles)
 
@@ -86,6 +90,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
             case(mpi() | {"metadata": {"name": "n" * 44}}),
             case(pytorch(metadata={"name": "n" * 49}), replace(OPTIONS, name="short")),
         ],
+    ),
+    "MIG009": (
+        [case(generated("tune-"))],
+        [case(pytorch()), case(generated("tune-"), replace(OPTIONS, name="other"))],
     ),
     "MIG101": (
         [

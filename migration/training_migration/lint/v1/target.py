@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from training_api.constants import MANAGED_BY_MULTIKUEUE
+from training_migration.convert.names import of_generated_name
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot
 from training_migration.lint.names import room_for
@@ -48,6 +49,13 @@ def long_name(subject: Subject) -> Iterator[Spot]:
             return
     if not name[:1].isalpha():
         yield Spot(f"{name!r} does not begin with a letter, as names of TrainJobs do.", "metadata.name")
+
+
+@V1.rule("MIG009")
+def generated_name(subject: Subject) -> Iterator[Spot]:
+    """A name that the API server makes."""
+    if message := of_generated_name(subject.given, subject.options.name or subject.job.metadata.name):
+        yield Spot(message, "metadata.generateName")
 
 
 def _groups(subject: Subject) -> list[tuple[str, int]]:
