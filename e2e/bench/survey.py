@@ -9,8 +9,8 @@ little; the smallest of some rounds is shown.
 from __future__ import annotations
 
 import argparse
-import copy
 import io
+import json
 import tempfile
 import time
 from collections import Counter
@@ -44,7 +44,7 @@ def write_fleet(folder: Path, number: int) -> None:
     """Put so many jobs into files of their own, and a broken one beside them."""
     jobs = [each.job for each in examples(f"n{index}" for index in count())]
     for index, job in enumerate(islice(cycle(jobs), number)):
-        own = copy.deepcopy(job)
+        own = json.loads(json.dumps(job))  # nothing in it is shared
         own["metadata"]["name"] = f"{job['metadata'].get('name', 'job')}-{index}"
         vary(own, Random(index))
         (folder / f"{index:06}.yaml").write_text(dump([own]))

@@ -27,6 +27,8 @@ INITIALIZERS: Final = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
 """Roles of v2 that fetch things before the training; v1 has none."""
 MANY: Final = 24
 """Of more pairs of the same roles the first, the second and the last are compared: the others differ by index alone."""
+FEW: Final = 3
+"""The same where only what differs is of interest."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Pods:
     @cached_property
     def meetings(self) -> Sequence[Meeting]:
         """The ways in which pods may find each other."""
-        seen = [pair for group in self._groups for pair in _sample(group)]
+        seen = [pair for group in self._groups for pair in self._sample(group)]
         first = [one for one, _ in seen if one is not None and one in self.numbers[0]]
         second = [other for _, other in seen if other is not None and other in self.numbers[1]]
         return meetings(self.kind, self._views, self.launchers, self.numbers, (first, second))
@@ -77,10 +79,14 @@ class Pods:
         roles = groupby(self.places, key=lambda pair: tuple(place and place.role for place in pair))
         return [list(group) for _, group in roles]
 
+    def _sample(self, group: Sequence[PlacePair]) -> Sequence[PlacePair]:
+        """The pairs that stand for all of a group."""
+        return group if len(group) <= (FEW if self.brief else MANY) else [group[0], group[1], group[-1]]
+
     def pairs(self) -> Iterator[Pair]:
         """Each pod of v1 with its partner, then pods of v2 that have none; of many alike those that stand for them."""
         for group in self._groups:
-            seen = [self._pair(*each) for each in _sample(group)]
+            seen = [self._pair(*each) for each in self._sample(group)]
             if len(seen) == len(group):
                 yield from seen
             elif result(seen[1]) == result(seen[2]):
@@ -145,14 +151,9 @@ class Pods:
 
     def not_compared(self) -> Iterator[NotCompared]:
         """Values of any pair that say nothing."""
-        for first, second in (pair for group in self._groups for pair in _sample(group)):
+        for first, second in (pair for group in self._groups for pair in self._sample(group)):
             if first is not None and second is not None:
                 yield from skipped(self._leaves(0, first), self._leaves(1, second))
-
-
-def _sample(group: Sequence[PlacePair]) -> Sequence[PlacePair]:
-    """The pairs that stand for all of a group."""
-    return group if len(group) <= MANY else [group[0], group[1], group[-1]]
 
 
 def _unpaired(first: Place | None, second: Place | None) -> Item:
