@@ -1,4 +1,4 @@
-"""`training-operator migrate convert`: v1's jobs as YAML for Trainer v2, each with what is different all the same."""
+"""`training-operator migrate convert`: v1's jobs as YAML for Trainer v2, each with the remaining differences."""
 
 from __future__ import annotations
 
