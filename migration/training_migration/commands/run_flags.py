@@ -34,7 +34,9 @@ def place(command: _Command) -> _Command:
             default="auto",
             help="Here, how pods are kept apart; auto takes the best there is.",
         ),
-        cloup.option("--gpus", type=click.IntRange(0, 1024), help="GPUs of the local node, whether the machine has them or not."),
+        cloup.option(
+            "--gpus", type=click.IntRange(0, 1024), help="GPUs of the local node, whether the machine has them or not."
+        ),
         cloup.option("--kubeconfig", default="", show_default=False, help="Of clusters. Default: as kubectl has it."),
         cloup.option("--context-v1", default="", show_default=False, help="Of v1's cluster. Default: the current one."),
         cloup.option("--context-v2", default="", show_default=False, help="Of v2's cluster. Default: the current one."),
