@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from e2e.adversary.play import Told, World
-from e2e.adversary.steps import Step, scripts
+from e2e.adversary.steps import PATHS, VERBS, Step, requests, scripts
 from e2e.harness.client import connect
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
+from hypothesis import strategies as st
 
 LENGTH = 100
 """Steps of a script, after which everything is looked at."""
+IN_TURN = 5
+"""Of them, so many are the next cells of the matrix: by chance alone some would not be tried in 2,000 steps."""
 MINIMISED = 240.0
 """Seconds in which steps are left out of a script that fails."""
 
@@ -25,6 +29,7 @@ def play_all(cluster: Cluster, operator: Operator, steps: int, seed: int) -> Tol
     """Play so many steps; raises with the shortest script that was found if something no longer holds."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
+        cells = itertools.cycle(itertools.product(VERBS, PATHS))
         world = World(runner.run(stack.enter_async_context(connect(cluster.kubeconfig))), operator)
         runner.run(world.set_up())
 
@@ -38,8 +43,9 @@ def play_all(cluster: Cluster, operator: Operator, steps: int, seed: int) -> Tol
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck),
         )
-        @given(scripts(LENGTH))
-        def play(script: Sequence[Step]) -> None:
+        @given(scripts(LENGTH - IN_TURN), st.data())
+        def play(script: Sequence[Step], data: st.DataObject) -> None:
+            script = [*script, *(data.draw(requests(*next(cells))) for _ in range(IN_TURN))]
             if text := failure(script):
                 operator.child.check_alive()
                 steps_left = shortest(script, lambda each: not failure(each))
