@@ -14,11 +14,20 @@ from e2e.support.documentation.what_runs import RECORDED, RecordedRun, recorded_
 ASK = "import importlib.metadata as m, json, sys; print(json.dumps([m.version(name) for name in sys.argv[1:]]))"
 
 
-def note(test: str, python: Path, *, library: str, kind: str, shown: str, packages: Sequence[str]) -> None:
+def note(
+    test: str,
+    python: Path,
+    *,
+    packages: Sequence[str],
+    library: str,
+    kind: str,
+    shown: str,
+    where: str = "local cluster",
+) -> None:
     """Keep that this test has passed today with these packages of a Python, in the place of its last run."""
     told = subprocess.run([python, "-c", ASK, *packages], check=True, capture_output=True, text=True).stdout
     versions = ", ".join(f"{name} {version}" for name, version in zip(packages, json.loads(told), strict=True))
-    keep(test, library=library, versions=versions, kind=kind, shown=shown, where="local cluster")
+    keep(test, library=library, versions=versions, kind=kind, shown=shown, where=where)
 
 
 def keep(test: str, *, library: str, versions: str, kind: str, shown: str, where: str) -> None:
