@@ -99,7 +99,7 @@ e2e: $(INSTALLED) ## tests against a real API server, see PROVIDER; TESTS=e2e/FO
 e2e-node: $(DEMO_INSTALLED) ## jobs whose pods run on a real node of this machine, as root
 	@$(BIN)/python -m e2e.node check
 	@$(BIN)/python -m e2e.node build
-	@$(BIN)/pytest e2e/node --provider node $(ARGS)
+	@$(BIN)/pytest e2e/node --provider node --environments '$(DEMO_ENVIRONMENTS)' $(ARGS)
 
 e2e-upstream: $(DEMO_INSTALLED) $(UPSTREAM_INSTALLED) ## upstream's own end-to-end tests, unmodified, on a real node, as root; KINDS=... for some
 	@$(BIN)/python -m e2e.node check

@@ -69,7 +69,7 @@ def job(framework: str) -> list[Json]:
             each["data"] = {name: _with_checkpoint(text) for name, text in each["data"].items()}
     made = v1.object
     for replica in made["spec"][KINDS[made["kind"]].replica_field].values():
-        _prepare(replica["template"]["spec"], frameworks()[framework])
+        prepare(replica["template"]["spec"], frameworks()[framework])
     return [*others, made]
 
 
@@ -79,11 +79,15 @@ def _with_checkpoint(program: str) -> str:
     return before + CHECKPOINT + MAIN + main.replace("main()", "main_and_checkpoint()")
 
 
-def _prepare(pod: Json, framework: Framework) -> None:
-    """Let a pod run on what is mounted."""
+def prepare(pod: Json, framework: Framework) -> None:
+    """Let a pod run on what is mounted; a claim becomes a folder of the node."""
     folders = ("/usr", "/etc/alternatives", *framework.folders)
     mounts = [*((path, path) for path in folders), ("/mnt", SHARED)]
-    pod["volumes"] = [*pod.get("volumes", ()), *_volumes(path for path, _ in mounts)]
+    own = [
+        {"name": each["name"], "hostPath": {"path": "/mnt"}} if "persistentVolumeClaim" in each else each
+        for each in pod.get("volumes", ())
+    ]
+    pod["volumes"] = [*own, *_volumes(path for path, _ in mounts)]
     [container] = pod["containers"]
     container["image"] = TOOLS
     container["volumeMounts"] = [
