@@ -154,6 +154,7 @@ def test_every_group_of_pods_counts_for_the_quota() -> None:
     [
         (text_of(jax()), "it is text to this object"),
         ({"kind": "Workflow", "spec": {"job": jax()}}, "how a Workflow holds TrainJobs is not known here"),
+        ({"step": {"job": jax()}}, "how an object without a kind holds TrainJobs is not known here"),
         (experiment(tensorflow(Worker=2)), "would have to hold the trial's name"),
         (experiment(tensorflow({"args": ["${trialParameters.lr}"]}, Worker=1)), "would have to hold the trial's"),
         (experiment({**jax(), "spec": {}}), "v1 would refuse the job: "),

@@ -107,8 +107,8 @@ def held(document: Document, options: Options) -> Held | None:
 
 
 def _article(obj: Json) -> str:
-    kind = str(obj.get("kind"))
-    return f"an {kind}" if kind[:1] in "AEIOU" else f"a {kind}"
+    kind = str(obj.get("kind") or "object without a kind")
+    return f"an {kind}" if kind[:1] in "AEIOUaeiou" else f"a {kind}"
 
 
 def _patched(document: Document, found: Sequence[kustomization.Patch], options: Options) -> Converted:

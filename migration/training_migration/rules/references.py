@@ -16,6 +16,10 @@ DEPENDENT_VARIABLES: Final = (
 NAMES: Final = f"Kubernetes, names: {_KUBERNETES}/concepts/overview/working-with-objects/names/"
 DNS: Final = f"Kubernetes, DNS of pods: {_KUBERNETES}/concepts/services-networking/dns-pod-service/"
 SIDECARS: Final = f"Kubernetes, sidecar containers: {_KUBERNETES}/concepts/workloads/pods/sidecar-containers/"
+PRUNING: Final = (
+    f"Kubernetes, pruning of fields: {_KUBERNETES}/tasks/extend-kubernetes/custom-resources/"
+    "custom-resource-definitions/#field-pruning"
+)
 RBAC: Final = f"Kubernetes, RBAC: {_KUBERNETES}/reference/access-authn-authz/rbac/"
 TORCHRUN: Final = "PyTorch, torchrun: https://docs.pytorch.org/docs/stable/elastic/run.html"
 GUIDE: Final = "Kubeflow, migration guide: https://www.kubeflow.org/docs/components/trainer/operator-guides/migration/"

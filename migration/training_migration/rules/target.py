@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from training_migration.findings import Rule, Severity
-from training_migration.rules.references import GUIDE, NAMES, RBAC, RUNTIMES
+from training_migration.rules.references import GUIDE, NAMES, PRUNING, RBAC, RUNTIMES
 
 RULES: Final = (
     Rule(
@@ -97,5 +97,15 @@ RULES: Final = (
         "called after it, and variables of the file contain them, so that it needs a fixed name.",
         "Convert the file for each run with another `--name`, or delete the TrainJob before the next run.",
         "kubernetes-sigs/jobset, names of pods",
+    ),
+    Rule(
+        "MIG010",
+        Severity.INFO,
+        "A field that v1 does not have",
+        "The API server drops fields that are not in v1's CRDs, and kubectl warns of them. Those of older versions are "
+        "still in many files, `spec.cleanPodPolicy` for example, which v1 has in `spec.runPolicy`. Such a field had no "
+        "effect on v1, and the conversion gives it none.",
+        "Delete the field, or write it where v1 has it before you convert, if its effect is wanted.",
+        PRUNING,
     ),
 )

@@ -95,6 +95,10 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
         [case(generated("tune-"))],
         [case(pytorch()), case(generated("tune-"), replace(OPTIONS, name="other"))],
     ),
+    "MIG010": (
+        [case(pytorch(cleanPodPolicy="Running")), case(pytorch(run={"cleanpodpolicy": "None"}))],
+        [case(pytorch()), case(elastic()), case(mpi())],
+    ),
     "MIG101": (
         [
             case(alike(command=PYTHON)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pydantic import BaseModel
+
 from training_api.constants import MANAGED_BY_MULTIKUEUE
 from training_migration.convert.names import of_generated_name
 from training_migration.findings import Severity
@@ -56,6 +58,26 @@ def generated_name(subject: Subject) -> Iterator[Spot]:
     """A name that the API server makes."""
     if message := of_generated_name(subject.given, subject.options.name or subject.job.metadata.name):
         yield Spot(message, "metadata.generateName")
+
+
+@V1.rule("MIG010")
+def unknown_field(subject: Subject) -> Iterator[Spot]:
+    """A field that v1's API server drops."""
+    spec = subject.given.object["spec"]
+    of_policy = _fields(subject.policy)
+    for name in sorted(spec.keys() - _fields(subject.spec)):
+        yield _dropped(f"spec.{name}", "; v1 has it in spec.runPolicy" if name in of_policy else "")
+    for name in sorted((spec.get("runPolicy") or {}).keys() - of_policy):
+        yield _dropped(f"spec.runPolicy.{name}", "")
+
+
+def _dropped(path: str, hint: str) -> Spot:
+    return Spot(f"{path} is no field of v1: it has no effect, neither on v1 nor on v2{hint}.", path)
+
+
+def _fields(model: BaseModel) -> frozenset[str]:
+    """The names of its fields, as they are written."""
+    return frozenset(field.alias or name for name, field in type(model).model_fields.items())
 
 
 def _groups(subject: Subject) -> list[tuple[str, int]]:
