@@ -19,6 +19,8 @@ NOT_THERE = {
 }
 LONG = ("libraries/hugging-face/trainer.yaml", "tensorflow/parameter-server.yaml")
 """Their processes take long to import what they need: weekly."""
+CHECKS_ITSELF = "tensorflow/parameter-server.yaml"
+"""After a few steps it fails, since it has not learned enough."""
 DEMO_OF = {demo.file: name for name, demo in DEMOS.items()}
 
 
@@ -36,7 +38,7 @@ FILES = [file.relative_to(EXAMPLES) for file in sorted(EXAMPLES.glob("**/*.yaml"
 @pytest.mark.parametrize("file", [example(file) for file in FILES if str(file) not in NOT_THERE])
 async def test_an_example_succeeds_without_namespaces(file: str, start_in_host_mode: Start) -> None:
     chosen, demo = Example(file), DEMO_OF.get(file)
-    if not demo:  # that it learns is shown elsewhere
+    if not demo and file != CHECKS_ITSELF:  # that it learns is shown elsewhere
         chosen.set(STEPS="8")
     outcome = await (await start_in_host_mode(chosen)).end()
     assert outcome.condition["type"] == "Succeeded", outcome.text
