@@ -61,7 +61,7 @@ endif
 train: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## tests that really train, with all frameworks
 	@$(BIN)/pytest e2e/training -n 3 -rs --environments '$(DEMO_ENVIRONMENTS)' --require-frameworks '$(REQUIRED)' $(ARGS)
 
-weekly: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) ## all of train, and what else takes long; ends with a table
+weekly: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) $(if $(TORCH_IS_THERE),$(DEMO_ENVIRONMENTS)/deepspeed/.installed) ## all of train, and what else takes long; ends with a table
 	@$(BIN)/python -m e2e.harness build >/dev/null
 	@$(BIN)/python -m e2e.tools.weekly '$(DEMO_ENVIRONMENTS)' $(REQUIRED)
 
@@ -137,6 +137,10 @@ constraints: $(INSTALLED) ## pin all dependencies anew, with hashes, for Python 
 	@for library in $(LIBRARIES); do .cache/uv/bin/uv --quiet pip compile $(LOCK) \
 	  --override examples/libraries/without-torch.txt examples/libraries/$$library/requirements.in \
 	  --output-file examples/libraries/$$library/requirements.txt; done
+	@for library in deepspeed horovod; do .cache/uv/bin/uv --quiet pip compile $(LOCK) \
+	  --override examples/libraries/without-torch.txt examples/libraries/$$library/from-source.in \
+	  --output-file examples/libraries/$$library/from-source.txt; done
+	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/upstream/paddle.in --output-file e2e/upstream/paddle.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/clients/requirements.txt --output-file e2e/clients/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/upstream/requirements.txt --output-file e2e/upstream/constraints.txt
 	@.cache/uv/bin/uv --quiet pip compile $(LOCK) e2e/migration/sdk/requirements.txt \
@@ -193,19 +197,19 @@ $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
 	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@
 
-# torch lacks in the pins, so nothing may look for what they depend on. DeepSpeed has no wheel; without extensions its sources are Python alone.
+# torch lacks in the pins, so nothing may look for what they depend on.
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/requirements.txt
 	@echo "Installing $* into $(@D), beside torch of $(TORCH_PYTHON) ..." >&2
 	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
-	@DS_BUILD_OPS=0 $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation \
-	  --require-hashes -r $<
+	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
 	@touch $@
 
-# Nobody's target needs it: it takes half an hour. Its tests are skipped without.
+# PyPI has no wheels of these; Debian: python3-wheel. DeepSpeed without extensions is Python alone, and part of weekly. Horovod takes cmake,
+# g++, libtorch-dev and half an hour on two cores, so no target needs it: its tests are skipped without.
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/from-source.txt
-	@echo "Building $* into $(@D), for torch of $(TORCH_PYTHON) (Debian: cmake, g++, libtorch-dev): half an hour on two cores ..." >&2
+	@echo "Building $* into $(@D), for torch of $(TORCH_PYTHON) ..." >&2
 	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
-	@HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITHOUT_MXNET=1 \
+	@DS_BUILD_OPS=0 HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITHOUT_MXNET=1 \
 	  nice $(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation --require-hashes -r $<
 	@touch $@
 
