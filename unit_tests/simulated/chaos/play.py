@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from e2e.support.simulation.api import Json, Refused
 from e2e.support.simulation.audit import DUPLICATE, ENDS, is_duplicate, is_live
@@ -40,6 +40,15 @@ ALL_KINDS = 5
 """One scenario in so many is played with operators of all kinds, the others with those of its own."""
 
 Summary = dict[str, Any]
+
+
+class Listed(NamedTuple):
+    """What there is at one time; each kind is asked for once, not once per job."""
+
+    pods: list[Json]
+    services: list[str]
+    others: list[tuple[str, Json]]
+    """Kind and metadata of what jobs have beside these."""
 
 
 Disturbance = Callable[[Cluster, random.Random], Coroutine[Any, Any, None]]
@@ -276,21 +285,23 @@ async def _settled(world: Cluster, scenario: Scenario) -> None:
 
 
 async def _summaries(world: Cluster, scenario: Scenario) -> dict[str, Summary]:
-    return {job["metadata"]["name"]: await _summary(world, scenario, job) for job in scenario.jobs}
+    listed = Listed(await world.api.list("Pod"), await world.services(), await _others(world))
+    return {job["metadata"]["name"]: await _summary(world, scenario, job, listed) for job in scenario.jobs}
 
 
-async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
+async def _summary(world: Cluster, scenario: Scenario, wanted: Json, listed: Listed) -> Summary:
     """What must be the same in the end, whatever happened on the way."""
     name = wanted["metadata"]["name"]
-    pods = [pod for pod in await world.api.list("Pod") if pod["metadata"]["name"].startswith(f"{name}-")]
-    services = [each for each in await world.services() if each.startswith(f"{name}-")]
+    pods = [pod for pod in listed.pods if pod["metadata"]["name"].startswith(f"{name}-")]
+    services = [each for each in listed.services if each.startswith(f"{name}-")]
+    others = _others_of(name, listed.others)
     job = await world.api.get(wanted["kind"], name)
     if job is None:
-        return {"gone": True, "pods": len(pods), "services": services, "others": await _others(world, name)}
+        return {"gone": True, "pods": len(pods), "services": services, "others": others}
     conditions = job.get("status", {}).get("conditions", [])
     summary: Summary = {
         "services": services,
-        "others": await _others(world, name),
+        "others": others,
         "live": [p["metadata"]["name"] for p in pods if is_live(p) and not is_duplicate(p)],
     }
     for condition in conditions:
@@ -307,12 +318,14 @@ async def _summary(world: Cluster, scenario: Scenario, wanted: Json) -> Summary:
     }
 
 
-async def _others(world: Cluster, job: str) -> list[str]:
-    """What a job has beside pods and services."""
+async def _others(world: Cluster) -> list[tuple[str, Json]]:
     kinds = ["ServiceAccount", "ConfigMap", "Role", "RoleBinding", "Secret"]
     if ("scheduling.volcano.sh", "podgroups") in world.server.state.storage.collections:
         kinds.append("PodGroup")
-    found = [(kind, each["metadata"]) for kind in kinds for each in await world.api.list(kind)]
+    return [(kind, each["metadata"]) for kind in kinds for each in await world.api.list(kind)]
+
+
+def _others_of(job: str, found: list[tuple[str, Json]]) -> list[str]:
     # Names of secrets have the uid of their job in them, which chance decides.
     return [
         f"{kind} {meta['name'].removesuffix(meta['ownerReferences'][0]['uid'])}"
