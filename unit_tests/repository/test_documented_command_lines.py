@@ -23,7 +23,7 @@ def test_page(page: Path) -> None:
         ("training-operator local demo --framework jaxx", "jaxx"),
         ("training-operator local run examples/jax/jaxjbo.yaml", "jaxjbo.yaml is neither"),
         ("training-operator local run examples/jax/jaxjob.yaml --python .cache/demo/jacks", "of no example"),
-        ("training-operator migrate convert", "Missing argument"),
+        ("training-operator migrate lint", "Missing argument"),
         (".venv/bin/training-operator run --leader-elekt", "--leader-elekt"),
         ('eval "$(.venv/bin/training-operator local upp)"', "no command upp"),
         ("kubectl aply -f crds/", "no verb aply"),
