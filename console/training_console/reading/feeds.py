@@ -64,14 +64,14 @@ class Feed(Generic[R]):
         Raises `NotAllowed` where a `required` resource may not be listed, and `NoAnswer`: with `patience` only where
         a `required` one could not be asked for.
         """
-        try:
+        with suppress(TimeoutError):  # which a busy event loop may raise although the list is there
             async with asyncio.timeout(PATIENCE_SECONDS if patience is None else patience):
                 await self._reflector.settled.wait()
-        except TimeoutError:
-            if patience is not None and not (required and self._reflector.complaint):
+        if self.coming:
+            why = self._reflector.complaint
+            if patience is not None and not (required and why):
                 return
-            why = self._reflector.complaint or f"The API server has not sent all {self._reflector.name} yet."
-            raise NoAnswer(why) from None
+            raise NoAnswer(why or f"The API server has not sent all {self._reflector.name} yet.")
         if required and self._reflector.complaint and not self.absent and not self._reflector.synced.is_set():
             raise NotAllowed(self._reflector.complaint)
 
