@@ -120,7 +120,7 @@ class JobMemory:
         What was due and has not been tried is not wanted any more, and must not cause one reconcile after the other.
         """
         for what in self._due:
-            self.retries.pop(what, None)
+            del self.retries[what]
         self._due.clear()
         moments = [*(retry.due for retry in self.retries.values()), *self.names_taken.values()]
         return max(min(moments) - now, 0.0) if moments else None
