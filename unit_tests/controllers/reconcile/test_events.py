@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from training_controllers.model.plan import EventType, JobEvent
@@ -35,6 +37,13 @@ def test_more_share_one_in_the_order_of_their_numbers() -> None:
 def test_the_first_are_named_and_the_rest_counted() -> None:
     [message] = said([created(f"a-{number}") for number in range(NAMED + 90)])
     assert message == f"Created pods: {', '.join(f'a-{number}' for number in range(NAMED))} and 90 more"
+
+
+def test_only_the_kind_is_in_the_plural() -> None:
+    pods = [created(f"a-{number}") for number in range(SINGLY + 1)]
+    assert said([replace(pod, message=f"{pod.message}: on a node: spare") for pod in pods]) == [
+        "Created pods: a-0, a-1, a-2, a-3: on a node: spare"
+    ]
 
 
 def test_what_differs_in_more_than_the_object_stays_apart() -> None:

@@ -6,7 +6,10 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.cluster import Cluster, cluster, now, until
+from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
+
+from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -154,3 +157,25 @@ async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_
             return await world.pods() == []
 
         assert 60 - LATE < await until(gone, within=100) - begun < 60 + 2 * LATE  # the pod takes a second to stop
+
+
+async def test_the_server_says_when_to_try_again() -> None:
+    """Whose pod has the name, and whether the job may be deleted, it does not say before."""
+    async with cluster() as world:
+        spec = {"containers": [{"name": "a", "image": "b"}]}
+        await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "jx-worker-0"}, "spec": spec})
+        process = world.operator()
+        asked: list[str] = []
+
+        def refuse(request: Request) -> Response | None:
+            if (request.method, request.path.rpartition("/")[2]) not in (("GET", "jx-worker-0"), ("DELETE", "jx")):
+                return None
+            asked.append(request.method)
+            return status(429, "TooManyRequests", "later", {"retry-after": "60"})
+
+        process.transport.refuse = refuse
+        await world.api.create(jax(workers=1, activeDeadlineSeconds=30, ttlSecondsAfterFinished=0))
+        await asyncio.sleep(80)
+        assert asked == ["GET", "DELETE"]
+        await asyncio.sleep(20)
+        assert asked == ["GET", "DELETE", "DELETE"]

@@ -313,8 +313,13 @@ async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(60)
         assert await world.events("FailedDeletePod") == ["Error deleting: no right to delete"]
-        process.transport.refuse = lambda request: None
+        process.transport.refuse = lambda request: (
+            status(500, "InternalError", "not today") if request.method == "DELETE" else None
+        )
         await asyncio.sleep(70)
+        assert (await world.events("FailedDeletePod"))[1:] == ["Error deleting: not today"]
+        process.transport.refuse = lambda request: None
+        await asyncio.sleep(130)
         assert await world.pods() == await world.services() == ["jx-worker-0"]
 
 
@@ -384,12 +389,17 @@ async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_sh
 async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
     async with cluster() as world:
         process = world.operator()
-        await started(world, jax(workers=2))
-        process.transport.refuse = lambda request: (
-            status(404, "NotFound", "not found")
-            if request.method == "DELETE" and "jx-worker-1" in request.path
-            else None
-        )
+        names = await started(world, jax(workers=6))
+        asked: list[str] = []
+
+        def refuse(request: Request) -> Response | None:
+            if request.method != "DELETE" or "/pods/" not in request.path:
+                return None
+            asked.append(request.path.rpartition("/")[2])
+            return status(404, "NotFound", "not found")
+
+        process.transport.refuse = refuse
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(3)
-        assert await world.events("FailedDeletePod") == []
+        assert asked[:5] == names[1:], "none of them stops the others"
+        assert await world.events("FailedDeletePod") == await world.events("SuccessfulDeletePod") == []

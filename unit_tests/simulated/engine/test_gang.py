@@ -45,9 +45,10 @@ async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
-        await world.api.create(job)
+        await world.api.create({**job, "metadata": {**job["metadata"], "annotations": {"team": "a"}}})
         await asyncio.sleep(SETTLED)
         assert (await world.pods(), await waits(world, job["kind"], "j")) == ([], "GangPending")
+        assert (await group(world, "j"))["metadata"]["annotations"] == {"team": "a"}
         await set_phase(world.api, "j", "Inqueue")
         await asyncio.sleep(SETTLED)
         pods = await world.api.list("Pod")

@@ -163,6 +163,25 @@ async def test_only_the_leader_measures_and_the_next_one_goes_on() -> None:
         assert value(world, "training_operator_jobs_successful_total", 1, **JAX) == 1
 
 
+@pytest.mark.shows("K-25")
+async def test_deleted_pods_and_refused_services_are_counted() -> None:
+    async with cluster() as world:
+        refused: list[Request] = []
+
+        def refuse(request: Request) -> Response | None:
+            if request.method != "POST" or not request.path.endswith("/services") or len(refused) == 2:
+                return None
+            refused.append(request)
+            return status(500, "InternalError", "not today")
+
+        world.operator().transport.refuse = refuse
+        await started(world, jax(workers=3))
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(5)
+        assert value(world, "failed_service_creation_total") == len(refused) == 2
+        assert value(world, "deleted_pods_total") == 2
+
+
 @pytest.mark.shows("E-145")
 async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
     async with cluster() as world:

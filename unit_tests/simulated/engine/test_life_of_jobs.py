@@ -138,6 +138,17 @@ async def test_scaling_up_and_down() -> None:
             assert await world.services() == names
 
 
+async def test_many_replicas_go_at_once() -> None:
+    async with cluster() as world:
+        world.operator()
+        names = await started(world, jax(workers=6))
+        await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(SETTLED)
+        gone = ", ".join(names[1:])
+        assert await world.events("SuccessfulDeletePod") == [f"Deleted pods: {gone}"]
+        assert await world.events("SuccessfulDeleteService") == [f"Deleted services: {gone}"]
+
+
 async def test_suspend_and_resume() -> None:
     async with cluster() as world:
         world.operator()
