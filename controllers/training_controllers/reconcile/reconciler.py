@@ -192,7 +192,5 @@ class JobReconciler:
 
 def _may_stay_unwritten(snapshot: Snapshot, plan: Plan) -> bool:
     """Whether the plan may be executed without its status: nothing that is done depends on what is new in that."""
-    if plan.status is None:
-        return False
-    before, deletes = snapshot.job.status, plan.delete_pods or plan.delete_services
-    return is_rewording(before, plan.status) or (is_recount(before, plan.status) and not deletes)
+    before, after, deletes = snapshot.job.status, plan.status, plan.delete_pods or plan.delete_services
+    return after is None or is_rewording(before, after) or (is_recount(before, after) and not deletes)

@@ -8,10 +8,9 @@ from typing import Final
 from training_api.conditions import is_finished
 from training_api.models.common import JobStatus, ReplicaStatus
 
-SECONDS: Final = 1.0
-"""Between two writes of a job's status, in the long run."""
 BURST: Final = 5
-"""Writes that may follow each other at once after a time without any: the usual life of a job is never held up."""
+"""Writes of a job's status that may follow each other at once after a time without any: its usual life is never held
+up. In the long run there is one a second."""
 WORDING_SECONDS: Final = 60.0
 """Between two writes that only say in other words what the job waits for, as schedulers do again and again."""
 REPLICAS_PER_SECOND: Final = 100
@@ -30,8 +29,8 @@ class StatusThrottle:
     _reworded: float = -WORDING_SECONDS
     _counted: float = -LONGEST_COUNT
 
-    def wait(self, before: JobStatus, after: JobStatus, now: float, replicas: int = 0) -> float:
-        """Seconds for which `after` must not replace `before` yet; the end of a job never waits.
+    def wait(self, before: JobStatus, after: JobStatus, now: float, replicas: int) -> float:
+        """Seconds for which `after` must not replace `before`, another status, yet; the end of a job never waits.
 
         The job asks for so many `replicas`.
         """
@@ -39,7 +38,7 @@ class StatusThrottle:
             return 0.0
         words = self._reworded + WORDING_SECONDS - now if is_rewording(before, after) else 0.0
         counts = self._counted + _counting_seconds(replicas) - now if is_recount(before, after) else 0.0
-        return max(self._paid - (BURST - 1) * SECONDS - now, words, counts, 0.0)
+        return max(self._paid - (BURST - 1) - now, words, counts)  # no status is both, so one of them is 0
 
     def wrote(self, before: JobStatus, after: JobStatus, now: float) -> None:
         """Note that `after` has replaced `before`."""
@@ -47,7 +46,7 @@ class StatusThrottle:
             self._reworded = now
         if is_recount(before, after):
             self._counted = now
-        self._paid = max(self._paid, now) + SECONDS
+        self._paid = max(self._paid, now) + 1
 
 
 def is_rewording(before: JobStatus, after: JobStatus) -> bool:

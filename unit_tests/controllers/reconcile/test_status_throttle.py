@@ -23,17 +23,17 @@ def ended(kind: ConditionType) -> JobStatus:
 def test_some_writes_may_follow_each_other_at_once_and_then_one_a_second() -> None:
     throttle, times, now = StatusThrottle(), list[float](), 100.0
     for _ in range(8):
-        now += throttle.wait(BEFORE, AFTER, now)
+        now += throttle.wait(BEFORE, AFTER, now, 1)
         throttle.wrote(BEFORE, AFTER, now)
         times.append(now)
     assert BURST == 5
     assert times == [100, 100, 100, 100, 100, 101, 102, 103]
-    assert throttle.wait(BEFORE, AFTER, 103.25) == 0.75
-    assert throttle.wait(BEFORE, AFTER, 104) == 0
-    rested = [throttle.wait(BEFORE, AFTER, 200)]
+    assert throttle.wait(BEFORE, AFTER, 103.25, 1) == 0.75
+    assert throttle.wait(BEFORE, AFTER, 104, 1) == 0
+    rested = [throttle.wait(BEFORE, AFTER, 200, 1)]
     for _ in range(5):
         throttle.wrote(BEFORE, AFTER, 200)
-        rested.append(throttle.wait(BEFORE, AFTER, 200))
+        rested.append(throttle.wait(BEFORE, AFTER, 200, 1))
     assert rested == [0, 0, 0, 0, 0, 1]
 
 
@@ -42,19 +42,19 @@ def test_the_end_of_a_job_never_waits(kind: ConditionType) -> None:
     throttle = StatusThrottle()
     for _ in range(9):
         throttle.wrote(BEFORE, AFTER, 0)
-    assert throttle.wait(BEFORE, AFTER, 0) == 5
-    assert throttle.wait(BEFORE, ended(kind), 0) == 0
+    assert throttle.wait(BEFORE, AFTER, 0, 1) == 5
+    assert throttle.wait(BEFORE, ended(kind), 0, 1) == 0
 
 
 def test_other_words_for_the_same_reason_are_written_once_a_minute() -> None:
     throttle, one, two = StatusThrottle(), waiting("0/3 nodes"), waiting("0/4 nodes")
-    assert throttle.wait(one, two, 0) == 0
+    assert throttle.wait(one, two, 0, 1) == 0
     throttle.wrote(BEFORE, one, 10)
-    assert throttle.wait(one, two, 10) == 0
+    assert throttle.wait(one, two, 10, 1) == 0
     throttle.wrote(one, two, 10)
-    assert throttle.wait(two, one, 11) == 59
-    assert throttle.wait(two, one, 70) == 0
-    assert throttle.wait(two, AFTER, 11) == 0
+    assert throttle.wait(two, one, 11, 1) == 59
+    assert throttle.wait(two, one, 70, 1) == 0
+    assert throttle.wait(two, AFTER, 11, 1) == 0
 
 
 def test_what_is_a_rewording() -> None:
@@ -74,10 +74,10 @@ def counted(active: int, succeeded: int = 0, **counters: int) -> JobStatus:
 
 def test_what_only_counts_many_replicas_anew_is_written_less_often() -> None:
     throttle = StatusThrottle()
-    assert throttle.wait(counted(0), counted(300), 0) == 0
+    assert throttle.wait(counted(0), counted(300), 0, 300) == 0
     throttle.wrote(counted(0), counted(300), 0)
     assert throttle.wait(counted(300), counted(200, 110), 1, 300) == 2
-    assert throttle.wait(counted(99), counted(90), 1, 99) == 0, "a small job is counted each time"
+    assert throttle.wait(counted(99), counted(90), 0, 99) == 0, "a small job is counted each time"
     assert throttle.wait(counted(300), counted(310), 1, 20_000) == 9, "it never waits longer"
     assert throttle.wait(counted(300), counted(299, failed=1), 1, 300) == 0
     assert throttle.wait(counted(300), counted(300, restarts=1), 1, 300) == 0
