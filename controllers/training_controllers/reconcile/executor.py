@@ -36,7 +36,7 @@ class Executor:
         But no pod is created that would run with what is not the job's own. Returns False if the job's turn was over
         before everything was tried.
         """
-        turn = Turn(self._ports)
+        turn = Turn(self._ports.monotonic, self._ports.others_wait)
         complete = await self._owned_applier.apply(context, plan.owned_changes)
         await self._deleter.delete(context, plan, turn)
         await self._creator.create(context, plan if complete else replace(plan, create_pods=()), turn)

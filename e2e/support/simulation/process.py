@@ -15,6 +15,7 @@ from e2e.support.simulation.faults import FaultyTransport
 import training_operator.app
 from training_controllers.frameworks.base import Framework
 from training_controllers.ports import ApiError, Compute, JobKey, Ports, Result, compute_here
+from training_controllers.reconcile.memory import JobMemory
 from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
@@ -123,5 +124,5 @@ class WatchedReconciler(JobReconciler):
             self._running -= Counter([key])
 
     @property
-    def memory(self) -> dict[JobKey, object]:
+    def memory(self) -> dict[JobKey, JobMemory]:
         return dict(self._memory)

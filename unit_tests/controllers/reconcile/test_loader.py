@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from unit_tests.controllers.builders import framework_of, stored_job
 
-from training_controllers.reconcile.loader import Loader
+from training_controllers.model.records import JobRecord
+from training_controllers.reconcile.loader import DECODED_BYTES, Loader
 from training_operator.kube import decoders
+
+
+def record(stored: dict[str, Any]) -> JobRecord:
+    return decoders.job(json.dumps(stored).encode())
+
+
+def record_of_size(name: str, size: int) -> JobRecord:
+    """A job of which so many bytes are decoded."""
+    stored = stored_job("TFJob", {"Worker": 2}, name=name)
+    stored["metadata"]["annotations"] = {"a": ""}
+    stored["metadata"]["annotations"]["a"] = "x" * (size - len(record(stored).raw))
+    return record(stored)
 
 
 def test_a_port_without_number_is_a_problem_of_the_job() -> None:
@@ -15,5 +29,34 @@ def test_a_port_without_number_is_a_problem_of_the_job() -> None:
     stored = stored_job("TFJob", {"Worker": 2})
     container = stored["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["ports"] = [{"name": "tfjob-port"}]
-    record = decoders.job(json.dumps(stored).encode())
-    assert Loader(framework_of("TFJob")).load(record).problem == "container port 'tfjob-port' has no number"
+    loader = Loader(framework_of("TFJob"))
+    assert loader.load(record(stored)).problem == "container port 'tfjob-port' has no number"
+    finished = loader.load(record(stored | {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}))
+    assert finished.job is not None, "it has to be cleaned up"
+    assert finished.problem == ""
+
+
+def test_a_status_that_cannot_be_read_is_a_problem_of_the_job() -> None:
+    stored = stored_job("TFJob", {"Worker": 2}) | {"status": {"attempt": "x"}}
+    loaded = Loader(framework_of("TFJob")).load(record(stored))
+    assert loaded.job is None
+    assert loaded.problem.startswith("status.attempt: Invalid value")
+
+
+def test_the_jobs_reconciled_last_stay_decoded_as_far_as_they_fit() -> None:
+    loader, quarter = Loader(framework_of("TFJob")), DECODED_BYTES // 4
+    sizes = {"a": 3, "b": 1, "c": 1, "d": 2, "e": 1}
+    records = {name: record_of_size(name, quarters * quarter) for name, quarters in sizes.items()}
+    first = dict[str, object]()
+
+    def kept(name: str) -> bool:
+        """Whether the spec that was decoded first is still the one in use."""
+        job = loader.load(records[name]).job
+        assert job is not None
+        return first.setdefault(name, job.spec) is job.spec
+
+    assert [kept(name) for name in "baab"] == [True] * 4
+    assert [kept(name) for name in "cdbcd"] == [True] * 5, "only a had to go"
+    loader.forget(records["c"].raw)
+    assert [kept(name) for name in "ebde"] == [True] * 4
+    assert [kept(name) for name in "ad"] == [False] * 2

@@ -98,12 +98,14 @@ async def test_a_template_that_changes_before_the_first_status_emits_an_event() 
         assert text.startswith("The pod template of Worker has changed")
 
 
-async def test_a_job_whose_pods_are_refused_says_so_and_creates_no_more() -> None:
+@pytest.mark.parametrize("refused", [("/pods",), ("/services", "/pods")])
+async def test_a_job_whose_pods_are_refused_says_so_and_creates_no_more(refused: tuple[str, ...]) -> None:
+    """Soon, also where no new object leads to another reconcile."""
     async with cluster() as world:
         process = world.operator()
 
         def refuse(request: Request) -> Response | None:
-            forbidden = request.method == "POST" and request.path.endswith("/pods")
+            forbidden = request.method == "POST" and request.path.endswith(refused)
             return status(403, "Forbidden", QUOTA) if forbidden else None
 
         process.transport.refuse = refuse

@@ -81,6 +81,16 @@ async def test_under_the_crds_of_v1_a_new_process_writes_at_most_one_status_in_v
         assert status_writes(world, 1) == before
 
 
+@pytest.mark.parametrize("prunes", [False, True])
+async def test_a_status_is_remembered_only_where_the_crd_prunes(prunes: bool) -> None:
+    async with cluster(prunes=prunes) as world:
+        process = world.operator()
+        await world.api.create(jax())
+        await run_pods(world)
+        (memory,) = [memory for reconciler in process.reconcilers for memory in reconciler.memory.values()]
+        assert (memory.status is not None) is prunes
+
+
 async def test_counters_that_a_crd_prunes_are_counted_once() -> None:
     async with cluster(prunes=True) as world:
         world.operator()
