@@ -12,7 +12,7 @@ from e2e.training.test_training import FALLS, RANKS
 from training_local.run.examples import DEMOS
 
 NOT_THERE = {
-    "libraries/horovod/mpijob.yaml": "its `ssh` must lie where its commands look for it, and host mode can show no volume there",
+    "libraries/horovod/mpijob.yaml": "its `ssh` must lie at one path, and host mode shows no volume there",
     "libraries/megatron/nemo.yaml": "needs GPUs",
     "libraries/megatron/pretrain-gpt.yaml": "needs GPUs",
     "mpi/mpijob-ssh.yaml": "each pod needs a network of its own: unit_tests/local/commands/test_hopeless.py",
