@@ -19,7 +19,8 @@ from kubernetes import client as k8s
 def from_object(kind: str, s: Session) -> dict[str, Any]:
     """A job made as an object, followed to its end and looked at from all sides, and deleted."""
     client, name = s.client, "mine"
-    client.create_job(job(kind, name, "echo hello; sleep 1; echo done", workers=2))
+    # Workers that have not started when their master ends never do, as with v1: a busy machine starts them late.
+    client.create_job(job(kind, name, "echo hello; sleep 5; echo done", workers=2))
     created = s.wait(name, "Created", kind=kind)
     running = s.wait(name, "Running", "Succeeded", kind=kind)
     followed, _ = client.get_job_logs(name, job_kind=kind, follow=True)
