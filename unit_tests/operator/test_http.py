@@ -152,6 +152,23 @@ async def test_what_is_no_whole_answer_is_an_os_error(answer: bytes) -> None:
         await transport.close()
 
 
+async def test_what_follows_an_answer_is_not_the_answer_to_the_next_request() -> None:
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(ok + b"mine" + ok + b"ha")  # the rest of it comes when the next request does
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"lf")
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://user:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        transport = HttpTransport(ClusterConfig(address, Fixed()))
+        for _ in range(2):
+            assert (await transport.request(Request("GET", "/"))).body == b"mine"
+        await transport.close()
+
+
 async def test_an_answer_after_that_to_go_on_and_an_address_with_a_path() -> None:
     asked = list[bytes]()
 

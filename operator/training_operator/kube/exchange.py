@@ -167,6 +167,8 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(ConnectionError(str(error or "the server has closed the connection")))
 
     def on_message_begin(self) -> None:
+        if self._answer is None:  # nobody asked: the next request must not get this for its answer
+            self.reusable = False
         self._headers, self._parts = {}, []
 
     def on_header(self, name: bytes, value: bytes) -> None:

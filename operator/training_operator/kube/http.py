@@ -30,7 +30,8 @@ class HttpTransport:
         self._server = config.server.rstrip("/")
         address = urlsplit(self._server)
         self._prefix = address.path
-        self._common = [f"Host: {address.netloc}", f"User-Agent: {AGENT}", *(f"{k}: {v}" for k, v in config.headers)]
+        host = address.netloc.rpartition("@")[2]
+        self._common = [f"Host: {host}", f"User-Agent: {AGENT}", *(f"{k}: {v}" for k, v in config.headers)]
         self._connections = Connections(config, connections)
         # Not trust_env: looking for proxies in the environment costs 90 us per request.
         self._session = aiohttp.ClientSession(
