@@ -386,6 +386,31 @@ async def test_proxies_of_the_environment_are_ignored(tmp_path: Path, monkeypatc
         assert (await transport.request(Request("GET", "/"))).status == 200
 
 
+async def test_what_is_not_allowed_any_more_is_not_sent_through_a_proxy_either(tmp_path: Path) -> None:
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async with serving(hello, tmp_path) as peer:
+
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            there = await asyncio.open_connection("127.0.0.1", peer.port)
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+
+        async with await asyncio.start_server(tunnel, "127.0.0.1", 0) as proxy:
+            address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            tls = trusting(cadata=authority().pem)
+            transport = HttpTransport(ClusterConfig(peer.url, Fixed(), tls, proxy=address))
+            assert (await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: True))).status == 200
+            with pytest.raises(OSError):
+                await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: False))
+            await transport.close()
+    assert peer.bodies == [b"{}"]
+
+
 async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
     asked = list[bytes]()
 
