@@ -112,9 +112,8 @@ def test_every_name_on_the_wire_is_on_the_page() -> None:
 
 
 def test_every_annotation_of_jobs_is_on_the_page_with_its_values() -> None:
-    rows = dict(
-        re.findall(r"^\| `(extension\.[^`]+)` \| (.*) \|$", NAMES.split("## Annotations that you may set on a job")[1], re.M)
-    )
+    section = NAMES.split("## Annotations that you may set on a job")[1]
+    rows = dict(re.findall(r"^\| `(extension\.[^`]+)` \| (.*) \|$", section, re.M))
     known = [*COMMON_ANNOTATIONS, *(each for framework in frameworks().values() for each in framework.annotations)]
     assert {extension.annotation for extension in known} == rows.keys()
     for extension in known:
