@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from e2e.harness.errors import HarnessError
@@ -165,6 +165,17 @@ TRAINER = Module(
     data={"trainer-manifests": "manifests"},
 )
 """The controller of Trainer v2 that jobs are moved to, and its own manifests."""
+
+
+TRAINER_JOBSETS = {"2.2": "0.11"}
+"""The JobSet of each older Trainer that is pinned: the one that its go.mod requires."""
+
+
+def of_minor(module: Module, minor: str | None) -> Module:
+    """The same programs of another minor version, whose go.mod lies in a folder of its own; None for the usual one."""
+    if minor is None or module.version.startswith(f"v{minor}."):
+        return module
+    return replace(module, name=f"{module.name}-{minor}")
 
 
 def cache_folder() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import yaml
 from e2e.harness.bare import bare
-from e2e.harness.binaries import JOBSET, TRAINER, programs
+from e2e.harness.binaries import JOBSET, TRAINER, TRAINER_JOBSETS, of_minor, programs
 from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster
 from e2e.harness.ports import free_ports
@@ -27,11 +28,14 @@ Listener = tuple[str, int]
 """Address and port."""
 POD_GROUPS = {"scheduling.x-k8s.io": "v1alpha1", "scheduling.volcano.sh": "v1beta1"}
 """Groups and versions of the two kinds of PodGroup that Trainer knows."""
+MINOR = os.environ.get("TRAINING_E2E_TRAINER")
+"""Another minor version of Trainer than the usual one."""
+CONTROLLER = of_minor(TRAINER, MINOR)
 VERSION: Object = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "kubeflow-trainer-public", "namespace": "kubeflow-system"},
-    "data": {"kubeflow_trainer_version": TRAINER.version},
+    "data": {"kubeflow_trainer_version": CONTROLLER.version},
 }
 """Where an installation says which release it is."""
 CERTIFICATES = Path("k8s-webhook-server") / "serving-certs"
@@ -51,7 +55,7 @@ def running_trainer(cluster: Cluster, folder: Path, address: str = LOOPBACK) -> 
 
     `address` is that of this machine under which the API server reaches their webhooks.
     """
-    built = programs((JOBSET, TRAINER))
+    built = programs((of_minor(JOBSET, TRAINER_JOBSETS.get(MINOR or "")), CONTROLLER))
     (jobset_port, jobset_probes), (trainer_port, trainer_probes) = free_ports(2), free_ports(2)
     identity = server_identity([address])
     certificates = mounted(folder / CERTIFICATES, identity)

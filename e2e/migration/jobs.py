@@ -13,6 +13,7 @@ from e2e.conformance.case import FOLDER as CASES
 from e2e.harness.client import Api, ApiError, Object, connect
 from e2e.migration import generated
 from e2e.migration.building import JOBSET, meet_dependencies
+from e2e.migration.controllers import MINOR
 from e2e.support.paths import ROOT
 from e2e.support.v1_examples.expected import examples as v1_examples
 
@@ -21,12 +22,14 @@ from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.convert.sharing import shared
 from training_migration.runs.api import Api as ProductsApi
-from training_migration.targets import Target
+from training_migration.targets import NEWEST, Target
 from training_migration.v1_job import Refused, V1Job, v1_job
 from training_migration.verify.outcome import Subject, Verification
 from training_migration.verify.subjects import converted
 from training_migration.verify.verify import How, verify
 
+TARGET = Target(MINOR) if MINOR else NEWEST
+"""The release that the cluster has."""
 GOLDEN = ROOT / "unit_tests" / "migration" / "golden"
 POLL = 0.5
 
@@ -64,13 +67,13 @@ async def verified(
     kubeconfig: Path, namespace: str, jobs: Sequence[V1Job], *, pods: bool, limit: float = 180.0
 ) -> list[Verification]:
     """Create a namespace and verify conversions of the jobs there, with their pods or suspended."""
-    subjects = [converted(job, Target.V2_3) for job in jobs]
+    subjects = [converted(job, TARGET) for job in jobs]
     return await verified_subjects(kubeconfig, namespace, subjects, pods=pods, limit=limit)
 
 
 def sharing(jobs: Sequence[V1Job]) -> list[Subject]:
     """Conversions on shared runtimes, each under a name of its own: verified one by one, they come and go."""
-    results, _ = shared([convert(job, Options(Target.V2_3, namespace="shared")) for job in jobs])
+    results, _ = shared([convert(job, Options(TARGET, namespace="shared")) for job in jobs])
     subjects = []
     for number, each in enumerate(each for each in results if each.runtime_is_shared and each.runtime is not None):
         assert each.runtime is not None
@@ -86,7 +89,7 @@ async def verified_subjects(
     kubeconfig: Path, namespace: str, subjects: Sequence[Subject], *, pods: bool, limit: float = 180.0
 ) -> list[Verification]:
     """Create a namespace and verify these there, with their pods or suspended."""
-    how = How(Target.V2_3, namespace, unsuspended=pods, limit=limit)
+    how = How(TARGET, namespace, unsuspended=pods, limit=limit)
     async with connect(kubeconfig) as api, connected(str(kubeconfig), "") as transport:
         await api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         with suppress(ApiError):  # it is there already

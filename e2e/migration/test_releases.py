@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from e2e.harness.binaries import TRAINER
+from e2e.harness.binaries import TRAINER, of_minor
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.migration.jobs import examples, golden
@@ -19,7 +19,12 @@ from training_migration.targets import Target
 
 pytestmark = marks.bare
 STRICT = ("--dry-run=server", "--validate=strict")
-RELEASES = {Target.V2_0: "v2.0.0", Target.V2_1: "v2.1.0", Target.V2_2: "v2.2.0", Target.V2_3: TRAINER.version}
+RELEASES = {
+    Target.V2_0: "v2.0.0",
+    Target.V2_1: "v2.1.0",
+    Target.V2_2: of_minor(TRAINER, Target.V2_2).version,
+    Target.V2_3: TRAINER.version,
+}
 
 
 def crds(version: str) -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from e2e.harness.binaries import KUEUE, MODULES, TRAINER, Module, cache_folder, kubernetes, programs
+from e2e.harness.binaries import KUEUE, MODULES, TRAINER, Module, cache_folder, kubernetes, of_minor, programs
 from e2e.harness.errors import HarnessError
 from e2e.harness.recordings import write
 from e2e.migration.test_releases import RELEASES
@@ -33,6 +33,7 @@ SDKS: Final = {"1.8.1": (LIVES, MODELS, *OLD), "1.9.4": (LIVES, MODELS, REQUESTS
 MPI: Final = "unit_tests/controllers/frameworks/test_mpi.py::test_an_implementation_is_told_by_its_variables"
 IMPLEMENTATIONS: Final = ("Open MPI 4.1", "Open MPI 5", "Intel MPI")
 CONVERSIONS: Final = "e2e/migration/test_releases.py::test_a_release_admits_what_is_converted_for_it"
+PREDICTIONS: Final = ("-n", "0", "e2e/migration/test_verify.py", "-k", "built_as_predicted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,7 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """Every version, in the order of the page."""
-    pinned = (each.name.removeprefix("kubernetes-") for each in MODULES.glob("kubernetes-*"))
-    minors = sorted({KUBERNETES, *(name for name in pinned if re.fullmatch(r"1\.\d+", name))})
+    minors = _minors("kubernetes", KUBERNETES)
     commands = {"kubectl": ["e2e/clients/test_kubectl.py"]}
     for minor in minors:
         server = {"CRDs and admission": ["e2e/api"], "conformance": ["e2e/conformance/test_conformance.py"]}
@@ -70,13 +70,26 @@ def rows() -> Iterator[Row]:
         yield Row("Python", minor, _python, {"unit tests": UNIT_TESTS})
     for version, sdk in SDKS.items():
         yield Row("SDK kubeflow-training", version, _sdk, {"SDK": sdk})
-    kueue = KUEUE.version.removeprefix("v").rpartition(".")[0]
-    yield Row("Kueue", kueue, _given(KUEUE.version), {"queues": ["e2e/integrations/kueue"]})
+    for minor in _minors(KUEUE.name, _minor(KUEUE)):
+        exact = of_minor(KUEUE, minor).version
+        yield Row("Kueue", minor, _given(exact, "KUEUE"), {"queues": ["e2e/integrations/kueue"]})
+    built = _minors(TRAINER.name, _minor(TRAINER))
     for target, exact in RELEASES.items():
-        controllers = {"controllers": ["e2e/migration/test_records.py"]} if exact == TRAINER.version else {}
-        yield Row("Trainer v2", target, _given(exact), {"CRDs": [f"{CONVERSIONS}[{target}]"], **controllers})
+        controllers = {"controllers": PREDICTIONS} if target in built else {}
+        prepare = _given(exact, *(["TRAINER"] if target in built else []))
+        yield Row("Trainer v2", target, prepare, {"CRDs": [f"{CONVERSIONS}[{target}]"], **controllers})
     for name in IMPLEMENTATIONS:
         yield Row("MPI", name, Ready, {"environment": [f"{MPI}[{name}]"]})
+
+
+def _minors(name: str, usual: str) -> list[str]:
+    """The minor versions of a program that are pinned, the oldest first."""
+    folders = (each.name.removeprefix(f"{name}-") for each in MODULES.glob(f"{name}-*"))
+    return sorted({usual, *(each for each in folders if re.fullmatch(r"\d+\.\d+", each))})
+
+
+def _minor(module: Module) -> str:
+    return module.version.removeprefix("v").rpartition(".")[0]
 
 
 KUBERNETES: Final = "1.34"
@@ -90,8 +103,7 @@ def _kubernetes(minor: str) -> Ready:
 
 def _kubectl(minor: str) -> Ready:
     module = kubernetes(minor)
-    alone = Module(module.name, module.main, {f"kubectl-{minor}": module.programs["kubectl"]}, module.stamps)
-    return Ready(module.version, {"TRAINING_E2E_KUBECTL": str(programs((alone,))[f"kubectl-{minor}"])})
+    return Ready(module.version, {"TRAINING_E2E_KUBECTL": str(programs((module,))["kubectl"])})
 
 
 def _python(minor: str) -> Ready:
@@ -115,8 +127,9 @@ def _sdk(version: str) -> Ready:
     return Ready(version, {"TRAINING_E2E_CLIENTS": python})
 
 
-def _given(exact: str) -> Callable[[str], Ready]:
-    return lambda _version: Ready(exact)
+def _given(exact: str, *of: str) -> Callable[[str], Ready]:
+    """Ready as it is, the tests told to take this version of the programs."""
+    return lambda version: Ready(exact, {f"TRAINING_E2E_{program}": version for program in of})
 
 
 def _run(*command: str) -> str:

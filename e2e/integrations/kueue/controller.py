@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 from e2e.harness.bare import bare
-from e2e.harness.binaries import KUEUE, programs
+from e2e.harness.binaries import KUEUE, of_minor, programs
 from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster
 from e2e.harness.operator import Operator, running_operator
@@ -51,8 +52,11 @@ def queueing_cluster(folder: Path) -> Iterator[tuple[Cluster, Operator]]:
 
 @contextmanager
 def running_kueue(cluster: Cluster, folder: Path) -> Iterator[Child]:
-    """Install Kueue in the cluster and run it, its files below `folder`, until the context is left."""
-    built = programs((KUEUE,))
+    """Install Kueue in the cluster and run it, its files below `folder`, until the context is left.
+
+    TRAINING_E2E_KUEUE names another minor version than the usual one.
+    """
+    built = programs((of_minor(KUEUE, os.environ.get("TRAINING_E2E_KUEUE")),))
     webhooks, probes = free_ports(2)
     manifests = yaml.load_all(
         cluster.run_kubectl("kustomize", str(built["kueue-config"] / "default")), Loader=yaml.CSafeLoader
