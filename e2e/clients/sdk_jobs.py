@@ -103,7 +103,7 @@ def fine_tune(s: Session, name: str, **training: Any) -> None:
         name=name,
         num_workers=2,
         num_procs_per_worker=1,
-        resources_per_worker={"cpu": 1},
+        resources_per_worker={"cpu": "500m"},  # so that both, and the operator, fit on a node of two
         model_provider_parameters=HuggingFaceModelParams(
             model_uri="hf://example/model", transformer_type=AutoModelForSequenceClassification, num_labels=2
         ),

@@ -14,6 +14,8 @@ from e2e.support.paths import ROOT
 
 LIMIT = 300.0
 """Seconds; a session usually takes ten to twenty."""
+REPORT = '{"rank"'
+"""Begin of the line in which a rank tells its results; torchrun puts words before it."""
 Seen = Callable[[str], Any]
 """What was seen of a topic; a topic that failed fails the test that asks for it."""
 
@@ -38,3 +40,16 @@ def session(module: str, kubeconfig: Path, *topics: str) -> Seen:
         return told[topic]
 
     return seen
+
+
+def check_fine_tuned(told: dict[str, Any]) -> None:
+    """The init container has filled the volume, and both ranks have trained one model on what it left there."""
+    assert told["initialized"] == "made what stands for hf://example/model and file\n"
+    lines = [line for log in told["logs"].values() for line in log.splitlines() if REPORT in line]
+    reports = [json.loads(line[line.index(REPORT) :]) for line in lines]
+    assert sorted((each["rank"], each["worldSize"], each["host"]) for each in reports) == [
+        (0, 2, "tuned-master-0"),
+        (1, 2, "tuned-worker-0"),
+    ]
+    assert len({each["weights"] for each in reports}) == 1
+    assert all(each["lastLoss"] < 0.8 * each["firstLoss"] for each in reports), reports

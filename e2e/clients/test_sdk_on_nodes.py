@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
-from e2e.clients.session import Seen, session
+from e2e.clients.session import Seen, check_fine_tuned, session
 from e2e.harness.local_up import local_up
 from e2e.support import marks
 from e2e.support.paths import ROOT
@@ -19,8 +18,6 @@ FIRST = {"JAXJob": "worker-0", "TFJob": "chief-0", "MPIJob": "launcher"}
 """The master pod of a kind that calls it otherwise."""
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
 FINE_TUNING = ROOT / "examples/pytorch/fine-tuning/images.txt"
-REPORT = '{"rank"'
-"""Begin of the line in which a rank tells its results; torchrun puts words before it."""
 PYTHON = Path("/usr/bin/python3")
 """The machine's own, for which distributions have torch."""
 
@@ -99,16 +96,7 @@ def seen_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 @pytest.mark.shows("SDK-4.4", "SDK-7.1", "SDK-7.2", "SDK-7.3")
 def test_train(seen_with_torch: Seen) -> None:
     """The master's init container fills the volume, then both processes fine-tune one model as the user wants it."""
-    told = seen_with_torch("fine-tuning")
-    assert told["initialized"] == "made what stands for hf://example/model and file\n"
-    lines = [line for log in told["logs"].values() for line in log.splitlines() if REPORT in line]
-    reports = [json.loads(line[line.index(REPORT) :]) for line in lines]
-    assert sorted((each["rank"], each["worldSize"], each["host"]) for each in reports) == [
-        (0, 2, "tuned-master-0"),
-        (1, 2, "tuned-worker-0"),
-    ]
-    assert len({each["weights"] for each in reports}) == 1
-    assert all(each["lastLoss"] < 0.8 * each["firstLoss"] for each in reports), reports
+    check_fine_tuned(seen_with_torch("fine-tuning"))
 
 
 def test_three_nodes_from_a_function(seen_with_torch: Seen) -> None:

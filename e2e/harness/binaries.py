@@ -113,6 +113,14 @@ KUBERNETES_NODE = Module(
     _STAMPS,
 )
 """A module of its own, so that the control plane need not be built again for it."""
+COSCHEDULER = Module(
+    "scheduler-plugins",
+    "sigs.k8s.io/scheduler-plugins",
+    {"coscheduler": "."},
+    _STAMPS[:1],
+    {"coscheduler-crds": "config/crd/bases"},
+)
+"""A second scheduler, which places gangs, and the definition of its PodGroups."""
 COREDNS = Module("coredns", "github.com/coredns/coredns", {"coredns": "."})
 NODE = (KUBERNETES_NODE, COREDNS)
 PROMETHEUS = Module(

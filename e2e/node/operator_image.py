@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import re
 import subprocess
 import sys
@@ -78,11 +79,13 @@ def files(name: str) -> Iterator[tuple[str, Path]]:
 
 
 def _own_modules() -> Iterator[tuple[str, Path]]:
-    """The modules of this folder, whatever is installed, with the description of the installed package."""
+    """The modules of this folder, compiled, whatever is installed, with the description of the installed package."""
+    byte_code = f".{sys.implementation.cache_tag}.pyc"
     for source in SOURCES:
         package = ROOT / source
+        compileall.compile_dir(package, quiet=1)  # as the released image has them: a pod cannot keep what it compiles
         for file in package.rglob("*"):
-            if file.is_file() and file.parent.name != "__pycache__":
+            if file.is_file() and (file.parent.name != "__pycache__" or file.name.endswith(byte_code)):
                 yield str(file.relative_to(package.parent)), file
     for path, file in files(PACKAGE):
         if ".dist-info/" in path:

@@ -54,7 +54,7 @@ def pytorch(environments: Path) -> Iterator[Image]:
         ("docker.io/kubeflow/pytorch-dist-mnist:latest", ("python3", f"/{TRAIN}")),
         ("docker.io/pytorch/pytorch:2.1.2-cuda11.8-cudnn8-runtime", ()),
     ):
-        yield debian(name, entrypoint)
+        yield debian(name, entrypoint, {TRAIN: program_of("pytorch/pytorchjob.yaml")})
     yield Image(
         "docker.io/hello-world:latest",
         ["/hello"],
@@ -64,8 +64,8 @@ def pytorch(environments: Path) -> Iterator[Image]:
     )
 
 
-def debian(name: str, entrypoint: tuple[str, ...]) -> Image:
-    """An image of Debian's Python and torch."""
+def debian(name: str, entrypoint: tuple[str, ...], programs: Mapping[str, bytes]) -> Image:
+    """An image of Debian's Python and torch, with programs by their path."""
     copies = {inside(file): file for file in _debian_files()}
     python = Path("/usr/bin/python3").resolve()
     compiled = [file for file in copies.values() if ".so" in file.suffixes]
@@ -80,7 +80,7 @@ def debian(name: str, entrypoint: tuple[str, ...]) -> Image:
         links=LINKS | {"usr/bin/python3": python.name},
         files={
             **ETC,
-            TRAIN: program_of("pytorch/pytorchjob.yaml"),
+            **programs,
             elastic: text.replace(WITHOUT_ZERO, WITH_ZERO).encode(),
         },
         programs={**SHELL, inside(python): python, **{inside(each): each for each in libraries(python, compiled)}},
