@@ -117,8 +117,7 @@ COSCHEDULER = Module(
     "scheduler-plugins",
     "sigs.k8s.io/scheduler-plugins",
     {"coscheduler": "."},
-    _STAMPS[:1],
-    {"coscheduler-crds": "config/crd/bases"},
+    data={"coscheduler-crds": "config/crd/bases"},
 )
 """A second scheduler, which places gangs, and the definition of its PodGroups."""
 COREDNS = Module("coredns", "github.com/coredns/coredns", {"coredns": "."})

@@ -40,6 +40,8 @@ class Size:
     """So many as the kubelet shall tell; without, those of this machine."""
     images_on_disk: bool = False
     """Images need more than there is memory for."""
+    gangs: bool = False
+    """A second scheduler, which places the pods of a PodGroup together."""
 
 
 USUAL: Final = Size()

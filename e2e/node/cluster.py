@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from e2e.harness.binaries import CONTROL_PLANE, NODE, programs
+from e2e.harness.binaries import CONTROL_PLANE, COSCHEDULER, NODE, programs
 from e2e.harness.cluster import Cluster
 from e2e.node.box import USUAL, Size, box
 from e2e.node.control_plane import ControlPlane
@@ -18,7 +18,7 @@ from e2e.node.worker import Worker
 def node(size: Size = USUAL) -> Iterator[Cluster]:
     """Run a cluster of one node until the context is left; nothing of it stays, even if this process is killed."""
     require()
-    binaries = programs((*CONTROL_PLANE, *NODE))
+    binaries = programs((*CONTROL_PLANE, *NODE, *((COSCHEDULER,) if size.gangs else ())))
     with reserved() as place:
         place.folder.mkdir(parents=True, mode=0o700)
         with box(place, binaries["pause"], size) as inside:
@@ -31,6 +31,9 @@ def node(size: Size = USUAL) -> Iterator[Cluster]:
             control_plane.start_controllers()
             worker.start_node()
             cluster.apply_crds()
+            if size.gangs:
+                cluster.apply_crds(binaries["coscheduler-crds"])
+                control_plane.start_coscheduler()
             control_plane.wait_for_controllers()
             worker.wait_for_node(cluster)
             yield cluster

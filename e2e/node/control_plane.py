@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ from e2e.harness.cluster import write_kubeconfig
 from e2e.harness.startup import answers, private_file, service_account_keys, wait_until
 from e2e.node.box import NODE, Box
 
+GANGS: Final = "scheduler-plugins-scheduler"
+"""Name of the scheduler that places gangs, as the Helm chart of scheduler-plugins has it."""
 USERS: Final = {
     "admin": "system:masters",
     "system:kube-controller-manager": "",
@@ -81,6 +84,28 @@ class ControlPlane:
             "--leader-elect=false",
             "--secure-port=0",
         )
+
+    def start_coscheduler(self) -> None:
+        """Start the scheduler of gangs, beside the usual one; the kinds of its PodGroups must be served."""
+        plugin = [{"name": "Coscheduling"}]
+        profile = {
+            "schedulerName": GANGS,
+            "plugins": {
+                "multiPoint": {"enabled": plugin},
+                "queueSort": {"enabled": plugin, "disabled": [{"name": "*"}]},
+            },
+        }
+        settings = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            # The built-in role of schedulers does not know PodGroups.
+            "clientConnection": {"kubeconfig": str(self.kubeconfig("admin"))},
+            "profiles": [profile],
+        }
+        file = self._folder / "coscheduler.json"
+        file.write_text(json.dumps(settings))
+        self._box.start(self._binaries["coscheduler"], f"--config={file}", "--secure-port=0")
 
     def wait_for_controllers(self) -> None:
         """Return once pods can be created: they need the account that the controller manager makes."""

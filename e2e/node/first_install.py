@@ -1,6 +1,6 @@
-"""`python -m e2e.node.first_install`: how long `kubectl apply -k` takes until the Deployment is Available, step by step.
+"""`python -m e2e.node.first_install`: how long it takes until the operator is Available, step by step.
 
-As root; each round installs the operator on a node that has its image and nothing else of it. CPU seconds are those of
+As root; each round applies the standalone overlay on a node that has its image and nothing else of it. CPU seconds are those of
 each pod at that moment: other work on the machine changes them less than the time on the clock.
 """
 

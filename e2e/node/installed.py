@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +22,15 @@ FLAGS: Final = (f"--pytorch-init-container-image={WAITING}", f"--mpi-kubectl-del
 """Name the images that jobs need of those that exist on the node."""
 
 
-def write_overlay(folder: Path) -> Path:
-    """An administrator's own overlay with the node's images; kustomize takes relative paths only."""
+def write_overlay(folder: Path, *flags: str, components: Sequence[str] = ()) -> Path:
+    """An administrator's own overlay with the node's images, further flags and components of `deploy`."""
     name, tag = OPERATOR.split(":")
-    add = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": flag} for flag in FLAGS]
+    path = "/spec/template/spec/containers/0/args/-"
+    add = [{"op": "add", "path": path, "value": flag} for flag in (*FLAGS, *flags)]
     content = {
+        # kustomize takes relative paths only.
         "resources": [os.path.relpath(STANDALONE, folder)],
+        "components": [os.path.relpath(DEPLOY / "components" / each, folder) for each in components],
         "images": [{"name": RELEASED.partition(":")[0], "newName": name, "newTag": tag}],
         "patches": [{"target": {"kind": "Deployment", "name": ACCOUNT}, "patch": json.dumps(add)}],
     }

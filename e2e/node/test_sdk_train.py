@@ -1,4 +1,4 @@
-"""`train()` of v1's SDK on a real node: images under the names that it asks for, and a claim that a volume waits for."""
+"""`train()` of v1's SDK on a real node: images under the names that it asks for, and a claim."""
 
 from __future__ import annotations
 

@@ -58,7 +58,13 @@ def steps(environments: str, required: list[str]) -> list[Step]:
             for provider in ("bare", "local")
         ),
         *(Step(f"training: {name}", [*training, "-m", f"framework(name='{name}')"]) for name in (*DEMOS, *LIBRARIES)),
-        Step("upstream's own tests", [sys.executable, "-m", "e2e.upstream", f"--environments={environments}"]),
+        *(
+            Step(
+                f"upstream's own tests{of}",
+                [sys.executable, "-m", "e2e.upstream", f"--environments={environments}", *more],
+            )
+            for of, more in (("", ()), (" of gangs", ("--gangs",)))
+        ),
         *(Step(name, [sys.executable, "-m", f"e2e.{name}", *sizes]) for name, sizes in PROGRAMS.items()),
     ]
 

@@ -1,32 +1,35 @@
-"""DeepSpeed's launcher, in the launcher of an MPIJob: what it makes of the operator's hostfile. It starts nothing."""
+"""DeepSpeed's own launcher, in the launcher of an MPIJob: it reads the operator's hostfile and starts the workers' ranks."""
 
 from __future__ import annotations
 
-import json
+import shutil
 
 import pytest
 from e2e.training.conftest import Start
 from e2e.training.examples import Example
 
-READ = """\
-import json
-from deepspeed.launcher.runner import fetch_hostfile
-print(json.dumps(fetch_hostfile("/etc/mpi/hostfile")))
-"""
+RANKS = 2
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def case(launcher: str, program: str) -> object:
+    """DeepSpeed by one of the ways in which it enters hosts, and the program that this takes."""
+    shown = f"{RANKS} ranks learn one model"
+    library = f"DeepSpeed, by its launcher with {launcher}"
+    recorded = pytest.mark.recorded(library=library, kind="MPIJob", shown=shown, packages=("deepspeed", "torch"))
+    return pytest.param(launcher, program, marks=recorded, id=launcher)
 
 
 @pytest.mark.weekly
 @pytest.mark.framework(name="deepspeed")
-@pytest.mark.recorded(
-    library="DeepSpeed's launcher", kind="MPIJob", shown="hostfile alone, by its own parser: workers and slots",
-    packages=("deepspeed",),
-)  # fmt: skip
-async def test_deepspeeds_launcher_reads_the_hostfile(start: Start) -> None:
-    example = Example("mpi/mpijob.yaml")
-    example.job["spec"]["slotsPerWorker"] = 2
-    for container in example.containers("Launcher"):
-        container["command"] = ["python", "-c", READ]
+@pytest.mark.parametrize(("launcher", "program"), [case("pdsh", "pdsh"), case("openmpi", "ompi_info")])
+async def test_the_ranks_of_deepspeeds_launcher_learn_one_model(launcher: str, program: str, start: Start) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not here: on Debian it is in the packages pdsh and libopenmpi-dev")
+    example = Example("libraries/deepspeed/launcher.yaml")
+    example.set(LAUNCHER=launcher, **AS_ROOT)
     outcome = await (await start(example)).end()
-    assert outcome.condition["type"] == "Succeeded", outcome.text
-    [found] = [json.loads(line) for log in outcome.logs.values() for line in log.splitlines() if line.startswith("{")]
-    assert found == {"mpi-linear-worker-0": 2, "mpi-linear-worker-1": 2}
+    outcome.check_trained(RANKS)
+    assert [report["host"] for report in outcome.reports] == [
+        f"deepspeed-launcher-worker-{rank}" for rank in range(RANKS)
+    ]

@@ -12,11 +12,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from e2e.deployment.installation import LEASE
+from e2e.harness.binaries import COSCHEDULER
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS
 from e2e.node.box import Size
 from e2e.node.cluster import node
+from e2e.node.control_plane import GANGS
 from e2e.node.installed import IN_NAMESPACE, wait_until_leading, write_overlay
 from e2e.node.operator_image import operator_image
 from e2e.node.registry import publish
@@ -40,6 +42,7 @@ def main() -> int:
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(BUILDS)}; without, all")
     parser.add_argument("--environments", type=Path, required=True, help="the frameworks' environments of `make train`")
     parser.add_argument("--kill-leaders", action="store_true", help=f"kill the leader every {LEADS:.0f} s")
+    parser.add_argument("--gangs", action="store_true", help="the tests of gangs, with scheduler-plugins")
     parser.add_argument("--record", action="store_true", help="keep what has passed for docs/what-runs.md")
     options = parser.parse_args()
     if unknown := set(options.kinds) - set(BUILDS):
@@ -48,21 +51,21 @@ def main() -> int:
     try:
         fetched = suite()
         failed = False
-        with node(Size(cpus=CPUS, images_on_disk=True)) as cluster, ExitStack() as stack:
-            install(cluster)
+        with node(Size(cpus=CPUS, images_on_disk=True, gangs=options.gangs)) as cluster, ExitStack() as stack:
+            install(cluster, gangs=options.gangs)
             killed = stack.enter_context(killing_leaders(cluster)) if options.kill_leaders else []
             for kind in options.kinds or BUILDS:
                 for image in BUILDS[kind](options.environments):
                     publish(image, cluster.kubeconfig.parent)
                 begun = time.monotonic()
-                results = fetched.run(kind, cluster.kubeconfig)
+                results = fetched.run(kind, cluster.kubeconfig, gangs=options.gangs)
                 took = f"{time.monotonic() - begun:.0f}"
                 for test, result in results.items():
                     table.add_row(kind, test, result, took)
                 passed = [test for test, result in results.items() if result == "passed"]
                 failed |= "failed" in results.values() or not passed
                 if options.record and "failed" not in results.values():
-                    record(kind, passed)
+                    record(kind, passed, gangs=options.gangs)
     except HarnessError as error:
         print(f"e2e: {error}", file=sys.stderr)
         return 2
@@ -72,11 +75,13 @@ def main() -> int:
     return int(failed)
 
 
-def install(cluster: Cluster) -> None:
+def install(cluster: Cluster, *, gangs: bool) -> None:
     """Install the operator as administrators do."""
     load(operator_image(), cluster.kubeconfig.parent)
+    flags = (f"--gang-scheduler-name={GANGS}",) if gangs else ()
+    components = ("scheduler-plugins",) if gangs else ()
     with tempfile.TemporaryDirectory() as folder:
-        cluster.run_kubectl("apply", "-k", str(write_overlay(Path(folder))))
+        cluster.run_kubectl("apply", "-k", str(write_overlay(Path(folder), *flags, components=components)))
     wait_until_leading(cluster)
 
 
@@ -105,13 +110,15 @@ def killing_leaders(cluster: Cluster) -> Iterator[list[str]]:
         thread.join()
 
 
-def record(kind: str, passed: list[str]) -> None:
+def record(kind: str, passed: list[str], *, gangs: bool) -> None:
     """Keep that these tests of a kind have passed today."""
     name = next(name for name in PLURALS if name.lower() == kind)
     shown = ", ".join(f"`{test}`" for test in passed)
+    scheduler = f", scheduler-plugins {COSCHEDULER.version.removeprefix('v')}" if gangs else ""
     keep(
-        f"test/e2e/test_e2e_{kind}.py of kubeflow-training", library=f"upstream's suite: {name}",
-        versions=f"kubeflow-training {VERSION}", kind=name, shown=shown, where="real node",
+        f"test/e2e/test_e2e_{kind}.py of kubeflow-training{', gangs' if gangs else ''}",
+        library=f"upstream's suite: {name}", versions=f"kubeflow-training {VERSION}{scheduler}", kind=name,
+        shown=shown, where="real node",
     )  # fmt: skip
 
 

@@ -30,8 +30,9 @@ class Suite:
     folder: Path
     python: Path
 
-    def run(self, kind: str, kubeconfig: Path) -> dict[str, str]:
+    def run(self, kind: str, kubeconfig: Path, *, gangs: bool = False) -> dict[str, str]:
         """Run the tests of one kind, which print what they do; `passed`, `skipped` or `failed` of each."""
+        gang = {"GANG_SCHEDULER_NAME": "scheduler-plugins"} if gangs else {}
         with tempfile.TemporaryDirectory() as folder:
             results = Path(folder, "results.xml")
             command: list[str | Path] = [
@@ -45,7 +46,7 @@ class Suite:
             subprocess.run(
                 [*command, f"--junitxml={results}"],
                 cwd=self.folder,
-                env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+                env={**os.environ, "KUBECONFIG": str(kubeconfig), **gang},
                 check=False,
                 timeout=LIMIT,
             )
