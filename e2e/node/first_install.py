@@ -1,7 +1,7 @@
 """`python -m e2e.node.first_install`: how long it takes until the operator is Available, step by step.
 
-As root; each round applies the standalone overlay on a node that has its image and nothing else of it. CPU seconds are those of
-each pod at that moment: other work on the machine changes them less than the time on the clock.
+As root; each round applies the standalone overlay on a node that has its image and nothing else of it. CPU seconds are
+those of each pod at that moment: other work on the machine changes them less than the time on the clock.
 """
 
 from __future__ import annotations

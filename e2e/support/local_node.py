@@ -93,6 +93,10 @@ class Api:
             owner["uid"] = stored["metadata"]["uid"]
         return await self.request("POST", f"{DEFAULT}/{plural}", body)
 
+    async def replace(self, plural: str, body: Json) -> Json:
+        """Put an object of namespace `default` into the place of what has its name."""
+        return await self.request("PUT", f"{DEFAULT}/{plural}/{body['metadata']['name']}", body)
+
     async def delete(self, name: str, grace: int = 30) -> None:
         await self.request("DELETE", f"{DEFAULT}/pods/{name}", {"gracePeriodSeconds": grace})
 

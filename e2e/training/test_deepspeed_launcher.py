@@ -1,4 +1,4 @@
-"""DeepSpeed's own launcher, in the launcher of an MPIJob: it reads the operator's hostfile and starts the workers' ranks."""
+"""DeepSpeed's own launcher, in the launcher of an MPIJob: it reads the operator's hostfile and starts ranks."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ async def seen(run: Run, line: str) -> None:
     async def printed() -> bool:
         return line in await run.log("horovod-elastic-launcher")
 
-    await eventually(printed, line, 120)
+    try:
+        await eventually(printed, line, 120)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{(await run.log('horovod-elastic-launcher'))[-4000:]}") from None
 
 
 async def scale(run: Run, workers: int) -> None:

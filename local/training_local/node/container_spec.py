@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,11 +29,12 @@ from training_local.node.environment import ConfigError, Facts, Key
 from training_local.node.network import API_ADDRESS
 from training_local.node.pod_python import PythonChoice, python_of
 from training_local.node.podspec import Container, Pod
+from training_local.node.refreshing import Objects
 from training_local.node.rewrite import Rewriter, relocated
 from training_local.node.sandbox.client import SandboxError
 from training_local.node.sandbox.messages import ContainerSpec, Mount
 from training_local.node.service_account_token import FOLDER, ServiceAccountToken, api_variables
-from training_local.node.volumes import Volumes
+from training_local.node.volumes import VolumeError, Volumes
 
 
 class ContainerSpecBuilder:
@@ -68,6 +70,21 @@ class ContainerSpecBuilder:
             self._contents = host_mode.relocate(self._pod, self.volumes)
         if problem := await self._token.prepare(self._folder / "account"):
             self._announce("Warning", "FailedMount", problem)
+
+    def refresh(self, objects: Objects) -> None:
+        """Bring the files of volumes up to date with objects that have changed, as far as the pod has these."""
+        newer = {key: data for key, data in objects.items() if self._objects.get(key, data) != data}
+        if not newer:
+            return
+        before = self._facts()
+        self._objects = {**self._objects, **newer}
+        try:
+            written = volumes.refresh(before, self._facts(), self.volumes)
+        except (VolumeError, ConfigError, OSError) as error:
+            self._announce("Warning", "FailedMount", f"MountVolume.SetUp failed: {error}")
+            return
+        if self._context.mode == "host":
+            host_mode.relocate(self._pod, replace(self.volumes, of_objects=written))
 
     def forget(self) -> None:
         """Make what the pod knew useless: its token."""

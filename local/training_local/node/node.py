@@ -38,6 +38,7 @@ from training_local.node.pod_python import PythonChoice, PythonOfKind
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.ports import ApiEndpoint, Change, NodeApi
 from training_local.node.programs import converse
+from training_local.node.refreshing import Refresher
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
 from training_local.node.sandbox.client import SandboxError
@@ -155,6 +156,7 @@ class Node:
                 tasks.create_task(self._follow_services())
                 tasks.create_task(self._follow_nodes())
                 tasks.create_task(self._follow_claims())
+                tasks.create_task(Refresher(self._api, self._workers.values).run())
                 tasks.create_task(self._placement.run())
                 tasks.create_task(limits.watch())
                 tasks.create_task(self._watch_disk())

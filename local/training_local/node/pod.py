@@ -23,6 +23,7 @@ from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container, Pod
 from training_local.node.programs import LAST_WORDS_SECONDS, Program, launch
 from training_local.node.publisher import StatusPublisher
+from training_local.node.refreshing import Objects
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.status import CREATING, INITIALIZING, ContainerView, PodView, Waiting
 from training_local.node.termination_message import termination_message
@@ -73,6 +74,15 @@ class PodWorker:
         self.pod = pod
         if pod.metadata.deletion_timestamp:
             self._told_to_end.set()
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pod."""
+        return self.pod.metadata.namespace
+
+    def refresh(self, objects: Objects) -> None:
+        """Bring volumes up to date with config maps and secrets of the namespace that have changed."""
+        self._specs.refresh(objects)
 
     def vanished(self) -> None:
         """Take note that the object has been removed without waiting for us."""

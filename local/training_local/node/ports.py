@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from training_local.node.podspec import Metadata, Wire
 
-Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims"]
+Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims", "configmaps", "secrets"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -126,6 +127,25 @@ def prepare(facts: Facts, folder: Path, claimed: Callable[[str, str], Path] = _n
     return Volumes(paths, memory, frozenset(readonly), made)
 
 
+def refresh(before: Facts, now: Facts, volumes: Volumes) -> list[Path]:
+    """Write those files that other objects make different now; raises `VolumeError` for what cannot be made any more.
+
+    Returns the folders with such files. A `subPath` goes on showing what it has shown, as on a cluster.
+    """
+    changed = []
+    for volume in now.pod.spec.volumes:
+        if volume.keys().isdisjoint(_MADE_OF_OBJECTS):
+            continue
+        old, new = ({file.path: file for file in _files(volume, facts)} for facts in (before, now))
+        if old != new:
+            folder = volumes.paths[volume["name"]]
+            for path in old.keys() - new.keys():
+                (folder / _inside(path)).unlink(missing_ok=True)
+            _write(folder, (file for file in new.values() if file != old.get(file.path)))
+            changed.append(folder)
+    return changed
+
+
 def safe_name(name: str) -> str:
     """The name, if it can be an entry of a folder; raises `VolumeError`."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -203,8 +223,11 @@ def _write(folder: Path, files: Iterator[File]) -> None:
     for file in files:
         target = folder / _inside(file.path)
         target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        target.write_bytes(file.content)
-        target.chmod(file.mode)
+        # Whoever reads it meanwhile sees it whole, before or after.
+        with tempfile.NamedTemporaryFile(dir=folder.parent, delete=False) as written:
+            written.write(file.content)
+        Path(written.name).chmod(file.mode)
+        Path(written.name).rename(target)
 
 
 def mounts(container: Container, volumes: Volumes, env: Mapping[str, str]) -> list[Mount]:

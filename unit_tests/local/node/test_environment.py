@@ -273,6 +273,20 @@ async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
     assert not exists("/opt/x")
 
 
+async def test_files_follow_their_config_map_while_the_pod_runs(sandboxed: Cluster) -> None:
+    await sandboxed.api.create("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "old", "b": "2"}})
+    wait = "until grep -q new /etc/settings/a; do sleep 0.05; done"
+    script = f"{wait}; ls /etc/settings; cat /fixed; echo; stat -c %a /etc/settings/a"
+    whole, part = {"name": "all", "mountPath": "/etc/settings"}, {"name": "all", "mountPath": "/fixed", "subPath": "a"}
+    made = [{"name": "all", "configMap": {"name": "settings", "defaultMode": 0o555}}]
+    body = pod("following", "sh", "-c", script, container=mounted(whole, part), volumes=made)
+    await sandboxed.api.create("pods", body)
+    await sandboxed.api.running("following")
+    await sandboxed.api.replace("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "new\n", "c": "3"}})
+    assert (await sandboxed.api.ended("following"))["phase"] == "Succeeded"
+    assert (await sandboxed.log("following")).split() == ["a", "c", "old", "555"]
+
+
 async def test_an_empty_dir_is_shared_in_a_pod_and_private_to_it(sandboxed: Cluster) -> None:
     for name in ("first", "second"):
         made = [{"name": "v", "emptyDir": {}}, {"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]

@@ -101,6 +101,17 @@ async def test_files_of_a_config_map_name_the_folders_that_stand_for_mounts(on_h
     assert await on_host.log("reader") == "x\ndone\n"
 
 
+async def test_they_still_do_once_the_config_map_has_changed(on_host: Cluster) -> None:
+    ask = "until sh /etc/cfg/script; do sleep 0.05; done"
+    await on_host.api.create("configmaps", {"metadata": {"name": "files"}, "data": {"script": "false", "file": "x\n"}})
+    await on_host.api.create("pods", with_config("asker", "sh", "-c", ask))
+    await on_host.api.running("asker")
+    files = {"script": "cat /etc/cfg/file", "file": "y\n"}
+    await on_host.api.replace("configmaps", {"metadata": {"name": "files"}, "data": files})
+    assert (await on_host.api.ended("asker"))["phase"] == "Succeeded"
+    assert await on_host.log("asker") == "y\n"
+
+
 async def test_what_a_pod_calls_its_own_port_is_what_the_others_call_it(on_host: Cluster) -> None:
     own = {"env": [{"name": "MASTER", "value": "127.0.0.1:23456"}], "ports": [{"containerPort": 23456}]}
     others = {"env": [{"name": "MASTER", "value": "red-master-0:23456"}]}
