@@ -12,7 +12,9 @@ from e2e.training.test_training import FALLS, RANKS
 from training_local.run.examples import DEMOS
 
 NOT_THERE = {
-    "libraries/horovod/mpijob.yaml": "its `ssh` must lie at one path, and host mode shows no volume there",
+    "libraries/deepspeed/launcher.yaml": "its `ssh` must lie at one path, and host mode shows no volume there",
+    "libraries/horovod/elastic.yaml": "likewise",
+    "libraries/horovod/mpijob.yaml": "likewise",
     "libraries/megatron/nemo.yaml": "needs GPUs",
     "libraries/megatron/pretrain-gpt.yaml": "needs GPUs",
     "mpi/mpijob-ssh.yaml": "each pod needs a network of its own: unit_tests/local/commands/test_hopeless.py",
