@@ -20,6 +20,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,6 +134,7 @@ class Workspace:
             shutil.copytree(path, WORKSPACE / path.name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in READ:
             (WORKSPACE / name).symlink_to(ROOT / name)
+        _describe(WORKSPACE)
         parser = configparser.ConfigParser(interpolation=None)
         parser["mutmut"] = {"source_paths": ".", "do_not_mutate_patterns": "\n".join(("", *UNMUTATED))}
         with (WORKSPACE / "setup.cfg").open("w") as file:
@@ -228,6 +230,19 @@ class Workspace:
 
     def _place(self, name: str) -> tuple[str, range]:
         return next((path, spans[name]) for path, spans in self._spans.items() if name in spans)
+
+
+def _describe(folder: Path) -> None:
+    """Make the packages in a folder an installed one, as far as its version and its commands are asked for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    information = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    information.mkdir()
+    head = {"Metadata-Version": "2.1", "Name": project["name"], "Version": project["version"]}
+    (information / "METADATA").write_text("".join(f"{key}: {value}\n" for key, value in head.items()))
+    groups = configparser.ConfigParser(interpolation=None)
+    groups.read_dict(project["entry-points"])
+    with (information / "entry_points.txt").open("w") as file:
+        groups.write(file)
 
 
 def _original(mutant: str) -> str:

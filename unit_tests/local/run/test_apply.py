@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from e2e.support.bombs import BOMBS
+from e2e.support.every_kind import PLUGIN
 
 from training_local.cluster.pythons import interpreter
 from training_local.errors import BadInput
@@ -50,6 +51,12 @@ def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.StringIO("a: ["))
     with pytest.raises(BadInput, match=r"^standard input:2: It is not YAML"):
         load_objects([Path("-")])
+
+
+def test_where_the_package_of_a_kind_is_missing_the_kind_is_unknown() -> None:
+    known = r"expected one training job \(PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob\)"
+    with pytest.raises(BadInput, match=known):
+        job_of(load_objects([PLUGIN / "deepspeedjob.yaml"]))
 
 
 def test_anchors_and_generated_names_are_understood(tmp_path: Path) -> None:

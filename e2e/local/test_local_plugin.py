@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from e2e.support import marks
 from e2e.support.every_kind import PLUGIN, install_plugin
-from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
+
+pytestmark = marks.local
 
 JOB = str(PLUGIN / "deepspeedjob.yaml")
 
@@ -37,9 +39,3 @@ def test_its_job_succeeds(installed: Path, tmp_path: Path) -> None:
     assert "Succeeded  True  DeepSpeedJob deepspeed-sum is successfully completed." in " ".join(
         done.stdout.splitlines()
     )
-
-
-def test_where_the_package_is_missing_its_kind_is_unknown(local: Local) -> None:
-    status, _, err = local("run", JOB)
-    assert status != 0
-    assert "expected one training job (PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob)" in err

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from e2e.support import marks
 from e2e.support.paths import ROOT
 
 from training_local.cluster.registry import STATE_VARIABLE
 from training_operator.cli import command as program
+
+pytestmark = marks.local
 
 PACKAGES = ("training_api", "training_controllers", "training_operator", "training_migration", "training_local")
 LOOK = """
