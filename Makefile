@@ -65,8 +65,9 @@ weekly: $(INSTALLED) $(ENVIRONMENTS_INSTALLED) $(if $(TORCH_IS_THERE),$(DEMO_ENV
 	@$(BIN)/python -m e2e.harness build >/dev/null
 	@$(BIN)/python -m e2e.tools.weekly '$(DEMO_ENVIRONMENTS)' $(REQUIRED)
 
+# Three processes on two cores: a fifth of the time of each is waiting for programs that tests start.
 test: $(INSTALLED) ## unit tests and local-cluster tests
-	@$(BIN)/pytest -n 2 --dist worksteal -rs $(ARGS)
+	@$(BIN)/pytest -n 3 --dist worksteal -rs $(ARGS)
 
 coverage: $(INSTALLED) ## branches of the decisions that their unit tests take
 	@$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report= unit_tests/controllers $(ARGS)

@@ -35,7 +35,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
+    gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_asyncio_loop_factories(

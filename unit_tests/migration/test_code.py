@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,12 +15,23 @@ from e2e.support.paths import ROOT
 from training_migration.cli import migrate
 from training_migration.code.equivalents import EQUIVALENTS, method_of
 from training_migration.code.find import Use, uses
-from training_migration.code.rewrite import MARK, rewrite
 from training_migration.lint import lint_file, lint_script
+
+if TYPE_CHECKING:
+    from training_migration.code.rewrite import Rewritten
 
 IMPORT = "from kubeflow.training import TrainingClient, constants\n"
 CLIENT = f"{IMPORT}\nclient = TrainingClient()\n"
 BEGINNING = "from kubeflow.trainer import TrainerClient\n\nclient = TrainerClient()\n"
+
+
+MARK = "# migrate: "
+
+
+def rewrite(code: str) -> Rewritten:
+    from training_migration.code import rewrite as rewriting  # loads libcst, which takes half a second
+
+    return rewriting.rewrite(code)
 
 
 def after(line: str) -> str:

@@ -5,17 +5,18 @@ import base64
 import json
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
 from aiohttp import web
-from e2e.support.warm import PROGRAM, Warm
+from e2e.support.warm import Warm
 from unit_tests.operator.certificates import authority
 from unit_tests.operator.peer import Handler, Peer, serving
 
@@ -58,14 +59,12 @@ def environment() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def operator(*flags: str) -> AsyncIterator[Process]:
-    process = await asyncio.create_subprocess_exec(*PROGRAM, *flags, stdout=PIPE, stderr=PIPE, env=environment())
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
+async def operator(*flags: str) -> AsyncIterator[Warm]:
+    with await to_thread(Warm, flags, stdout=PIPE, stderr=PIPE, env=environment()) as process:
+        try:
+            yield process
+        finally:
             process.kill()
-            await process.wait()
 
 
 @asynccontextmanager
@@ -74,12 +73,12 @@ async def cluster(folder: Path, handler: Handler = empty_cluster) -> AsyncIterat
         yield peer, kubeconfig(folder, peer.url)
 
 
-async def said(process: Process, event: str) -> list[dict[str, Any]]:
+async def said(process: Warm, event: str) -> list[dict[str, Any]]:
     """Read the log up to the line with `event`."""
     assert process.stderr is not None
     lines = list[dict[str, Any]]()
     async with asyncio.timeout(30):
-        async for line in process.stderr:
+        while line := await to_thread(process.stderr.readline):
             lines.append(json.loads(line))
             if lines[-1]["event"] == event:
                 return lines
@@ -94,7 +93,7 @@ async def text_of(*flags: str) -> tuple[int, str]:
             _, errors = process.communicate(timeout=30)
         return process.returncode, errors
 
-    return await asyncio.to_thread(run)
+    return await to_thread(run)
 
 
 async def until_ready(port: int) -> None:
@@ -124,7 +123,7 @@ async def test_a_signal_ends_it_in_good_order(tmp_path: Path, unused_tcp_port: i
             process.terminate()
             async with asyncio.timeout(10):
                 await said(process, "stopped")
-                assert await process.wait() == 0
+                assert await to_thread(process.wait, 10) == 0
         starting = next(line for line in lines if line["event"] == "starting")
         assert starting["server"] == peer.url
         assert "secret-token" not in json.dumps(lines)
@@ -165,7 +164,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         await asyncio.wait_for(releasing.wait(), 30)
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 10) == 1
+        assert await to_thread(process.wait, 10) == 1
 
 
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:

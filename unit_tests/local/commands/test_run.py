@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from e2e.support.bombs import BOMBS
-from e2e.support.warm import PROGRAM, Warm
+from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
 from training_local.cluster.registry import STATE_VARIABLE
@@ -103,7 +103,7 @@ def test_giving_up_after_a_time_has_its_own_status(tmp_path: Path, local: Local)
 
 def test_an_interrupt_ends_everything(tmp_path: Path) -> None:
     job = write(tmp_path, jax_job("import signal; print('up', flush=True); signal.pause()"))
-    process = subprocess.Popen([*PROGRAM, "local", "run", job], **PIPES, text=True)
+    process = command("run", job)
     assert process.stdout is not None
     while "| up" not in process.stdout.readline():
         assert process.poll() is None

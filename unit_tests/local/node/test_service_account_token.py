@@ -38,17 +38,17 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
 
 ASK = """
-import json, os, ssl, sys, urllib.error, urllib.request
+import os, socket, ssl, sys
 folder = "/var/run/secrets/kubernetes.io/serviceaccount"
 trust = ssl.create_default_context(cafile=folder + "/ca.crt")
-host = os.environ["KUBERNETES_SERVICE_HOST"] + ":" + os.environ["KUBERNETES_SERVICE_PORT"]
+host = os.environ["KUBERNETES_SERVICE_HOST"]
 for token in sys.argv[2:] or [open(folder + "/token").read()]:
-    request = urllib.request.Request("https://" + host + sys.argv[1], headers={"Authorization": "Bearer " + token})
-    try:
-        answer = urllib.request.urlopen(request, context=trust)
-    except urllib.error.HTTPError as refused:
-        answer = refused
-    print(answer.status, json.dumps(json.load(answer)))
+    plain = socket.create_connection((host, os.environ["KUBERNETES_SERVICE_PORT"]))
+    with trust.wrap_socket(plain, server_hostname=host) as connection:
+        lines = ["GET " + sys.argv[1] + " HTTP/1.0", "Host: " + host, "Authorization: Bearer " + token, "", ""]
+        connection.sendall("\\r\\n".join(lines).encode())
+        head, _, body = connection.makefile("rb").read().decode().partition("\\r\\n\\r\\n")
+    print(head.split()[1], " ".join(body.split("\\n")))
 """
 
 
