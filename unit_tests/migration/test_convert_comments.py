@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 from click.testing import CliRunner
+from unit_tests.migration.conversions import pytorch
 
 from training_migration.cli import migrate
 
@@ -117,3 +118,11 @@ def test_each_job_of_a_file_has_its_own(tmp_path: Path) -> None:
     )
     assert "image: example.com/mnist:1  # built nightly" in lines(text)
     assert "image: example.com/other:1  # built weekly" in lines(text)
+
+
+def test_a_note_on_a_variable_stands_at_it_wherever_it_is_now(tmp_path: Path) -> None:
+    env = [{"name": "LEVEL", "value": "1"}, {"name": "FRIEND_PORT", "value": "23456"}]
+    job = yaml.safe_dump(pytorch(1, command=["python", "train.py"], env=env))
+    written_lines = lines(written(tmp_path, job=job))
+    at = next(number for number, line in enumerate(written_lines) if line.startswith("# MIG106"))
+    assert (written_lines[at - 1], written_lines[at + 1]) == ("- name: FRIEND_PORT", 'value: "23456"')

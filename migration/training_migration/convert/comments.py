@@ -46,7 +46,9 @@ def annotated(text: str, conversion: Conversion, source: str, *, notes: bool) ->
     told = set()
     for finding in open_ones if notes else ():
         if (place := next(_lines_of(finding.path, conversion, written), None)) is not None:
-            above[place] += textwrap.wrap(f"# {finding.rule.id}: {finding.message}", _WIDTH, subsequent_indent="#   ")
+            note = textwrap.wrap(f"# {finding.rule.id}: {finding.message}", _WIDTH, subsequent_indent="#   ")
+            if note[0] not in above[place]:  # master and workers may have one container now
+                above[place] += note
             told.add(finding)
     return "\n".join(_with_comments(text.split("\n"), above, beside)), told
 

@@ -17,26 +17,35 @@ OF_THE_LAUNCHER = frozenset({"MIG115"})
 
 
 def inline_findings(
-    pod: Json, path: str, *, kind: str | None, launched: bool, given: frozenset[str] = frozenset()
+    pod: Json,
+    path: str,
+    *,
+    kind: str | None,
+    launched: bool,
+    given: frozenset[str] = frozenset(),
+    replaced: frozenset[str] = frozenset(),
 ) -> Iterator[Finding]:
-    """What the rules for scripts find in a pod's containers, by field; `given` are variables that are known to be "
-    "set."""
+    """What the rules for scripts find in a pod's containers, by field.
+
+    `given` are variables that are known to be set, `replaced` those whose values in the template no process sees.
+    """
     for group in ("initContainers", "containers"):
         for at, container in enumerate(pod.get(group) or ()):
             where = f"{path}.{group}[{at}]"
-            for field, text, language in _texts(container):
+            for field, text, language in _texts(container, replaced):
                 for finding in lint_script(field, text, kind=kind, given=given, launched=launched, language=language):
                     if finding.rule.id not in OF_THE_LAUNCHER:
                         yield replace(finding, path=f"{where}.{field}", source="", line=0)
 
 
-def _texts(container: Json) -> Iterator[tuple[str, str, Language]]:
+def _texts(container: Json, replaced: frozenset[str]) -> Iterator[tuple[str, str, Language]]:
     """The command line as one text, Python that stands in it, and the values of variables."""
     words = pods.words(container)
     field = pods.command_field(container)
     python = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-c" and "python" in words[at - 1]]
     yield field, " ".join(word for word in words if word not in python), Language.SHELL
     yield from ((field, text, Language.PYTHON) for text in python)
-    for at, variable in enumerate(container.get("env") or ()):
-        if value := variable.get("value"):
-            yield f"env[{at}].value", f"{variable.get('name')}={value}", Language.TEXT
+    for variable in container.get("env") or ():
+        name = variable.get("name")
+        if (value := variable.get("value")) and name not in replaced:
+            yield f"env[{name}].value", f"{name}={value}", Language.TEXT
