@@ -111,13 +111,26 @@ def test_a_trial_of_the_converted_experiment_is_what_its_job_converts_to(job: Js
 
 def test_katib_looks_for_what_a_train_job_has() -> None:
     labels = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "1", "own": "x"}
-    _, result = converted_in_place(experiment(pytorch(2), primaryPodLabels=labels, successCondition="status.x"))
+    job = pytorch(2)
+    for replica in job["spec"]["pytorchReplicaSpecs"].values():
+        replica["template"]["metadata"] = {"labels": {"own": "x"}}
+    _, result = converted_in_place(experiment(job, primaryPodLabels=labels, successCondition="status.x"))
     template = result["spec"]["trialTemplate"]
     assert (template["successCondition"], template["failureCondition"]) == (SUCCEEDED, FAILED)
     assert template["primaryContainerName"] == "node"
     assert template["primaryPodLabels"] == {"own": "x", GROUP_LABEL: "node", INDEX_LABEL: "2"}
     _, result = converted_in_place(experiment(pytorch(2)))
     assert result["spec"]["trialTemplate"]["primaryPodLabels"] == {GROUP_LABEL: "node", INDEX_LABEL: "0"}
+
+
+def test_katib_looks_into_the_launcher_and_for_no_label_of_an_older_operator() -> None:
+    job = mpi(2)
+    main = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    main["name"] = "starts-all"
+    given = experiment(job, primaryPodLabels={"mpi-job-role": "launcher"}, primaryContainerName="starts-all")
+    template = converted_in_place(given)[-1]["spec"]["trialTemplate"]
+    assert template["primaryContainerName"] == "node"
+    assert template["primaryPodLabels"] == {GROUP_LABEL: "launcher", INDEX_LABEL: "0"}
 
 
 def test_the_experiment_that_is_given_is_not_changed() -> None:

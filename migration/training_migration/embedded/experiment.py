@@ -65,7 +65,7 @@ def converted(
     trial["trialSpec"] = _with_name(train_job, marker, trial)
     trial["primaryPodLabels"] = _labels(trial.get("primaryPodLabels") or {}, conversion)
     trial["successCondition"], trial["failureCondition"] = SUCCEEDED, FAILED
-    if trial.get("primaryContainerName") == conversion.job.job.info.container:
+    if trial.get("primaryContainerName") == _that_trains(conversion):
         trial["primaryContainerName"] = NODE
     return [*conversion.others, runtime, result], [conversion]
 
@@ -110,9 +110,23 @@ def _with_name(train_job: Json, marker: str, trial: Json) -> Json:
     return named
 
 
+def _that_trains(conversion: Conversion) -> str:
+    """The container of v1 whose metrics count: that of the launcher, or of any replica, which have one name."""
+    job = conversion.job.job
+    return job.main_container("Launcher" if "Launcher" in job.replicas else next(iter(job.replicas)))
+
+
 def _labels(labels: Json, conversion: Conversion) -> Json:
-    """Labels of the pod whose metrics count: rank 0, unless v1's labels name another worker."""
-    kept = {key: value for key, value in labels.items() if not str(key).startswith(_V1_LABELS)}
+    """Labels of the pod whose metrics count: rank 0, unless v1's labels name another worker.
+
+    Of the others those of templates are kept: the rest are of operators of v1, and no pod of v2 has them.
+    """
+    of_templates = {
+        key
+        for replica in conversion.job.job.replicas.values()
+        for key in (replica.template.get("metadata") or {}).get("labels") or {}
+    }
+    kept = {key: value for key, value in labels.items() if key in of_templates}
     v1 = {str(key).removeprefix(_V1_LABELS): str(value) for key, value in labels.items()}
     masters = sum(1 for name in conversion.job.job.replicas if name in ("Master", "Chief"))
     worker = v1.get("replica-type", "").lower() == "worker"
