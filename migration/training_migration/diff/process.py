@@ -18,6 +18,7 @@ from training_migration.masking import MASK, is_credential, mask_text, masked
 from training_migration.v2.names import PORT
 
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*")
+_PORT_FLAG: Final = re.compile(r"--?(?:master|main[-_]process)[-_]port=")
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
 INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
@@ -70,11 +71,15 @@ def _port(kind: str) -> int:
 
 def _with_own_numbers(view: View, port: int) -> tuple[str, ...]:
     """The same with a place for the port of the side, and with the number that a shell makes of the index."""
-    found = []
+    found: list[str] = []
     for word in view.words:
         text = canonical_hosts(view, word)
+        if _PORT_FLAG.fullmatch(f"{found[-1]}=" if found else "") and text == str(port):
+            text = "<port>"
         if index := view.environment.get(INDEX_VARIABLE, ""):
             text = re.sub(rf"\$\{{?{INDEX_VARIABLE}\b\}}?", index, text)
+        if (flag := _PORT_FLAG.match(text)) and text[flag.end() :] == str(port):
+            text = f"{flag[0]}<port>"
         found.append(re.sub(rf"(<pod \d+>):{port}\b", r"\1:<port>", text))
     return tuple(found)
 

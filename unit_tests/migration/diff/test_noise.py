@@ -75,3 +75,12 @@ def test_another_quantity_policy_or_port_of_another_host_is_one() -> None:
     main["command"][2] = "--rdzv_endpoint=job-node-0-0.job:4000"
     paths = " ".join(bad(compared(conversion)))
     assert all(part in paths for part in ("limits.memory", "imagePullPolicy", "command line"))
+
+
+@pytest.mark.parametrize("flag", [["--master_port=$(MASTER_PORT)"], ["--master-port", "$(MASTER_PORT)"]])
+def test_the_port_that_each_side_gives_may_stand_in_a_flag(flag: list[str]) -> None:
+    words = ["torchrun", "--nnodes=2", "--nproc_per_node=1", "--node_rank=$(RANK)", "--master_addr=$(MASTER_ADDR)"]
+    conversion = converted(pytorch(1, command=[*words, *flag, "train.py", "--epochs=1"]))
+    assert bad(compared(conversion)) == []
+    pod(conversion)["containers"][0]["command"][-1] = "--epochs=2"
+    assert "command line: another program, or other arguments" in bad(compared(conversion))
