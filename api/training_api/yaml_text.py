@@ -214,8 +214,15 @@ def _expanded(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -
 
 
 def _sentence(problem: str, line: int, chunk: str) -> str:
-    hint = "; it looks like a template of Helm, which has to be rendered first" if "{{" in chunk else ""
+    hint = ""
+    if "{{" in chunk:
+        hint = "; it looks like a template of Helm, which has to be rendered first"
+    elif _TAB.search(chunk):
+        hint = "; YAML is indented by spaces, and there are tabs"
     return f"It is not YAML for Kubernetes: {problem} (line {line}){hint}."
+
+
+_TAB: Final = re.compile(r"^ *\t", re.MULTILINE)
 
 
 class _Loader(yaml.CSafeLoader):

@@ -81,13 +81,13 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
         elif (holder := held(document, options)) is not None:
             yield _holding(document, holder)
         else:
-            ignored[_version_and_kind(obj)] += 1
+            ignored[version_and_kind(obj)] += 1
 
 
 _UNKNOWN: Final = "without a kind"
 
 
-def _version_and_kind(obj: Json) -> str:
+def version_and_kind(obj: Json) -> str:
     """As `kubectl api-resources` names them."""
     return (
         " ".join(str(obj.get(field) or "") for field in ("apiVersion", "kind")).strip() if obj.get("kind") else _UNKNOWN

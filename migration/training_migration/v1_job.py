@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,10 @@ MOST_REPLICAS: Final = 150_000
 """Of one type: Kubernetes is made for no more pods in a whole cluster."""
 
 
+_PLACEHOLDER: Final = re.compile(r"\$\{\w+\}")
+_TO_BE_FILLED_IN: Final = " (placeholders have to be filled in first, by envsubst for example)"
+
+
 @dataclass(frozen=True, slots=True)
 class V1Job:
     """A job that v1 would accept, of the six kinds or one of another package."""
@@ -40,7 +45,8 @@ class Refused(ValueError):
     """An object that v1 would refuse; the text is one sentence for each reason."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)))
+        text = "; ".join(map(str, problems))
+        super().__init__(text + _TO_BE_FILLED_IN * (_PLACEHOLDER.search(text) is not None))
         self.problems = problems
 
 

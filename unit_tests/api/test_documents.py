@@ -162,6 +162,7 @@ def test_what_is_no_list_of_objects_is_an_object() -> None:
     [
         ("a: 1\nb: [\n", 3, "did not find expected"),
         ("a: 1\n---\n{{ if .Values.x }}\nb: 1\n", 3, "it looks like a template of Helm"),
+        ("a:\n  b: 1\n\tc: 1\n", 3, "YAML is indented by spaces, and there are tabs"),
         ("- a\n", 1, "It is a list, not an object with apiVersion and kind."),
         ("--- 3\n", 1, "It is 3, not an object"),
         ("a: &a\n  b: *a\n", 1, "endless"),

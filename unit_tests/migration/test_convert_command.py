@@ -45,7 +45,7 @@ def test_a_folder_gets_a_file_per_job_in_its_namespace(tmp_path: Path) -> None:
     assert result.exit_code == 0
     files = sorted(str(each.relative_to(tmp_path / "v2")) for each in (tmp_path / "v2").rglob("*") if each.is_file())
     assert files == ["job.yaml", "team/job.yaml"]
-    assert "1 other objects ignored" in result.stderr
+    assert "Ignored: 1 v1 Secret." in result.stderr
 
 
 def test_the_output_mirrors_the_folders_of_the_input(tmp_path: Path) -> None:

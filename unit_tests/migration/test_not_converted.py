@@ -40,7 +40,7 @@ def test_lint_finds_it() -> None:
 
 def test_the_others_are_converted() -> None:
     done = invoked("convert", PLUGINS_JOB, JAX)
-    assert done.stderr.splitlines()[-2:] == ["1 other objects ignored.", f"Error: {PLACED}"]
+    assert done.stderr.splitlines()[-2:] == ["Ignored: 1 v1 ConfigMap.", f"Error: {PLACED}"]
     assert "kind: TrainJob" in done.stdout
     assert done.exit_code == 4
 

@@ -84,6 +84,11 @@ def as_table(jobs: Sequence[Json]) -> Table:
     return Table(("job", "verdict", "findings", "where", "what stands in the way"), rows)
 
 
+def of_ignored(ignored: Mapping[str, int]) -> str:
+    """What was left out, by version and kind."""
+    return f"Ignored: {', '.join(f'{count} {kind}' for kind, count in ignored.items())}."
+
+
 def headline(content: Json) -> str:
     """How many of each verdict, and what was left out."""
     found = [f"{count} {verdict}" for verdict, count in content["summary"].items() if count]
@@ -92,8 +97,7 @@ def headline(content: Json) -> str:
         f"{number} {'job' if number == 1 else 'jobs'} for Trainer {content['target']}: {', '.join(found) or 'nothing'}."
     ]
     if ignored := content["ignored"]:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in ignored.items())
-        lines.append(f"Ignored: {kinds}.")
+        lines.append(of_ignored(ignored))
     if since := content.get("since"):
         lines.append(in_one_line(since))
     return "\n".join(lines)

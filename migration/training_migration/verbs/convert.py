@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,7 +25,9 @@ from training_migration.embedded.kustomization import is_kustomization
 from training_migration.exits import Exit, Failure, of_findings
 from training_migration.findings import Severity
 from training_migration.judgement import judged
+from training_migration.report.survey import of_ignored
 from training_migration.runs.templates import is_runtime
+from training_migration.survey import version_and_kind
 from training_migration.targets import Target
 from training_migration.verbs.loading import documents, given, named, placed, where
 from training_migration.verbs.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
@@ -96,7 +99,8 @@ def convert(
     if (from_cluster or _shares(paths, len(read.jobs))) and not kustomized if share is None else share:
         conversions, runtimes = shared(conversions)
     results = read.each(conversions, lambda each: placed(each.job), lambda each: _compared(each, own, diffs=diffs))
-    holders = [holder for each in read.others if (holder := held(each, options)) is not None]
+    looked_into = [(each, held(each, options)) for each in read.others]
+    holders = [holder for _, holder in looked_into if holder is not None]
     if runtimes and any(is_kustomization(each.document) for each in holders):
         raise Failure("Kustomize patches the runtime of each job: leave --share-runtimes out.", Exit.USAGE)
     pieces = [_piece_of_runtime(each) for each in runtimes]
@@ -105,8 +109,8 @@ def convert(
     write(pieces, paths, output)
     for line in (*map(_verdict, results), *map(_told, holders)):
         click.echo(line, err=True)
-    if ignored := len(read.others) - len(holders):
-        click.echo(f"{ignored} other objects ignored.", err=True)
+    if ignored := Counter(version_and_kind(each.object or {}) for each, holder in looked_into if holder is None):
+        click.echo(of_ignored(ignored), err=True)
     if not (read.jobs or holders or read.failures):
         places = ", ".join([*paths, *(["the cluster"] if from_cluster else [])])
         raise Failure(f"{places}: there is no v1 job in it.", Exit.USAGE)
