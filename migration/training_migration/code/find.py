@@ -14,7 +14,8 @@ from training_api.registry import KINDS
 from training_migration.code.equivalents import CLIENTS, MODEL, is_distinct, method_of
 
 _PLURALS: Final = {info.plural: info.kind for info in KINDS.values()}
-_VERSION: Final = re.compile(rf"apiVersion[\"']?\s*:\s*[\"']?{re.escape(API_VERSION)}(?![\w.])")
+_VERSION: Final = re.compile(rf"apiVersion[\"']?\s*:\s*[\"']?(?:{re.escape(API_VERSION)}(?![\w.])|\{{\}})")
+"""Also one that only the running program knows."""
 _COMPONENTS: Final = frozenset(
     {"component", "container_component", "create_component_from_func", "func_to_container_op"}
 )
@@ -109,7 +110,7 @@ class _Finder:
         if isinstance(node, ast.Dict):
             return _kind_of_dict(node)
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and id(node) not in self.parts):
-            return _kind_of_text(_text(node))
+            return kind_of_text(_text(node))
         return ""
 
     def _call(self, node: ast.Call) -> Iterator[Place]:
@@ -153,25 +154,24 @@ def _text(node: ast.JoinedStr | ast.Constant) -> str:
     return "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
 
 
-def _kind_of_text(text: str) -> str:
+def kind_of_text(text: str) -> str:
     """The kind of a manifest in a text, `{}` where only the running program knows; empty for another text."""
-    if not _VERSION.search(text):
+    if (version := _VERSION.search(text)) is None:
         return ""
     found = re.search(r"kind[\"']?\s*:\s*[\"']?(\w+|\{\})", text)
     kind = found[1] if found else ""
-    return kind if kind in KINDS or kind == "{}" else ""
+    return kind if kind in KINDS or (kind == "{}" and not version[0].endswith("}")) else ""
 
 
 def _kind_of_dict(node: ast.Dict) -> str:
     values = {
         _last(key): value for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)
     }
-    version = values.get("apiVersion")
-    if not (isinstance(version, ast.Constant) and version.value == API_VERSION) or "kind" not in values:
+    version, kind = values.get("apiVersion"), values.get("kind")
+    if kind is None or version is None or (isinstance(version, ast.Constant) and version.value != API_VERSION):
         return ""
-    kind = values["kind"]
     if not isinstance(kind, ast.Constant):
-        return "{}"
+        return "{}" if isinstance(version, ast.Constant) else ""
     return str(kind.value) if kind.value in KINDS else ""
 
 

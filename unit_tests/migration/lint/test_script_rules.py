@@ -170,8 +170,13 @@ CASES: dict[str, tuple[list[Case], list[Case]]] = {
     "MIG409": (
         [py("x = f'apiVersion: kubeflow.org/v1\\nkind: {kind}'"),
          py("{'apiVersion': 'kubeflow.org/v1', 'kind': 'TFJob'}"),
+         py("{'apiVersion': f'{group}/{version}', 'kind': 'TFJob'}"),
+         sh("kubectl apply -f - <<EOF", "kind: TFJob", "apiVersion: kubeflow.org/v1", "EOF"),
          py("api.create_namespaced_custom_object('kubeflow.org', 'v1', 'a', 'mpijobs', {})")],
         [py("x = 'apiVersion: kubeflow.org/v1beta1\\nkind: TFJob'"), py("{'apiVersion': 'kubeflow.org/v1'}"),
+         py("{'apiVersion': f'{group}/{version}', 'kind': 'Job'}"), py("x = f'apiVersion: {v}\\nkind: {kind}'"),
+         sh("kubectl apply -f - <<EOF", "apiVersion: trainer.kubeflow.org/v1alpha1", "kind: TFJob", "EOF"),
+         sh("kubectl apply -f - <<EOF", "apiVersion: kubeflow.org/v1beta1", "kind: TFJob", "EOF"),
          py("api.create_namespaced_custom_object('batch', 'v1', 'a', 'mpijobs', {})")],
     ),
 }  # fmt: skip

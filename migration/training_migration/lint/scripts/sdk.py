@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from training_api.constants import API_VERSION
 from training_migration.code.equivalents import EQUIVALENTS, method_of
-from training_migration.code.find import Place, Use, uses
+from training_migration.code.find import Place, Use, kind_of_text, uses
 from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.registry import SCRIPTS
-from training_migration.lint.scripts.script import Script
+from training_migration.lint.scripts.script import Language, Script
+
+_NEAR: Final = 3
+"""Lines between the version and the kind of a manifest."""
 
 
 def _of(script: Script, *wanted: Use) -> Iterator[tuple[Place, int]]:
@@ -44,3 +49,7 @@ def writes_manifests(script: Script) -> Iterator[Spot]:
         what = "a job of v1" if place.name == "{}" else f"a {place.name} of v1"
         where = "a component of a pipeline" if place.component else "this code"
         yield Spot(f"{where} makes {what}.", line=line)
+    for at, each in enumerate(script.lines if script.language is Language.SHELL else ()):
+        around = "\n".join(line.text for line in script.lines[max(0, at - _NEAR) : at + _NEAR + 1])
+        if API_VERSION in each.text and (kind := kind_of_text(around)):
+            yield Spot(f"this code makes a {kind} of v1.", line=each.number)
