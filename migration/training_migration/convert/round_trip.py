@@ -16,7 +16,7 @@ from training_migration.diff.model import Difference
 from training_migration.render_v1 import render_v1
 from training_migration.v2.lookup import Runtimes
 from training_migration.v2.refusal import NotPredicted, Refusal
-from training_migration.v2.render import render_v2
+from training_migration.v2.render import check_v2, render_v2
 from training_migration.v2.stock import stock
 
 
@@ -40,7 +40,7 @@ def round_trip(
 ) -> RoundTrip:
     """Predict the pods of both sides of a conversion that is not refused, and compare them.
 
-    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` only v2's pods are predicted,
+    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` no pods are,
     `brief` is for the headline alone.
     """
     target, job = conversion.options.target, conversion.train_job
@@ -49,9 +49,10 @@ def round_trip(
     assert runtime is not None, "it refers to one of these"
     gang = gang_scheduler(_scheduler(conversion))
     try:
-        after = render_v2(job, runtime, target, with_snapshot=False)
         if not diffs:
+            check_v2(job, runtime, target)
             return RoundTrip(None)
+        after = render_v2(job, runtime, target, with_snapshot=False)
         before = render_v1(conversion.job, FrameworkOptions(gang=gang) if gang else None)
     except (NotPredicted, CannotBuild):
         return RoundTrip(None)

@@ -45,6 +45,8 @@ def _unresolved(view: View, names: tuple[str, str], file: str) -> set[str]:
 
 
 def _names(text: str, jobs: Iterable[str]) -> Iterator[str]:
+    if not any(job in text for job in jobs):
+        return
     for host in _HOST.findall(text):
         for job in jobs:
             if host.startswith(job) and (rest := _AFTER_THE_JOB.match(host, len(job))):

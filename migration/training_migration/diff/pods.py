@@ -27,8 +27,8 @@ INITIALIZERS: Final = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
 """Roles of v2 that fetch things before the training; v1 has none."""
 MANY: Final = 24
 """Of more pairs of the same roles the first, the second and the last are compared: the others differ by index alone."""
-FEW: Final = 3
-"""The same where only what differs is of interest."""
+FEW: Final = 2
+"""The same where only what differs is of interest: the second is compared only where the first is not as the last."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,20 @@ class Pods:
 
     def _sample(self, group: Sequence[PlacePair]) -> Sequence[PlacePair]:
         """The pairs that stand for all of a group."""
-        return group if len(group) <= (FEW if self.brief else MANY) else [group[0], group[1], group[-1]]
+        if len(group) <= (FEW if self.brief else MANY):
+            return group
+        return [group[0], group[-1]] if self.brief else [group[0], group[1], group[-1]]
 
     def pairs(self) -> Iterator[Pair]:
         """Each pod of v1 with its partner, then pods of v2 that have none; of many alike those that stand for them."""
         for group in self._groups:
             seen = [self._pair(*each) for each in self._sample(group)]
+            if len(seen) == FEW < len(group) and result(seen[0]) != result(seen[-1]):
+                seen.insert(1, self._pair(*group[1]))
             if len(seen) == len(group):
                 yield from seen
-            elif result(seen[1]) == result(seen[2]):
-                alike = 0 if result(seen[0]) == result(seen[1]) else 1
+            elif result(seen[-2]) == result(seen[-1]):
+                alike = 0 if result(seen[0]) == result(seen[-1]) else 1
                 yield from seen[:alike]
                 first, second = ([place for place in side if place] for side in zip(*group[alike:], strict=True))
                 yield standing_for(seen[alike:], first, second)
@@ -104,12 +108,12 @@ class Pods:
 
     def _items(self, first: Place, second: Place) -> Iterator[Item]:
         views = self._views[0](first), self._views[1](second)
-        yield from command_items(self.kind, *views, self.launchers)
+        yield from command_items(self.kind, *views, self.launchers, brief=self.brief)
         for meeting in self.meetings:
             yield from meeting.items(first, second)
         readers = [meeting.reader[1] for meeting in self.meetings]
         told = {name for meeting in self.meetings for name in meeting.names(first, second)}
-        yield from variable_items(self.kind, *views, readers, told)
+        yield from variable_items(self.kind, *views, readers, told, brief=self.brief)
         jobs = self.name, _job_name(self.sides[1]) or self.name
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))

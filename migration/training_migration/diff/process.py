@@ -32,11 +32,16 @@ _QUIET: Final[Mapping[str, str]] = {
 }
 
 
-def command_items(kind: str, v1: View, v2: View, launchers: tuple[Launcher, Launcher]) -> Iterator[Item]:
-    """The command line once shells that only set variables are done, with each side's names of hosts."""
+def command_items(
+    kind: str, v1: View, v2: View, launchers: tuple[Launcher, Launcher], *, brief: bool
+) -> Iterator[Item]:
+    """The command line once shells that only set variables are done, with each side's names of hosts.
+
+    With `brief` there are no texts to be shown.
+    """
     words = tuple(v1.words), tuple(v2.words)
     given = [bool(each.side.container(each.place).get("command")) for each in (v1, v2)]
-    texts = (_line(words[0]), _line(words[1]))
+    texts = ("", "") if brief else (_line(words[0]), _line(words[1]))
     if v1.side.words(v1.place) == v2.side.words(v2.place):
         verdict, reason, severity = Likeness.SAME, "", None
     elif words[0] == words[1] and given[0] == given[1]:
@@ -104,16 +109,23 @@ def _script(words: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def variable_items(kind: str, v1: View, v2: View, readers: Sequence[Reader], told: Collection[str]) -> Iterator[Item]:
-    """Variables beside those in `told`, which are compared by what they mean to the readers."""
+def variable_items(
+    kind: str, v1: View, v2: View, readers: Sequence[Reader], told: Collection[str], *, brief: bool
+) -> Iterator[Item]:
+    """Variables beside those in `told`, which are compared by what they mean to the readers.
+
+    With `brief` there are no texts to be shown, and none of those that are equal.
+    """
     for name in dict.fromkeys((*v1.environment, *v2.environment)):
         if name in told:
             continue
         verdict = _verdict(name, v1, v2)
+        if brief and verdict is Likeness.SAME:
+            continue
         reason, severity = _explained(kind, name, verdict, readers)
         known = reason and severity is None and verdict is not Likeness.SAME
-        texts = (_shown(name, v1.environment.get(name, "")), _shown(name, v2.environment.get(name, "")))
-        yield Item(Aspect.ENVIRONMENT, name, *texts, Likeness.EQUIVALENT if known else verdict, reason, severity)
+        first, second = ("" if brief else _shown(name, each.environment.get(name, "")) for each in (v1, v2))
+        yield Item(Aspect.ENVIRONMENT, name, first, second, Likeness.EQUIVALENT if known else verdict, reason, severity)
 
 
 def _shown(name: str, value: str) -> str:

@@ -34,6 +34,23 @@ def render_v2(
     good for comparing, never for running where others could log in. The snapshot of the runtime costs as much as all
     the rest, so that nobody makes it who does not show it. Raises Refusal for what admission would refuse.
     """
+    work, beside, jobset = _jobset(train_job, runtime, target, fixed_keys=fixed_keys)
+    made = list(jobs(jobset, work.features))
+    kept = snapshot(work) if with_snapshot else None
+    objects = [kept, *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
+    rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
+    return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))
+
+
+def check_v2(train_job: Json, runtime: Json, target: Target) -> None:
+    """Raise what `render_v2` raises, without its Jobs and pods."""
+    _jobset(train_job, runtime, target)
+
+
+def _jobset(
+    train_job: Json, runtime: Json, target: Target, *, fixed_keys: bool = True
+) -> tuple[Draft, list[Json], Json]:
+    """What was done, the objects of the policies, and the JobSet."""
     train_job, runtime = without_nulls(train_job), without_nulls(runtime)
     admission.check(train_job, runtime, target)
     work = draft(train_job, runtime, target, fixed_keys=fixed_keys)
@@ -46,12 +63,7 @@ def render_v2(
         policy.enforce(work)
     set_blocks(work)
     beside = [each for policy in policies for each in policy.objects(work)]
-    jobset = admitted(submitted(work))
-    made = list(jobs(jobset, work.features))
-    kept = snapshot(work) if with_snapshot else None
-    objects = [kept, *beside, jobset, service(jobset), *claims(jobset), *(job for _, _, job in made)]
-    rendered: list[RenderedPod] = [pod for each in made for pod in pods(*each)]
-    return Rendering(tuple(each for each in objects if each is not None), tuple(rendered))
+    return work, beside, admitted(submitted(work))
 
 
 def _check_size(work: Draft) -> None:
