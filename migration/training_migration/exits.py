@@ -57,8 +57,11 @@ class Failure(Exception):
     """Ends a verb: its text is one sentence for standard error."""
 
     def __init__(self, message: str, code: Exit) -> None:
-        super().__init__(message)
-        self.code = code
+        super().__init__(message, code)
+        self.message, self.code = message, code
+
+    def __str__(self) -> str:
+        return self.message
 
 
 _WORST_FIRST: Final = (

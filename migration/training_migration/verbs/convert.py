@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 
@@ -29,7 +29,8 @@ from training_migration.report.survey import of_ignored
 from training_migration.runs.templates import is_runtime
 from training_migration.survey import version_and_kind
 from training_migration.targets import Target
-from training_migration.verbs.loading import documents, given, named, placed, where
+from training_migration.v1_job import V1Job
+from training_migration.verbs.loading import Given, documents, given, named, placed, where
 from training_migration.verbs.written import STANDARD_OUTPUT, Piece, file_name, mirrored, write
 
 Json = dict[str, Any]
@@ -38,10 +39,16 @@ STANDARD_INPUT: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A conversion, and how v2's pods are to v1's."""
+    """What is written and said of a conversion."""
 
-    conversion: Conversion
+    number: int
+    """Of the conversion."""
+    refused: str
     comparison: str
+    """How v2's pods are to v1's."""
+    text: str
+    """Empty for one that is refused."""
+    notes: str
 
 
 def convert(
@@ -91,32 +98,52 @@ def convert(
         raise Failure(f"--name is for one job, but there are {len(read.jobs)}.", Exit.USAGE)
     if notes is NoteStyle.FILE and output == STANDARD_OUTPUT:
         raise Failure("--notes file needs a folder: -o DIR.", Exit.USAGE)
-    conversions = _without_doubles(paths, read.each(read.jobs, placed, lambda job: judged(job, options)))
+    conversions = _without_doubles(paths, _judged(read, options))
     own = _runtimes(runtime_files)
     conversions = [fitted(each, own) if own else each for each in conversions]
     runtimes: list[Json] = []
     kustomized = any(map(is_kustomization, read.others))
     if (from_cluster or _shares(paths, len(read.jobs))) and not kustomized if share is None else share:
         conversions, runtimes = shared(conversions)
-    results = read.each(conversions, lambda each: placed(each.job), lambda each: _compared(each, own, diffs=diffs))
+    results = read.each(
+        range(len(conversions)),
+        lambda number: placed(conversions[number].job),
+        lambda number: _result(number, conversions[number], own, notes, diffs=diffs),
+        picklable=True,
+    )
+    done = [(replace(conversions[each.number], refused=each.refused), each) for each in results]
     looked_into = [(each, held(each, options)) for each in read.others]
     holders = [holder for _, holder in looked_into if holder is not None]
     if runtimes and any(is_kustomization(each.document) for each in holders):
         raise Failure("Kustomize patches the runtime of each job: leave --share-runtimes out.", Exit.USAGE)
     pieces = [_piece_of_runtime(each) for each in runtimes]
-    pieces += [_piece(each.conversion, notes) for each in results if not each.conversion.refused]
+    pieces += [_piece(conversion, each) for conversion, each in done if not conversion.refused]
     pieces += [_piece_of(each, each.converted, notes) for each in holders if each.converted]
     write(pieces, paths, output)
-    for line in (*map(_verdict, results), *map(_told, holders)):
+    for line in (*(_verdict(conversion, each.comparison) for conversion, each in done), *map(_told, holders)):
         click.echo(line, err=True)
     if ignored := Counter(version_and_kind(each.object or {}) for each, holder in looked_into if holder is None):
         click.echo(of_ignored(ignored), err=True)
     if not (read.jobs or holders or read.failures):
         places = ", ".join([*paths, *(["the cluster"] if from_cluster else [])])
         raise Failure(f"{places}: there is no v1 job in it.", Exit.USAGE)
-    codes = [_exit(each.conversion, fail_on, strict) for each in results]
+    codes = [_exit(conversion, fail_on, strict) for conversion, _ in done]
     codes += [_exit_of(each, fail_on, strict) for each in holders]
     return read.ended(codes, fail_on)
+
+
+def _judged(read: Given, options: Options) -> list[Conversion]:
+    """The conversions of all jobs, without which they go from one process to another: no kind is picklable."""
+    found = read.each(
+        range(len(read.jobs)),
+        lambda number: placed(read.jobs[number]),
+        lambda number: (number, replace(judged(read.jobs[number], options), job=_NO_JOB)),
+        picklable=True,
+    )
+    return [replace(conversion, job=read.jobs[number]) for number, conversion in found]
+
+
+_NO_JOB: Final = cast(V1Job, None)
 
 
 def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) -> list[Conversion]:
@@ -139,9 +166,11 @@ def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) ->
 
 def _again(first: Conversion, other: Conversion, paths: Sequence[str]) -> bool:
     """Whether this is the first one itself, or the same job of v1 in another file of a folder."""
+    if first is other:
+        return True
     kinds = {each.job.job.info.kind for each in (first, other)}
     files = {mirrored(each.job.source, paths) for each in (first, other)}
-    return first is other or (len(kinds) == 1 and len(files) == 2 and None not in files)
+    return len(kinds) == 1 and len(files) == 2 and None not in files
 
 
 def _shares(paths: Sequence[str], jobs: int) -> bool:
@@ -160,28 +189,25 @@ def _runtimes(files: Sequence[str]) -> list[Json]:
     return found
 
 
-def _compared(conversion: Conversion, runtimes: Sequence[Json], *, diffs: bool) -> Result:
-    """The conversion with the verdict of a look from the other end, or its refusal."""
+def _result(number: int, conversion: Conversion, runtimes: Sequence[Json], notes: NoteStyle, *, diffs: bool) -> Result:
+    """The YAML of a conversion with the verdict of a look from the other end, or its refusal."""
     if conversion.refused:
-        return Result(conversion, "")
+        return Result(number, conversion.refused, "", "", "")
     trip = round_trip(conversion, runtimes, diffs=diffs, brief=True)
-    return Result(replace(conversion, refused=trip.refused), trip.headline)
+    if trip.refused:
+        return Result(number, trip.refused, trip.headline, "", "")
+    text = yaml_text(conversion, notes, _text_of(conversion.job.source))
+    return Result(number, "", trip.headline, text, notes_text(conversion) if notes is NoteStyle.FILE else "")
 
 
 def _piece_of_runtime(runtime: Json) -> Piece:
     return Piece("", 0, f"runtimes/{runtime['metadata']['name']}.yaml", objects_text([ordered(runtime)]))
 
 
-def _piece(conversion: Conversion, notes: NoteStyle) -> Piece:
+def _piece(conversion: Conversion, result: Result) -> Piece:
     job = conversion.job
-    told = notes_text(conversion) if notes is NoteStyle.FILE else ""
-    return Piece(
-        "" if job.source == CLUSTER else job.source,
-        job.line,
-        file_name(conversion.train_job),
-        yaml_text(conversion, notes, _text_of(job.source)),
-        told,
-    )
+    source = "" if job.source == CLUSTER else job.source
+    return Piece(source, job.line, file_name(conversion.train_job), result.text, result.notes)
 
 
 @lru_cache(maxsize=16)
@@ -215,15 +241,14 @@ def _told(holder: Held) -> str:
     return f"{what}: {holder.verdict}" if holder.converted else f"{what}: {holder.finding.message}"
 
 
-def _verdict(result: Result) -> str:
+def _verdict(conversion: Conversion, comparison: str) -> str:
     """One line on what became of the job."""
-    conversion = result.conversion
     place = placed(conversion.job)
     if conversion.refused:
         return f"{place}: {title(conversion)}: not converted: {conversion.refused}"
     open_ones = sorted({each.rule.id for each in conversion.findings if not each.fixed and each.level is not _INFO})
     details = f" ({', '.join(open_ones)})" if open_ones else ""
-    return f"{place}: {title(conversion)}: {conversion.verdict}{details}; pods: {result.comparison}"
+    return f"{place}: {title(conversion)}: {conversion.verdict}{details}; pods: {comparison}"
 
 
 _INFO: Final = Severity.INFO

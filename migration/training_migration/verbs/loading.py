@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import click
 
-from training_api.documents import Document, read
+from training_api.documents import STANDARD_INPUT, Document, files, read
+from training_migration import parallel
 from training_migration.cluster import clean
 from training_migration.embedded.kustomization import without_patches
 from training_migration.exits import Exit, Failure, final
@@ -33,18 +34,29 @@ class Given:
     """What is broken, and what nobody converts; a verb adds what it cannot do."""
 
     def each(
-        self, items: Iterable[_Item], place: Callable[[_Item], str], work: Callable[[_Item], _Made]
+        self,
+        items: Sequence[_Item],
+        place: Callable[[_Item], str],
+        work: Callable[[_Item], _Made],
+        *,
+        picklable: bool = False,
     ) -> list[_Made]:
-        """What is made of each; where that fails, a failure instead, and the others all the same."""
-        made = []
-        for item in items:
+        """What is made of each; where that fails, a failure instead, and the others all the same.
+
+        What is picklable is made by several processes.
+        """
+
+        def tried(item: _Item) -> _Made | Failure:
             try:
-                made.append(work(item))
+                return work(item)
             except Failure as failure:
-                self.failures.append(failure)
+                return failure
             except Exception as error:
-                self.failures.append(Failure(f"{place(item)}: {our_mistake(error)}", Exit.USAGE))
-        return made
+                return Failure(f"{place(item)}: {our_mistake(error)}", Exit.USAGE)
+
+        found = parallel.each(tried, items) if picklable else [tried(item) for item in items]
+        self.failures.extend(each for each in found if isinstance(each, Failure))
+        return [each for each in found if not isinstance(each, Failure)]
 
     def ended(self, codes: Iterable[Exit], fail_on: Severity | None) -> Exit:
         """Say what has failed; the exit code of the verb, whose jobs have these."""
@@ -56,7 +68,7 @@ class Given:
 def given(paths: Iterable[str], others: Iterable[Document] = ()) -> Given:
     """All jobs and objects of files, folders and standard input, and among further documents, that can be used."""
     found = Given()
-    for document in without_patches([*read(paths, sys.stdin), *others]):
+    for document in without_patches([*_read(paths), *others]):
         try:
             usable = readable(document)
             obj = usable.object or {}
@@ -69,6 +81,16 @@ def given(paths: Iterable[str], others: Iterable[Document] = ()) -> Given:
         except Failure as failure:
             found.failures.append(failure)
     return found
+
+
+def _read(paths: Iterable[str]) -> Iterator[Document]:
+    """The documents of files, which several processes read, and of standard input."""
+    chosen = list(files(paths))
+    if STANDARD_INPUT in chosen:
+        yield from read(chosen, sys.stdin)
+        return
+    for found in parallel.each(lambda path: list(read([path], sys.stdin)), chosen):
+        yield from found
 
 
 def placed(job: V1Job) -> str:

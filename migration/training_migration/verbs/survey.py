@@ -13,6 +13,7 @@ import click
 
 from training_api.documents import Document, Unreadable, files, read, read_text
 from training_api.yaml_text import json_value
+from training_migration import parallel
 from training_migration.cluster import read_cluster
 from training_migration.convert.conversion import Options
 from training_migration.convert.round_trip import round_trip
@@ -103,13 +104,14 @@ def _earlier(path: Path) -> dict[str, Any]:
 
 def _diffs(found: Sequence[Row]) -> dict[int, str]:
     """The pods of both sides compared, by the number of the job; none for those that have no pods on one side."""
-    pieces = {}
-    for at, row in enumerate(found):
-        if row.conversion is not None and not row.conversion.refused:
-            difference = round_trip(row.conversion).difference
-            if difference is not None:
-                pieces[at] = diff_as_html(difference)
-    return pieces
+    return {at: piece for at, piece in enumerate(parallel.each(_diff, found)) if piece}
+
+
+def _diff(row: Row) -> str:
+    if row.conversion is None or row.conversion.refused:
+        return ""
+    difference = round_trip(row.conversion).difference
+    return diff_as_html(difference) if difference is not None else ""
 
 
 def _shown(content: dict[str, Any], style: str, diffs: dict[int, str], *, terminal: bool) -> str:
