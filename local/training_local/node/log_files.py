@@ -42,7 +42,7 @@ class _Held:
 class LogFiles:
     """The logs of all containers of a node, kept within limits.
 
-    The newest file of a container stays as long as its pod: it may be at work, and says how the container ended.
+    The newest file of each attempt stays as long as its pod: it may be at work, and says how the attempt ended.
     """
 
     def __init__(self, folder: Path, limits: LogLimits) -> None:
@@ -117,8 +117,13 @@ class LogFiles:
 
 
 def _spare(held: _Held) -> Path | None:
-    """The oldest file of a container, if it may go."""
-    return next(iter(held.files)) if held.gone or len(held.files) > 1 else None
+    """The oldest file of a container that may go."""
+    newest = {} if held.gone else {_attempt(path): path for path in held.files}
+    return next((path for path in held.files if newest.get(_attempt(path)) != path), None)
+
+
+def _attempt(path: Path) -> str:
+    return path.name.partition(".")[0]
 
 
 def segment(directory: Path, attempt: int, number: int) -> Path:

@@ -99,6 +99,14 @@ async def test_all_attempts_of_a_container_stay_below_its_limit(tmp_path: Path) 
     assert kept(tmp_path) <= 65536
 
 
+async def test_a_flood_leaves_the_end_of_the_attempt_before(tmp_path: Path) -> None:
+    files = LogFiles(tmp_path, LogLimits(segment_bytes=8192, container_bytes=65536))
+    await printed(files, tmp_path / "pod/main", 0, 30_000)
+    await printed(files, tmp_path / "pod/main", 1, 200_000)
+    assert attempts(tmp_path / "pod/main") == [0, 1]
+    assert kept(tmp_path) <= 65536
+
+
 async def test_all_containers_stay_below_the_cluster_s_limit_and_few_words_stay(
     tmp_path: Path,
 ) -> None:
