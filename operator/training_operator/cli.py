@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -86,9 +88,25 @@ def _go_flag(argument: str) -> str:
     return f"--{name}{equals}{value}"
 
 
+def _mend_streams() -> None:
+    """Let output go on in a locale that lacks its characters, and go nowhere where the shell has closed it (`>&-`)."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # the next file would take its number, and get the output
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream or open(number, mode, closefd=False)  # noqa: SIM115 - it ends with the process
+        for number, (stream, mode) in enumerate(((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w")))
+    )
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error
+
+
 def main() -> None:
     """Entry point of `training-operator`, of kubectl's plugin, and of `/manager` in the image, which runs by itself."""
     name = Path(sys.argv[0]).name
     arguments = sys.argv[1:] or (["run"] if name == "manager" else [])
     called = "kubectl training" if name == "kubectl-training" else "training-operator"
+    _mend_streams()
     command.main(args=go_flags(arguments), prog_name=called, complete_var=COMPLETION)

@@ -31,7 +31,9 @@ class Detached:
         os.close(reading)
         os.setsid()
         # What is started from here on must not hold the terminal's or a pipe's other end open.
-        sys.stdout, sys.stderr = (os.fdopen(os.dup(each.fileno()), "w", 1) for each in (sys.stdout, sys.stderr))
+        sys.stdout, sys.stderr = (
+            os.fdopen(os.dup(each.fileno()), "w", 1, each.encoding, each.errors) for each in (sys.stdout, sys.stderr)
+        )
         _connect(os.open(os.devnull, os.O_RDWR), 0, 1, 2)
         return cls(report)
 

@@ -149,10 +149,14 @@ class LocalCluster:
     async def _start(self, stack: AsyncExitStack) -> None:
         if asked := self._options.kubeconfig:
             check_ours(asked.absolute())
+        try:
+            here = Path.cwd()
+        except FileNotFoundError:
+            raise BadInput("the current folder, in which pods would run, has been deleted: cd to another one") from None
         claim = stack.enter_context(claimed(self._options.name or random_name("run")))
         self.folder = claim.folder
         mode = await self._choose_mode()
-        self.sandbox_notes.extend(scratch.SHARED.format(place) for place in scratch.shared(Path.cwd()))
+        self.sandbox_notes.extend(scratch.SHARED.format(place) for place in scratch.shared(here))
         self.sandbox_notes.append(how_limits_are_enforced())
         journal = stack.enter_context(self._open_journal(self._options.data)) if self._options.data else None
         identity = server_identity([LOOPBACK, "localhost", API_ADDRESS, *API_NAMES])

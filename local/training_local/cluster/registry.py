@@ -39,7 +39,7 @@ _FORK_SECONDS: Final = 2.0
 """A child needs a fraction of this between its start and that of its program."""
 _LOCK: Final = "lock"
 _RECORD: Final = "cluster.json"
-_HINT: Final = f"set {STATE_VARIABLE} to a folder of your own"
+OTHER_STATE: Final = f"set {STATE_VARIABLE} to a folder of your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def running() -> list[ClusterRecord]:
     folder = state_folder() / "clusters"
     if not folder.is_dir():
         return []
-    check_private(folder, _HINT)
+    check_private(folder, OTHER_STATE)
     with _locked(folder):
         live = [each for each in sorted(folder.iterdir()) if _alive(each)]
         return [record for each in live if (record := _read(each / _RECORD))]
@@ -167,7 +167,7 @@ def state_folder() -> Path:
     try:
         return Path.home() / ".local/state/training-operator"
     except RuntimeError:
-        raise BadInput(f"there is no home folder; {_HINT}") from None
+        raise BadInput(f"there is no home folder; {OTHER_STATE}") from None
 
 
 def check_name(name: str) -> None:
@@ -195,8 +195,8 @@ def _clusters() -> Path:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"{folder} cannot be made: {error.strerror}; {_HINT}") from None
-        check_private(folder, _HINT)
+            raise BadInput(f"{folder} cannot be made: {error.strerror}; {OTHER_STATE}") from None
+        check_private(folder, OTHER_STATE)
     return clusters
 
 

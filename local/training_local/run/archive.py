@@ -179,7 +179,7 @@ class ArchivedRun:
     def objects(self) -> list[dict[str, Any]]:
         """The objects as they were applied, the job among them."""
         try:
-            return list(yaml.safe_load_all((self.folder / JOB).read_text()))
+            return list(yaml.safe_load_all((self.folder / JOB).read_text(encoding="utf-8")))
         except (OSError, yaml.YAMLError):  # killed before or while it was written
             return []
 

@@ -17,7 +17,7 @@ import structlog
 import yaml
 
 from training_local import locks
-from training_local.cluster.registry import state_folder
+from training_local.cluster.registry import OTHER_STATE, state_folder
 from training_local.errors import BadInput
 from training_local.node.ephemeral_storage import used
 from training_local.node.log_files import LogLimits
@@ -205,7 +205,7 @@ def recording(job: Mapping[str, Any], command: Sequence[str], limit: int | None)
     record = RunRecord(
         version=VERSION,
         started_at=now,
-        command=list(command),
+        command=[os.fsencode(word).decode(errors="backslashreplace") for word in command],
         kind=job["kind"],
         namespace=metadata.get("namespace", ""),
         name=name,
@@ -247,7 +247,7 @@ def _alone(runs: Path) -> Iterator[None]:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(runs / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise BadInput(f"{runs}: runs cannot be kept there: {error.strerror}; --no-archive does without") from None
+        raise BadInput(f"{runs}: runs cannot be kept there: {error.strerror}; {OTHER_STATE}") from None
     try:
         locks.take(descriptor)
         yield

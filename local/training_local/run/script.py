@@ -21,8 +21,9 @@ Json = dict[str, Any]
 _FOLDER: Final = "/etc/train/"
 _MOST_BYTES: Final = 1 << 20
 """What a ConfigMap can hold."""
-_HEADING: Final = """\
-# {script} in {workers} processes, as `training-operator local run` ran it.
+_AS: Final = "as `training-operator local run` ran it."
+_HEADING: Final = f"""\
+# {{script}} in {{workers}} processes, {_AS}
 # On a cluster: put in an image that has what the script imports, then kubectl apply -f this file.
 """
 
@@ -50,7 +51,8 @@ def objects_of(asked: Script) -> list[Json]:
         raise BadInput(f"{script}: with the modules in its folder larger than 1 MiB, which is what a ConfigMap holds")
     chosen = asked.framework or _framework(script, ast.parse(texts[script.name]))
     # Anchors of YAML are one object in several places; a change must reach one place only.
-    objects: list[Json] = json.loads(json.dumps(list(yaml.safe_load_all(example(DEMOS[chosen]).read_text()))))
+    made = yaml.safe_load_all(example(DEMOS[chosen]).read_text(encoding="utf-8"))
+    objects: list[Json] = json.loads(json.dumps(list(made)))
     name = re.sub(r"[^a-z0-9]+", "-", script.stem.lower()).strip("-")[:40].rstrip("-")
     name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
     for each in objects:
@@ -66,8 +68,10 @@ def save_job(objects: Sequence[Json], file: Path, script: Script) -> None:
     """Write a job for a cluster; raises `BadInput` if that cannot be done."""
     yaml.add_representer(str, _text, Dumper=_Dumper)
     text = yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False)
+    if file.exists() and _AS not in file.read_bytes().partition(b"\n")[0].decode(errors="replace"):
+        raise BadInput(f"--save {file}: the file is there, and is not one that --save has written")
     try:
-        file.write_text(_HEADING.format(script=script.path.name, workers=script.workers) + text)
+        file.write_text(_HEADING.format(script=script.path.name, workers=script.workers) + text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--save {file}: {error.strerror}") from None
 
@@ -82,7 +86,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 def _with_modules(script: Path, known: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
     """Yield the script and the modules beside it that it imports, by name."""
-    text = script.read_text()
+    text = script.read_text(encoding="utf-8")
     yield script.name, text
     known |= {script.name}
     for module in sorted(set(_imports(ast.parse(text)))):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from training_local.cluster.registry import STATE_VARIABLE, state_folder
 from training_local.errors import BadInput
 from training_operator.logs import configure
 from training_operator.settings import LogFormat, LogLevel
@@ -37,6 +39,14 @@ def finish(work: Coroutine[Any, Any, int]) -> None:
     except* BrokenPipeError:
         _turn_away_from_terminal()
         code = EXIT_NO_READER
+    except* OSError as group:
+        if getattr(innermost(group), "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(
+            f"training-operator local: no space is left on the disk of {state_folder()} ({STATE_VARIABLE} moves it), "
+            "or where the output goes",
+            file=sys.stderr,
+        )
     sys.exit(code)
 
 

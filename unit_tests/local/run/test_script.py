@@ -67,6 +67,10 @@ def test_what_is_saved_can_be_run(script: Path, tmp_path: Path) -> None:
     assert "put in an image" in text
     assert "    import jax\n" in text, "a script is readable"
     assert job_of(load_objects([tmp_path / "job.yaml"]))["kind"] == "JAXJob"
+    save_job(objects_of(asked), tmp_path / "job.yaml", asked)
+    with pytest.raises(BadInput, match="is not one that --save has written"):
+        save_job(objects_of(asked), script, asked)
+    assert script.read_text().startswith("import jax")
 
 
 @pytest.mark.parametrize(
