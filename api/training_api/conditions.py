@@ -25,10 +25,9 @@ def set_condition(status: JobStatus, condition: JobCondition, now: datetime) -> 
     Returns `status` itself where nothing changes: the job has finished, or it has this condition with the same status
     and reason (a new message alone is no news).
     """
-    old = find(status, condition.type)
-    if is_finished(status) or (old and (old.status, old.reason) == (condition.status, condition.reason)):
+    if not would_change(status, condition.type, condition.status, condition.reason):
         return status
-    now = whole_seconds(now)
+    old, now = find(status, condition.type), whole_seconds(now)
     since = old.last_transition_time if old and old.status == condition.status else now
     new = condition.model_copy(update={"last_update_time": now, "last_transition_time": since})
     removed = (condition.type, EXCLUDES.get(condition.type))
@@ -37,6 +36,14 @@ def set_condition(status: JobStatus, condition: JobCondition, now: datetime) -> 
         kept = [_ended(other) for other in kept]
     in_order = sorted([*kept, new], key=lambda c: c.status == ConditionStatus.TRUE)
     return status.model_copy(update={"conditions": tuple(in_order)})
+
+
+def would_change(status: JobStatus, kind: str, value: ConditionStatus, reason: str) -> bool:
+    """Whether setting a condition of this type to this status and reason changes the job's status."""
+    if is_finished(status):
+        return False
+    old = find(status, kind)
+    return old is None or (old.status, old.reason) != (value, reason)
 
 
 def _ended(condition: JobCondition) -> JobCondition:
@@ -58,4 +65,4 @@ def holds(status: JobStatus, condition_type: str) -> bool:
 
 def is_finished(status: JobStatus) -> bool:
     """Whether the job has succeeded or failed; nothing changes its conditions any more."""
-    return any(holds(status, terminal) for terminal in TERMINAL)
+    return any(c.type in TERMINAL and c.status == ConditionStatus.TRUE for c in status.conditions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -58,11 +59,12 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
         return builder.plan(owned_changes=changes, requeue_after=0.0)
 
     unmet = tuple(unavailable(snapshot, own))
-    new_pods = _new_pods(state) if not unmet else ()
+    lacking = {name: _Lacking.of(state, name) for name in job.replicas}
+    new_pods = _new_pods(state, lacking) if not unmet else ()
     waiting, due = _recreations(state)
     deletions = (*_superfluous_pods(state), *forced_deletions(snapshot), *due)
     builder.add_events(forced_deletion_events(deletions))
-    missing_services, superfluous_services = _services(state)
+    missing_services, superfluous_services = _services(state, lacking)
     _set_waiting(state, builder, unmet, lacks_objects=bool(new_pods or missing_services))
     return builder.plan(
         owned_changes=changes,
@@ -104,41 +106,43 @@ def _due(state: JobState, moment_of: Callable[[PodRecord], datetime | None]) -> 
     return (moment for moment in moments if moment is not None and moment > state.snapshot.now)
 
 
-def _new_pods(state: JobState) -> tuple[NewPod, ...]:
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """The replicas of one type that have no pod."""
+
+    indexes: IndexRanges
+    """Those that lack one and whose work is not done (K-13)."""
+    next: tuple[int, ...]
+    """Those of them whose pods are created next."""
+
+    @classmethod
+    def of(cls, state: JobState, replica_type: str) -> _Lacking:
+        filled = filled_indexes(state.assignment, replica_type)
+        done = completed_indexes(state.job, state.statuses[replica_type], replica_type)
+        indexes = IndexRanges.below(state.job.count(replica_type)) - filled - done
+        return cls(indexes, tuple(islice(indexes, MOST_AT_ONCE if filled else FIRST_AT_ONCE)))
+
+
+def _new_pods(state: JobState, lacking: Mapping[str, _Lacking]) -> tuple[NewPod, ...]:
     """Pods for the empty slots: those of auxiliary types first, those of the others once all of these exist.
 
     They need not run by then. Pods of one attempt wait until the last pod of earlier attempts has gone.
     """
     if state.assignment.outdated:
         return ()
-    types, auxiliary_types = state.job.replicas, state.framework.auxiliary_types
-    first, then = (
-        [name for name in types if name in auxiliary_types],
-        [name for name in types if name not in auxiliary_types],
-    )
-    return tuple(_missing_pods(state, first)) or tuple(_missing_pods(state, then))
+    due = {name: each.next for name, each in lacking.items() if each.next}
+    first = {name: indexes for name, indexes in due.items() if name in state.framework.auxiliary_types}
+    return tuple(_missing_pods(state, first or due))
 
 
-def _missing_pods(state: JobState, replica_types: Iterable[str]) -> Iterator[NewPod]:
-    """Pods for the next empty slots of these types."""
+def _missing_pods(state: JobState, lacking: Mapping[str, Iterable[int]]) -> Iterator[NewPod]:
+    """Pods for these indexes of each type."""
     job, assignment = state.job, state.assignment
-    for replica_type in replica_types:
-        slots = [Slot(replica_type, index) for index in _next_indexes(state, replica_type)]
+    for replica_type, indexes in lacking.items():
+        slots = [Slot(replica_type, index) for index in indexes]
         histories = restarts.restart_histories(state.snapshot, assignment, replica_type, slots)
         events = tuple(template_warnings(job, state.framework, replica_type))
         yield from (NewPod(slot, histories[slot], assignment.attempt, events) for slot in slots)
-
-
-def _empty_indexes(state: JobState, replica_type: str) -> IndexRanges:
-    """The indexes that lack a pod and whose work is not done (K-13)."""
-    done = completed_indexes(state.job, state.statuses[replica_type], replica_type)
-    return IndexRanges.below(state.job.count(replica_type)) - filled_indexes(state.assignment, replica_type) - done
-
-
-def _next_indexes(state: JobState, replica_type: str) -> Iterator[int]:
-    """Those of them whose pods are created next."""
-    most = MOST_AT_ONCE if filled_indexes(state.assignment, replica_type) else FIRST_AT_ONCE
-    return islice(_empty_indexes(state, replica_type), most)
 
 
 def _recreations(state: JobState) -> tuple[list[datetime], list[PodDeletion]]:
@@ -170,13 +174,13 @@ def _superfluous_pods(state: JobState) -> Iterator[PodDeletion]:
     yield from outdated_pods(state)
 
 
-def _services(state: JobState) -> tuple[list[Slot], list[ServiceRecord]]:
+def _services(state: JobState, lacking: Mapping[str, _Lacking]) -> tuple[list[Slot], list[ServiceRecord]]:
     """The next slots that lack a service, and the services of indexes that the job does not want any more (E-032)."""
     job = state.job
     if not job.info.services:
         return [], []
     present = [(slot_of(job, each.replica_type, each.index), each) for each in state.snapshot.services]
-    missing = [slot for replica_type in job.replicas for slot in _missing_services(state, replica_type, present)]
+    missing = [slot for name in job.replicas for slot in _missing_services(job.count(name), name, lacking[name], present)]
     superfluous = (
         each
         for slot, each in present
@@ -186,10 +190,9 @@ def _services(state: JobState) -> tuple[list[Slot], list[ServiceRecord]]:
 
 
 def _missing_services(
-    state: JobState, replica_type: str, present: Iterable[tuple[Slot | None, ServiceRecord]]
+    count: int, replica_type: str, lacking: _Lacking, present: Iterable[tuple[Slot | None, ServiceRecord]]
 ) -> Iterator[Slot]:
     """Slots of one type without a service, but for those whose pods are not created next either."""
-    later = _empty_indexes(state, replica_type) - IndexRanges.of(_next_indexes(state, replica_type))
+    later = lacking.indexes - IndexRanges.of(lacking.next)
     filled = IndexRanges.of(slot.index for slot, _ in present if slot and slot.replica_type == replica_type)
-    lacking = IndexRanges.below(state.job.count(replica_type)) - filled - later
-    return (Slot(replica_type, index) for index in islice(lacking, MOST_AT_ONCE))
+    return (Slot(replica_type, index) for index in islice(IndexRanges.below(count) - filled - later, MOST_AT_ONCE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from training_api.conditions import set_condition
+from training_api.conditions import set_condition, would_change
 from training_api.kinds import Job
 from training_api.models.common import (
     ConditionStatus,
@@ -43,12 +43,12 @@ class StatusBuilder:
         self, kind: ConditionType, message: str, *, status: ConditionStatus = ConditionStatus.TRUE, reason: str = ""
     ) -> bool:
         """Set a condition; `reason` is the word behind the kind, by default its type. Returns whether it changed."""
-        before = self.status
-        condition = JobCondition(
-            type=kind, status=status, reason=f"{self.job.info.kind}{reason or kind}", message=message
-        )
-        self.status = set_condition(before, condition, self.now)
-        return self.status is not before
+        reason = f"{self.job.info.kind}{reason or kind}"
+        changes = would_change(self.status, kind, status, reason)
+        if changes:  # nearly always nothing does
+            condition = JobCondition(type=kind, status=status, reason=reason, message=message)
+            self.status = set_condition(self.status, condition, self.now)
+        return changes
 
     def set_waiting(self, reason: str, message: str) -> None:
         """Say why the job makes no progress, unless something more urgent has been said.

@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Set
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 LARGEST_INDEX = 1_000_000
 """Far more replicas than an API server can hold; a stored text that goes further is not ours."""
@@ -21,18 +22,20 @@ class IndexRanges(Set[int]):
 
     def __init__(self, ranges: Iterable[range] = ()) -> None:
         """Take any ranges with step 1."""
-        joined: list[range] = []
-        for each in sorted((each for each in ranges if each), key=lambda each: each.start):
-            if joined and each.start <= joined[-1].stop:
-                joined[-1] = range(joined[-1].start, max(joined[-1].stop, each.stop))
-            else:
-                joined.append(each)
-        self.ranges = tuple(joined)
+        filled = [each for each in ranges if each]
+        if len(filled) > 1:
+            filled = _joined(filled)
+        self.ranges = tuple(filled)
 
     @classmethod
     def of(cls, indexes: Iterable[int]) -> IndexRanges:
         """The set of these indexes."""
-        runs = groupby(enumerate(sorted({*indexes})), key=lambda item: item[1] - item[0])
+        ascending = sorted({*indexes})
+        if not ascending:
+            return NONE
+        if ascending[-1] - ascending[0] == len(ascending) - 1:  # without a gap, as nearly always
+            return cls((range(ascending[0], ascending[-1] + 1),))
+        runs = groupby(enumerate(ascending), key=lambda item: item[1] - item[0])
         ends = ([index for _, index in run] for _, run in runs)
         return cls(range(run[0], run[-1] + 1) for run in ends)
 
@@ -63,29 +66,48 @@ class IndexRanges(Set[int]):
         return sum(map(len, self.ranges))
 
     def __or__(self, other: Set[int]) -> IndexRanges:  # type: ignore[override]  # of indexes only
-        return IndexRanges((*self.ranges, *_ranges(other)))
+        added = _ranges(other)
+        return IndexRanges((*self.ranges, *added)) if added else self
 
     def __sub__(self, other: Set[object]) -> IndexRanges:
-        return IndexRanges(_cut(self.ranges, _ranges(other)))
+        holes = _ranges(other)
+        return IndexRanges(_cut(self.ranges, holes)) if holes else self
 
     def __str__(self) -> str:
         """The shortest text, ascending."""
         return ",".join(str(each[0]) if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in self.ranges)
 
 
+NONE: Final = IndexRanges()
+"""The set without any index."""
+
+
 def parse_ranges(text: str) -> IndexRanges:
     """The indexes in `text`; none if it is not a text that `IndexRanges` could have written."""
+    if not text:
+        return NONE
     ranges: list[range] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
         ends = (first, last if dash else first)
         if not all(end.isascii() and end.isdigit() and len(end) < 8 for end in ends):
-            return IndexRanges()
+            return NONE
         start, stop = map(int, ends)
         if not start <= stop <= LARGEST_INDEX:
-            return IndexRanges()
+            return NONE
         ranges.append(range(start, stop + 1))
     return IndexRanges(ranges)
+
+
+def _joined(ranges: list[range]) -> list[range]:
+    """The same indexes in ranges that are in order and do not touch."""
+    joined: list[range] = []
+    for each in sorted(ranges, key=attrgetter("start")):
+        if joined and each.start <= joined[-1].stop:
+            joined[-1] = range(joined[-1].start, max(joined[-1].stop, each.stop))
+        else:
+            joined.append(each)
+    return joined
 
 
 def _ranges(indexes: Set[int] | Set[object]) -> tuple[range, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training_api.kinds import Job
 from training_api.models.common import ReplicaStatus, RestartPolicy
-from training_controllers.model.index_ranges import IndexRanges, parse_ranges
+from training_controllers.model.index_ranges import NONE, IndexRanges, parse_ranges
 from training_controllers.model.names import type_selector
 from training_controllers.model.plan import Snapshot
 from training_controllers.model.records import PodRecord
@@ -21,7 +21,7 @@ def count_replicas(snapshot: Snapshot, assignment: SlotAssignment) -> dict[str, 
 def completed_indexes(job: Job, status: ReplicaStatus | None, replica_type: str) -> IndexRanges:
     """Indexes whose work is done and never run again; with restart policy `Always` there are none (K-13)."""
     if status is None or job.replicas[replica_type].restart_policy == RestartPolicy.ALWAYS:
-        return IndexRanges()
+        return NONE
     return parse_ranges(status.completed_indexes)
 
 

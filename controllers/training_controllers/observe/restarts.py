@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from training_controllers.model.annotations import restarts_together
-from training_controllers.model.index_ranges import IndexRanges, parse_ranges
+from training_controllers.model.index_ranges import NONE, IndexRanges, parse_ranges
 from training_controllers.model.plan import RestartHistory, Slot, Snapshot
 from training_controllers.model.records import PodRecord
 from training_controllers.observe.pod_failures import FailureAction, failure_action, is_refused
@@ -81,7 +81,7 @@ def uncounted_indexes(snapshot: Snapshot, assignment: SlotAssignment, replica_ty
         first = _first_failure(snapshot, assignment)
         return IndexRanges.of([first.index] if first is not None and first.replica_type == replica_type else ())
     stored = snapshot.job.status.replica_statuses.get(replica_type)
-    counted = parse_ranges(stored.restarting_indexes) if stored else IndexRanges()
+    counted = parse_ranges(stored.restarting_indexes) if stored else NONE
     return due_indexes(snapshot, assignment, replica_type) - counted
 
 
