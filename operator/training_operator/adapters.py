@@ -36,7 +36,7 @@ class CachedJobs:
         stored = await self._client.patch(
             self._resource, job.namespace, job.name, patch, subresource="status", lane=lane
         )
-        self._store.put(stored)
+        self._store.put(stored, expected=True)
         return stored
 
     async def delete(self, job: JobRecord) -> None:

@@ -93,18 +93,22 @@ class Triggers:
 def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
     def enqueue(change: Change[JobRecord]) -> None:
         record = change.new or change.old
-        if record is not None:
+        # The answer to our own status says nothing new, but one that was read after a lost answer may have a new spec.
+        if record is not None and not (change.expected and _is_status_only(change)):
             queue.add(record.key, priority=_urgency_of_job(change))
 
     return enqueue
 
 
 def _urgency_of_job(change: Change[JobRecord]) -> int:
-    """The priority of a changed job: a change of its status alone mostly comes from our own write."""
+    """The priority of a changed job: a change of its status alone needs no haste."""
     if change.initial:
         return LOW
-    status_only = change.old is not None and change.new is not None and change.old.raw == change.new.raw
-    return FOLLOW_UP if status_only else NORMAL
+    return FOLLOW_UP if _is_status_only(change) else NORMAL
+
+
+def _is_status_only(change: Change[JobRecord]) -> bool:
+    return change.old is not None and change.new is not None and change.old.raw == change.new.raw
 
 
 def _urgency_of_dependent(change: Change[Any]) -> int:

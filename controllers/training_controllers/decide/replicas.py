@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from training_api.conditions import holds
+from training_api.kinds import Job
 from training_api.models.common import CleanPodPolicy, ConditionType
 from training_controllers.decide.attempts import outdated_pods, wait_for_attempt
 from training_controllers.decide.gang import pod_groups
@@ -180,7 +181,7 @@ def _services(state: JobState, lacking: Mapping[str, _Lacking]) -> tuple[list[Sl
     if not job.info.services:
         return [], []
     present = [(slot_of(job, each.replica_type, each.index), each) for each in state.snapshot.services]
-    missing = [slot for name in job.replicas for slot in _missing_services(job.count(name), name, lacking[name], present)]
+    missing = [slot for name in job.replicas for slot in _missing_services(job, name, lacking[name], present)]
     superfluous = (
         each
         for slot, each in present
@@ -190,9 +191,10 @@ def _services(state: JobState, lacking: Mapping[str, _Lacking]) -> tuple[list[Sl
 
 
 def _missing_services(
-    count: int, replica_type: str, lacking: _Lacking, present: Iterable[tuple[Slot | None, ServiceRecord]]
+    job: Job, replica_type: str, lacking: _Lacking, present: Iterable[tuple[Slot | None, ServiceRecord]]
 ) -> Iterator[Slot]:
     """Slots of one type without a service, but for those whose pods are not created next either."""
     later = lacking.indexes - IndexRanges.of(lacking.next)
     filled = IndexRanges.of(slot.index for slot, _ in present if slot and slot.replica_type == replica_type)
-    return (Slot(replica_type, index) for index in islice(IndexRanges.below(count) - filled - later, MOST_AT_ONCE))
+    wanted = IndexRanges.below(job.count(replica_type)) - filled - later
+    return (Slot(replica_type, index) for index in islice(wanted, MOST_AT_ONCE))

@@ -20,6 +20,7 @@ from training_controllers.reconcile.reconciler import JobReconciler
 from training_operator.app import App
 from training_operator.leader import LeadershipLost
 from training_operator.settings import Settings
+from training_operator.triggers import BATCH_SECONDS
 
 SETTINGS = Settings(
     metrics_bind_address="0",
@@ -27,6 +28,10 @@ SETTINGS = Settings(
     operator_namespace="default",
     controller_threads=4,  # more than there are jobs only cost time
 )
+
+
+EFFECTS = ("status", "delete_pods", "delete_services", "create_services", "create_pods", "delete_job")
+"""What a plan may ask for, but owned objects: these may exist without being cached yet."""
 
 
 class Process:
@@ -48,7 +53,12 @@ class Process:
         self.complaints: list[str] = []
 
         def make(framework: Framework, world: Ports) -> WatchedReconciler:
-            self.reconcilers.append(WatchedReconciler(framework, world, self.complaints))
+            kind = framework.info.kind
+
+            def ready_in(key: JobKey) -> float | None:  # the queue is made after its reconciler
+                return self.app._kinds[kind].queue.ready_in(key)
+
+            self.reconcilers.append(WatchedReconciler(framework, world, self.complaints, ready_in))
             return self.reconcilers[-1]
 
         keys = random.Random(f"keys {seed}")
@@ -104,9 +114,16 @@ class Process:
 class WatchedReconciler(JobReconciler):
     """The reconciler, with a look at what should never happen."""
 
-    def __init__(self, framework: Framework, world: Ports, complaints: list[str]) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        world: Ports,
+        complaints: list[str],
+        ready_in: Callable[[JobKey], float | None],
+    ) -> None:
         super().__init__(framework, world)
         self.complaints = complaints
+        self._ready_in = ready_in
         self._running: Counter[JobKey] = Counter()
 
     async def reconcile(self, key: JobKey) -> Result:
@@ -114,7 +131,7 @@ class WatchedReconciler(JobReconciler):
         if self._running[key] > 1:
             self.complaints.append(f"{key} is reconciled twice at once")
         try:
-            return await super().reconcile(key)
+            result = await super().reconcile(key)
         except (ApiError, OSError):
             raise
         except Exception as error:
@@ -122,6 +139,20 @@ class WatchedReconciler(JobReconciler):
             raise
         finally:
             self._running -= Counter([key])
+        self._complain_of_what_is_left(key, result)
+        return result
+
+    def _complain_of_what_is_left(self, key: JobKey, result: Result) -> None:
+        """A reconcile whose own writes cause no other one has to leave nothing to do, unless it is queued."""
+        coming = self._ready_in(key)
+        if result.requeue_after == 0 or (coming is not None and coming < 2 * BATCH_SECONDS):
+            return
+        context = self._load(key)
+        if context is None or context.memory.wait(self._ports.monotonic()):
+            return
+        snapshot, plan = self._decide(self._snapshot(context))
+        if not self._throttled(context, snapshot, plan):
+            self.complaints += [f"{key} is left with {name}" for name in EFFECTS if getattr(plan, name)]
 
     @property
     def memory(self) -> dict[JobKey, JobMemory]:

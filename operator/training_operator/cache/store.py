@@ -21,6 +21,8 @@ class Change(Generic[R]):
     new: R | None
     initial: bool = False
     """Whether it comes from a list rather than from a watch or a write of ours."""
+    expected: bool = False
+    """Whether it is what a reconcile has written, and has taken into account."""
 
 
 class Store(Generic[R]):
@@ -62,13 +64,13 @@ class Store(Generic[R]):
         """Return the records of a namespace whose controller has this uid."""
         return tuple(self._by_owner.get((namespace, uid), {}).values())
 
-    def put(self, record: R) -> None:
+    def put(self, record: R, *, expected: bool = False) -> None:
         """Store what the server answered to a request of ours, unless something newer is known already."""
         old = self._records.get(_key(record))
         # A record that is absent and not younger than the watch has been deleted meanwhile.
         if (old is None and _older(record.version, self._version, or_equal=True)) or _is_stale(record, old):
             return
-        self._set(record, old)
+        self._set(record, old, expected=expected)
 
     def gone(self, record: R) -> None:
         """Drop what the server has deleted for us; what the watch delivers of it from now on is late."""
@@ -115,13 +117,13 @@ class Store(Generic[R]):
             if not _is_stale(record, known) and record.uid not in self._gone:
                 self._set(record, known, initial=True)
 
-    def _set(self, record: R, old: R | None, *, initial: bool = False) -> None:
+    def _set(self, record: R, old: R | None, *, initial: bool = False, expected: bool = False) -> None:
         key = _key(record)
         self._unindex(old)
         self._records[key] = record
         if record.owner is not None:
             self._by_owner.setdefault((record.namespace, record.owner.uid), {})[record.name] = record
-        self._notify(Change(old, record, initial))
+        self._notify(Change(old, record, initial, expected))
 
     def _drop(self, old: R) -> None:
         key = _key(old)
