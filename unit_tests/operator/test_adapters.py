@@ -113,8 +113,11 @@ async def test_a_job_s_status_is_written_for_one_version_and_cached() -> None:
     api, store = ScriptedApi([answer(200, JOB), answer(200, {"kind": "Status"})]), Store[JobRecord]()
     client = KubeClient(api, FairGate(), random.Random(1))
     port = CachedJobs(client, jobs(KINDS["PyTorchJob"]), store)
+    changes = list[Change[JobRecord]]()
+    store.subscribe(changes.append)
     stored = await port.patch_status(JobRecord("ns", "sim", "u", "7", b"{}"), {"startTime": None})
     assert port.get(("ns", "sim")) == stored
+    assert changes == [Change(None, stored, expected=True)]
     assert stored.version == "8"
     request = api.requests[0]
     assert request.path == "/apis/kubeflow.org/v1/namespaces/ns/pytorchjobs/sim/status"

@@ -130,6 +130,14 @@ async def test_a_job_whose_status_alone_has_changed_can_wait(raw: bytes, urgent:
     assert await world.before(("ns", "other")) is urgent
 
 
+@pytest.mark.parametrize(("raw", "after"), [(JOB.raw, None), (b'{"spec":1}', 0)])
+async def test_the_status_that_a_reconcile_has_written_causes_no_other_one(raw: bytes, after: float | None) -> None:
+    """A spec that came with the answer does: it was read after an attempt without one."""
+    world = World()
+    world.jobs.put(msgspec.structs.replace(JOB, version="2", raw=raw, status=b"{}"), expected=True)
+    assert await world.enqueued() == after
+
+
 async def test_what_is_listed_can_wait_longest() -> None:
     world = World()
     world.jobs.replace([msgspec.structs.replace(JOB, version="2", raw=b'{"spec":1}')], "9")
