@@ -44,7 +44,3 @@ class Catalog:
     def of_store(self, key: StoreKey) -> ResourceType | None:
         """Return a type that is stored under `key` in its own form."""
         return self._by_store.get(key)
-
-    def serves_group(self, group: str, version: str | None = None) -> bool:
-        """Tell whether any type of the group (and version) is served."""
-        return any(type.group == group and version in (None, type.version) for type in self)

@@ -7,7 +7,7 @@ import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from training_local.apiserver.errors import (
     ApiError,
@@ -25,7 +25,6 @@ from training_local.apiserver.errors import (
 _SYNTAX = 'strconv.{}: parsing "{}": invalid syntax'
 
 Query = Mapping[str, str]
-FieldValidation = Literal["Strict", "Warn", "Ignore"]
 _DELETE_FIELDS: Mapping[str, tuple[type, str]] = {
     "gracePeriodSeconds": (int, "int64"),
     "propagationPolicy": (str, "v1.DeletionPropagation"),

@@ -11,8 +11,6 @@ from training_local.apiserver import names
 from training_local.apiserver.errors import ApiError, Json, bad_request, quoted
 from training_local.apiserver.resource_types import ResourceType
 
-Test = Callable[[Mapping[str, str]], bool]
-
 _TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+|$)")
 _OPERATORS = ("!=", "<", "=", "==", ">", "in", "notin")
 _INTEGER = r"[+-]?\d+"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
@@ -123,8 +123,3 @@ def _content(what: str, answer: Response) -> Json:
         raise Refused(f"{what} was refused: {message}", answer.status)
     content: Json = json.loads(answer.body)
     return content
-
-
-def labels_as_selector(labels: Mapping[str, str]) -> str:
-    """Return the selector of the objects that have all these labels."""
-    return ",".join(f"{name}={value}" for name, value in labels.items())
