@@ -16,9 +16,9 @@ from pathlib import Path
 from e2e.migration.controllers import trainer_cluster
 from e2e.migration.jobs import cases, examples, golden, made, verified
 
-from training_migration.verify.outcome import Outcome
+from training_migration.verify.outcome import VerificationOutcome
 
-FINE = (Outcome.EQUAL, Outcome.NOT_CONVERTED)
+FINE = (VerificationOutcome.EQUAL, VerificationOutcome.NOT_CONVERTED)
 
 
 def main() -> int:

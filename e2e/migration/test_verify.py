@@ -21,7 +21,7 @@ from e2e.support.paths import ROOT
 
 from training_migration.cli import migrate
 from training_migration.v1_job import V1Job
-from training_migration.verify.outcome import Outcome, Verification
+from training_migration.verify.outcome import Verification, VerificationOutcome
 
 pytestmark = marks.bare  # Trainer v2 is installed into a cluster of its own
 
@@ -41,7 +41,7 @@ def said(found: Sequence[Verification]) -> dict[str, str]:
     return {
         f"{each.subject.kind} {each.subject.source}": "; ".join([each.message, *map(str, each.differences)])
         for each in found
-        if each.outcome is not Outcome.EQUAL
+        if each.outcome is not VerificationOutcome.EQUAL
     }
 
 
@@ -64,8 +64,10 @@ async def test_train_jobs_on_shared_runtimes_are_built_as_predicted(trainer: Clu
 
 async def test_the_corpus_and_some_jobs_by_chance_are_built_as_predicted_while_suspended(trainer: Cluster) -> None:
     found = await verified(trainer.kubeconfig, "suspended", [*golden(), *made(seed=8, number=12)], pods=False)
-    assert [each for each in found if each.outcome not in (Outcome.EQUAL, Outcome.NOT_CONVERTED)] == []
-    assert sum(each.outcome is Outcome.EQUAL for each in found) > 20
+    assert [
+        each for each in found if each.outcome not in (VerificationOutcome.EQUAL, VerificationOutcome.NOT_CONVERTED)
+    ] == []
+    assert sum(each.outcome is VerificationOutcome.EQUAL for each in found) > 20
 
 
 async def test_nothing_is_left_of_what_was_verified(trainer: Cluster, api: Api) -> None:
@@ -102,7 +104,7 @@ def test_a_train_job_on_a_runtime_of_the_cluster_is_as_predicted(verify: Verify)
     done = verify(TRAIN_JOB, more=["--format", "json"])
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
-    assert report["summary"] == {each.value: int(each is Outcome.EQUAL) for each in Outcome}
+    assert report["summary"] == {each.value: int(each is VerificationOutcome.EQUAL) for each in VerificationOutcome}
     assert report["jobs"][0]["objects"] == 4
     assert done.stderr == "1/1 TrainJob given: equal\n"
 

@@ -20,7 +20,7 @@ from training_migration.report.verify import as_json as verify_json
 from training_migration.runs.record import to_json
 from training_migration.targets import Target
 from training_migration.verify.differences import Difference
-from training_migration.verify.outcome import Outcome, Subject, Verification
+from training_migration.verify.outcome import Subject, Verification, VerificationOutcome
 from training_migration.verify.verify import How
 
 Json = dict[str, Any]
@@ -121,10 +121,10 @@ def test_what_diff_and_verify_write_is_read() -> None:
     assert first.status is not Status.BAD
     differences = (Difference("Job/a", "spec.x", 1, None),)
     subject = Subject("x", 1, "JAXJob", {"metadata": {"name": "a"}}, None)
-    verified = [Verification(subject, each, differences=differences) for each in Outcome]
+    verified = [Verification(subject, each, differences=differences) for each in VerificationOutcome]
     [chapter] = chapters(json.dumps(verify_json(verified, How(Target.V2_3, "team"))), "x")
     assert [check.status for check in chapter.checks].count(Status.GOOD) == 1
-    assert len(chapter.tables) == 1 + len(Outcome)
+    assert len(chapter.tables) == 1 + len(VerificationOutcome)
 
 
 def test_markdown_has_a_section_for_each_result(results: list[str]) -> None:

@@ -20,7 +20,7 @@ from training_migration.runs.api import Api
 from training_migration.targets import Target
 from training_migration.v2.render import render_v2
 from training_migration.verify.differences import Difference, differences, discreet, expected
-from training_migration.verify.outcome import Outcome, Subject, Verification
+from training_migration.verify.outcome import Subject, Verification, VerificationOutcome
 from training_migration.verify.subjects import subjects
 from training_migration.verify.verify import How, verify
 from training_operator.kube.transport import Request, Response
@@ -168,11 +168,14 @@ async def test_a_cluster_that_gets_lost_is_one_error_not_a_group() -> None:
 def verifications() -> list[Verification]:
     subject = Subject("a.yaml", 1, "JAXJob", train_job({}), None)
     return [
-        Verification(subject, Outcome.EQUAL, objects=4),
+        Verification(subject, VerificationOutcome.EQUAL, objects=4),
         Verification(
-            subject, Outcome.DIFFERENT, differences=(Difference("Job/job-node-0", "spec.a", 1, 2),), objects=4
+            subject,
+            VerificationOutcome.DIFFERENT,
+            differences=(Difference("Job/job-node-0", "spec.a", 1, 2),),
+            objects=4,
         ),
-        Verification(subject, Outcome.REFUSED, "It is too long."),
+        Verification(subject, VerificationOutcome.REFUSED, "It is too long."),
     ]
 
 

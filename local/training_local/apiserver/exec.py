@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 from training_local.apiserver.errors import Json, bad_request
 from training_local.apiserver.options import Query, flag
 from training_local.apiserver.pods import chosen_container
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.state import State
-from training_local.apiserver.target import Target
 
 OutputName = Literal["stdout", "stderr"]
 
@@ -76,7 +76,7 @@ class ExecRequest:
 
 
 def exec_request(
-    state: State, target: Target, query: Query, command: Sequence[str], source: ExecSource | None
+    state: State, target: RequestInfo, query: Query, command: Sequence[str], source: ExecSource | None
 ) -> ExecRequest:
     """Read a request; raises `ApiError` for a pod without node, an unknown container, or nothing to execute.
 

@@ -15,15 +15,15 @@ from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSou
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
 from training_local.apiserver.portforward import ForwardRequest, PortSource, forward_request
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import Review
 from training_local.apiserver.state import State, served
-from training_local.apiserver.target import Target
 from training_local.apiserver.verbs import Written
 from training_local.apiserver.views import View, view
 from training_local.apiserver.watch import Live, Watch
 from training_operator.kube.transport import Request, Response
 
-Handler = Callable[[Target, Request], Response | Live]
+Handler = Callable[[RequestInfo, Request], Response | Live]
 COLLECTION, OBJECT = "collection", "object"
 
 
@@ -59,7 +59,7 @@ class Handlers:
             ("PUT", "finalize"): self._finalize,
         }
 
-    def answer(self, target: Target, request: Request, rights: Rights) -> Response | Live:
+    def answer(self, target: RequestInfo, request: Request, rights: Rights) -> Response | Live:
         """Answer a request; raises `ApiError` for refusals, a 405 where there is nothing to do with this method."""
         place = target.subresource or (OBJECT if target.name else COLLECTION)
         handler = self._handlers.get((request.method, place))
@@ -72,17 +72,17 @@ class Handlers:
             self._view(target, request)  # an answer that nobody accepts is refused before anything changes
         return handler(target, request)
 
-    def _review(self, review: Review, target: Target, request: Request, rights: Rights) -> Response:
+    def _review(self, review: Review, target: RequestInfo, request: Request, rights: Rights) -> Response:
         WriteOptions.of(request.query, "CreateOptions")
         return json_answer(201, review(read_object(request, target.type), rights))
 
-    def _list_or_watch(self, target: Target, request: Request) -> Response | Live:
+    def _list_or_watch(self, target: RequestInfo, request: Request) -> Response | Live:
         options = ListOptions.of(request.query)
         if options.watch:
             return Watch(self._state, target, options, self._view(target, request))
         return list_answer(target.type, lists.select(self._state, target, options), self._view(target, request))
 
-    def _get(self, target: Target, request: Request) -> Response:
+    def _get(self, target: RequestInfo, request: Request) -> Response:
         entry, shown = self._state.require(target.type, target.namespace, target.name), self._view(target, request)
         owners = self._state.ledger.shown(entry.uid)
         if shown is None and target.type.conversion is None:
@@ -92,17 +92,17 @@ class Handlers:
             obj["metadata"]["managedFields"] = Raw(owners)
         return json_answer(200, shown.one(obj) if shown else obj)
 
-    def _create(self, target: Target, request: Request) -> Response:
+    def _create(self, target: RequestInfo, request: Request) -> Response:
         options = WriteOptions.of(request.query, "CreateOptions", user_agent=request.user_agent)
         obj = read_object(request, target.type)
         return self._written(target, request, verbs.create(self._state, target, obj, options))
 
-    def _update(self, target: Target, request: Request) -> Response:
+    def _update(self, target: RequestInfo, request: Request) -> Response:
         options = WriteOptions.of(request.query, "UpdateOptions", user_agent=request.user_agent)
         obj = read_object(request, target.type)
         return self._written(target, request, verbs.update(self._state, target, obj, options))
 
-    def _patch(self, target: Target, request: Request) -> Response:
+    def _patch(self, target: RequestInfo, request: Request) -> Response:
         apply = is_apply(request)
         options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent, apply=apply)
         body = request.body or b""
@@ -111,26 +111,26 @@ class Handlers:
         change, owners = read_patch(request, target.type), b"managedFields" in body
         return self._written(target, request, verbs.patch(self._state, target, change, options, show_owners=owners))
 
-    def _delete(self, target: Target, request: Request) -> Response:
+    def _delete(self, target: RequestInfo, request: Request) -> Response:
         deleted = verbs.remove(self._state, target, _delete_options(request))
         if deleted.gone and not target.type.returns_deleted:
             return success(target.type, deleted.obj)
         return self._written(target, request, Written(deleted.obj))
 
-    def _delete_collection(self, target: Target, request: Request) -> Response:
+    def _delete_collection(self, target: RequestInfo, request: Request) -> Response:
         options = _delete_options(request)
         deleted = lists.remove_collection(self._state, target, ListOptions.of(request.query), options)
         return list_answer(target.type, deleted, self._view(target, request))
 
-    def _get_scale(self, target: Target, request: Request) -> Response:
+    def _get_scale(self, target: RequestInfo, request: Request) -> Response:
         return json_answer(200, scale.read(self._state, target))
 
-    def _update_scale(self, target: Target, request: Request) -> Response:
+    def _update_scale(self, target: RequestInfo, request: Request) -> Response:
         options = WriteOptions.of(request.query, "UpdateOptions", user_agent=request.user_agent)
         written = scale.replace(self._state, target, read_object(request), options)
         return json_answer(200, written.obj, written.warnings)
 
-    def _patch_scale(self, target: Target, request: Request) -> Response:
+    def _patch_scale(self, target: RequestInfo, request: Request) -> Response:
         apply = is_apply(request)
         options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent, apply=apply)
         if apply:
@@ -138,40 +138,40 @@ class Handlers:
         written = scale.patch(self._state, target, read_patch(request, target.type), options)
         return json_answer(200, written.obj, written.warnings)
 
-    def _log(self, target: Target, request: Request) -> Response | Live:
+    def _log(self, target: RequestInfo, request: Request) -> Response | Live:
         return pods.log(self._state, target, request.query, self.logs) or Response(204)
 
-    def _exec(self, target: Target, request: Request) -> Response:
+    def _exec(self, target: RequestInfo, request: Request) -> Response:
         self.execution(target, request.query, [request.query["command"]] if "command" in request.query else [])
         raise bad_request(UPGRADE_REQUIRED)
 
-    def execution(self, target: Target, query: Query, command: Sequence[str]) -> ExecRequest:
+    def execution(self, target: RequestInfo, query: Query, command: Sequence[str]) -> ExecRequest:
         """Read a request to execute `command`, for a connection that can be upgraded; raises `ApiError`."""
         return exec_request(self._state, target, query, command, self.programs)
 
-    def _forward(self, target: Target, request: Request) -> Response:
+    def _forward(self, target: RequestInfo, request: Request) -> Response:
         self.forwarding(target)
         raise bad_request(UPGRADE_REQUIRED)
 
-    def forwarding(self, target: Target) -> ForwardRequest:
+    def forwarding(self, target: RequestInfo) -> ForwardRequest:
         """Read a request for ports of a pod, for a connection that can be upgraded; raises `ApiError`."""
         return forward_request(self._state, target, self.ports)
 
-    def _evict(self, target: Target, request: Request) -> Response:
+    def _evict(self, target: RequestInfo, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))
 
-    def _bind(self, target: Target, request: Request) -> Response:
+    def _bind(self, target: RequestInfo, request: Request) -> Response:
         options = WriteOptions.of(request.query, "CreateOptions")
         return json_answer(201, pods.bind(self._state, target, read_object(request), options))
 
-    def _finalize(self, target: Target, request: Request) -> Response:
+    def _finalize(self, target: RequestInfo, request: Request) -> Response:
         return json_answer(200, finalize(self._state, target.type, target.name, read_object(request)))
 
-    def _view(self, target: Target, request: Request) -> View | None:
+    def _view(self, target: RequestInfo, request: Request) -> View | None:
         include = request.query.get("includeObject", "Metadata")
         return view(request.accept, target.type, include, self._state.timestamp())
 
-    def _written(self, target: Target, request: Request, written: Written) -> Response:
+    def _written(self, target: RequestInfo, request: Request, written: Written) -> Response:
         code, shown = 201 if written.created else 200, self._view(target, request)
         if shown is None and written.raw is not None:
             return raw_answer(code, written.raw, written.warnings)
@@ -182,7 +182,7 @@ def _delete_options(request: Request) -> DeleteOptions:
     return DeleteOptions.of(request.query, read_object(request) if request.body else {})
 
 
-def _unsupported(target: Target, method: str) -> ApiError:
+def _unsupported(target: RequestInfo, method: str) -> ApiError:
     if not target.type.custom:
         return method_not_allowed()
     verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from training_local.apiserver.deletion import delete
 from training_local.apiserver.errors import ApiError, expired
 from training_local.apiserver.options import DeleteOptions, ListOptions, continue_token, read_continue
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.selectors import field_selector, label_selector
 from training_local.apiserver.state import State, served
 from training_local.apiserver.storage import Compacted, Entry
-from training_local.apiserver.target import Target
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 _TOKEN_TOO_OLD = (
@@ -31,7 +31,7 @@ class Listing:
     remaining: int | None = None
 
 
-def select(state: State, target: Target, options: ListOptions) -> Listing:
+def select(state: State, target: RequestInfo, options: ListOptions) -> Listing:
     """List objects as of the version asked for, page by page; raises a 410 if that version is forgotten."""
     type, collection = target.type, state.storage.collection(target.type.store)
     labels, fields = label_selector(options.labels), field_selector(options.fields, type)
@@ -83,7 +83,7 @@ def _too_new(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", f"Timeout: Too large resource version: {asked}, current: {current}", details)
 
 
-def remove_collection(state: State, target: Target, listing: ListOptions, options: DeleteOptions) -> Listing:
+def remove_collection(state: State, target: RequestInfo, listing: ListOptions, options: DeleteOptions) -> Listing:
     """Delete all objects that a list shows; returns that list."""
     found = select(state, target, listing)
     for entry in found.entries:

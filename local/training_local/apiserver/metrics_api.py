@@ -12,11 +12,11 @@ from training_local.apiserver.answers import json_answer
 from training_local.apiserver.builtin.columns import NAME, text
 from training_local.apiserver.errors import Json, method_not_allowed, not_found
 from training_local.apiserver.options import ListOptions
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import Admitted, Context, Decoded, ResourceType
 from training_local.apiserver.selectors import field_selector, label_selector
 from training_local.apiserver.state import State
 from training_local.apiserver.storage import Entry
-from training_local.apiserver.target import Target
 from training_local.apiserver.views import view
 from training_operator.kube.transport import Request, Response
 
@@ -122,18 +122,18 @@ def answer(state: State, request: Request, source: UsageSource) -> Response | No
     return json_answer(200, {"kind": type.lists_kind, "apiVersion": type.api_version, "metadata": {}, "items": items})
 
 
-def _target(path: str) -> Target | None:
+def _target(path: str) -> RequestInfo | None:
     match path.strip("/").split("/"):
         case ["apis", "metrics.k8s.io", "v1beta1", "nodes", *name] if len(name) < 2:
-            return Target(NODES, "", *name)
+            return RequestInfo(NODES, "", *name)
         case ["apis", "metrics.k8s.io", "v1beta1", "pods"]:
-            return Target(PODS)
+            return RequestInfo(PODS)
         case ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods", *name] if len(name) < 2:
-            return Target(PODS, namespace, *name)
+            return RequestInfo(PODS, namespace, *name)
     return None
 
 
-def _one(state: State, target: Target, source: UsageSource) -> Json:
+def _one(state: State, target: RequestInfo, source: UsageSource) -> Json:
     type, where = target.type, f"{target.namespace}/{target.name}" if target.namespace else target.name
     entry = state.storage.collection(("", type.plural)).get(target.namespace, target.name)
     found = _metrics(type, entry, source.usage(), state) if entry else None
@@ -142,7 +142,7 @@ def _one(state: State, target: Target, source: UsageSource) -> Json:
     return {"kind": type.kind, "apiVersion": type.api_version, **found}
 
 
-def _all(state: State, target: Target, options: ListOptions, source: UsageSource) -> list[Json]:
+def _all(state: State, target: RequestInfo, options: ListOptions, source: UsageSource) -> list[Json]:
     labels, fields = label_selector(options.labels), field_selector(options.fields, target.type)
     entries = state.storage.collection(("", target.type.plural)).entries(target.namespace or None)
     measured = source.usage()

@@ -9,9 +9,9 @@ from typing import Protocol
 from training_local.apiserver.deletion import delete
 from training_local.apiserver.errors import Json, bad_request, conflict, invalid_object, required
 from training_local.apiserver.options import DeleteOptions, Query, WriteOptions, flag, whole_number
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.state import State
-from training_local.apiserver.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LogStream:
         """Nothing to stop: the source ends with its iterator."""
 
 
-def log(state: State, target: Target, query: Query, source: LogSource) -> LogStream | None:
+def log(state: State, target: RequestInfo, query: Query, source: LogSource) -> LogStream | None:
     """Return a container's log, which must be named if there are several; None while the pod has no node to ask."""
     pod = state.require(target.type, target.namespace, target.name).object()
     options = _log_options(query, target.name, pod)
@@ -97,7 +97,7 @@ def _log_options(query: Query, name: str, pod: Json) -> LogOptions:
     )
 
 
-def evict(state: State, target: Target, eviction: Json) -> Json:
+def evict(state: State, target: RequestInfo, eviction: Json) -> Json:
     """Delete a pod as an Eviction asks for; there are no disruption budgets here."""
     entry = state.require(target.type, target.namespace, target.name)
     options = DeleteOptions.of({}, eviction.get("deleteOptions") or {})
@@ -117,7 +117,7 @@ def _set_condition(state: State, pod: Json, kind: str, **why: str) -> None:
     conditions.append({"type": kind, "status": "True", **since, **why})
 
 
-def bind(state: State, target: Target, binding: Json, options: WriteOptions) -> Json:
+def bind(state: State, target: RequestInfo, binding: Json, options: WriteOptions) -> Json:
     """Assign a pod to a node, as a scheduler does."""
     if (binding.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Binding object")

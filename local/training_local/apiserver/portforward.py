@@ -15,9 +15,9 @@ from aiohttp import web
 
 from training_local.apiserver.errors import Json, bad_request
 from training_local.apiserver.exec import UPGRADE_REQUIRED
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.spdy import SpdyConnection, SpdyStream
 from training_local.apiserver.state import State
-from training_local.apiserver.target import Target
 from training_local.apiserver.wires import BareWire, WebSocketWire
 from training_local.relay import End, TcpEnd, relay
 
@@ -53,7 +53,7 @@ class ForwardRequest:
     dial: Dial
 
 
-def forward_request(state: State, target: Target, source: PortSource | None) -> ForwardRequest:
+def forward_request(state: State, target: RequestInfo, source: PortSource | None) -> ForwardRequest:
     """Read a request; raises `ApiError` for a pod without node, or one that does not run."""
     pod = state.require(target.type, target.namespace, target.name).object()
     if not pod["spec"].get("nodeName") or source is None:

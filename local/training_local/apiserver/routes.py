@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from training_local.apiserver.catalog import Catalog
-from training_local.apiserver.target import Target
+from training_local.apiserver.request_info import RequestInfo
 
 _OF_NAMESPACES = ("status", "finalize")
 
 
-def route(path: str, catalog: Catalog) -> Target | None:
+def route(path: str, catalog: Catalog) -> RequestInfo | None:
     """Return what a decoded path under /api/v1 or /apis means; None if nothing is served there."""
     parts = path.strip("/").split("/")
     if parts[:2] == ["api", "v1"]:
@@ -30,4 +30,4 @@ def route(path: str, catalog: Catalog) -> Target | None:
         return None
     if name and bool(namespace) != type.namespaced:
         return None
-    return Target(type, namespace, name, subresource)
+    return RequestInfo(type, namespace, name, subresource)

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 from training_local.apiserver import verbs
 from training_local.apiserver.errors import ApiError, Json, bad_request, internal, invalid, invalid_object, json_kind
 from training_local.apiserver.options import WriteOptions
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import ResourceType, ScalePaths
 from training_local.apiserver.state import State, served
-from training_local.apiserver.target import Target
 from training_local.apiserver.verbs import Written
 
 
-def read(state: State, target: Target) -> Json:
+def read(state: State, target: RequestInfo) -> Json:
     """Return the Scale of an object."""
     entry = state.require(target.type, target.namespace, target.name)
     obj = served(target.type, entry)
@@ -23,12 +23,12 @@ def read(state: State, target: Target) -> Json:
     return _scale(obj, target.type)
 
 
-def replace(state: State, target: Target, wanted: Json, options: WriteOptions) -> Written:
+def replace(state: State, target: RequestInfo, wanted: Json, options: WriteOptions) -> Written:
     """Set what a Scale says."""
     return _write(state, target, lambda _: wanted, options)
 
 
-def patch(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
+def patch(state: State, target: RequestInfo, change: Callable[[Json], Json], options: WriteOptions) -> Written:
     """Change the Scale of an object by a function from its old state to its new one."""
 
     def changed(scale: Json) -> Json:
@@ -40,7 +40,7 @@ def patch(state: State, target: Target, change: Callable[[Json], Json], options:
     return _write(state, target, changed, options)
 
 
-def refuse_apply(state: State, target: Target) -> NoReturn:
+def refuse_apply(state: State, target: RequestInfo) -> NoReturn:
     """Answer an apply patch as the real server does, which cannot convert what comes of it."""
     state.require(target.type, target.namespace, target.name)
     named = f"/{target.name}; autoscaling/v1, Kind=Scale"
@@ -48,7 +48,7 @@ def refuse_apply(state: State, target: Target) -> NoReturn:
     raise ApiError(500, "", f"failed to convert new object ({named}) {said}")
 
 
-def _write(state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions) -> Written:
+def _write(state: State, target: RequestInfo, change: Callable[[Json], Json], options: WriteOptions) -> Written:
     def rescaled(obj: Json) -> Json:
         wanted = change(_scale(obj, target.type))
         replicas, meta = _replicas(wanted), wanted.get("metadata") or {}

@@ -26,10 +26,10 @@ from training_local.apiserver.ownership.config import read_config
 from training_local.apiserver.ownership.managed import NOBODY
 from training_local.apiserver.ownership.origin import Note, Origin
 from training_local.apiserver.ownership.tracker import zero
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import Admitted, ResourceType
 from training_local.apiserver.state import State, served, stored
 from training_local.apiserver.storage import Entry, encode
-from training_local.apiserver.target import Target
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -45,7 +45,7 @@ class Written:
     warnings: tuple[str, ...] = ()
 
 
-def create(state: State, target: Target, obj: Json, options: WriteOptions) -> Written:
+def create(state: State, target: RequestInfo, obj: Json, options: WriteOptions) -> Written:
     """Create an object; `obj` is a decoded body, which is taken over."""
     type = target.type
     obj, warnings = decode(type, obj, options)
@@ -54,7 +54,7 @@ def create(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
 
 def _store_new(
     state: State,
-    target: Target,
+    target: RequestInfo,
     obj: Json,
     options: WriteOptions,
     *,
@@ -87,7 +87,7 @@ def _store_new(
     )
 
 
-def update(state: State, target: Target, obj: Json, options: WriteOptions) -> Written:
+def update(state: State, target: RequestInfo, obj: Json, options: WriteOptions) -> Written:
     """Replace an object, or with a subresource its part of one; `obj` is a decoded body, which is taken over."""
     type = target.type
     obj, warnings = decode(type, obj, options)
@@ -103,7 +103,12 @@ def update(state: State, target: Target, obj: Json, options: WriteOptions) -> Wr
 
 
 def patch(
-    state: State, target: Target, change: Callable[[Json], Json], options: WriteOptions, *, show_owners: bool = False
+    state: State,
+    target: RequestInfo,
+    change: Callable[[Json], Json],
+    options: WriteOptions,
+    *,
+    show_owners: bool = False,
 ) -> Written:
     """Change an object by a function from its old state, which it may take over, to its new one.
 
@@ -122,7 +127,7 @@ def patch(
     return _write_over(state, target, entry, new, options, warnings=warnings)
 
 
-def apply(state: State, target: Target, body: bytes, options: WriteOptions) -> Written:
+def apply(state: State, target: RequestInfo, body: bytes, options: WriteOptions) -> Written:
     """Make an object what a configuration says, as far as its fields are the applier's (server-side apply)."""
     type = target.type
     entry = state.find(type, target.namespace, target.name)
@@ -191,7 +196,7 @@ def _repetitions(repeated: Sequence[str], options: WriteOptions) -> tuple[str, .
     return tuple(repeated)
 
 
-def _origin(target: Target, new: Json, old: Json | None, options: WriteOptions, now: str) -> Origin:
+def _origin(target: RequestInfo, new: Json, old: Json | None, options: WriteOptions, now: str) -> Origin:
     """Return what a write must tell about itself; takes the managed fields out of `new`."""
     meta, subresource = new["metadata"], target.subresource
     given = meta.pop("managedFields", None)
@@ -223,7 +228,7 @@ def _changes_owners(state: State, entry: Entry, origin: Origin) -> bool:
 
 def _write_over(
     state: State,
-    target: Target,
+    target: RequestInfo,
     entry: Entry,
     new: Json,
     options: WriteOptions,
@@ -251,7 +256,7 @@ def _write_over(
     return _put(state, type, admitted.obj, options, origin=origin, created=False, warnings=said)
 
 
-def remove(state: State, target: Target, options: DeleteOptions) -> Deleted:
+def remove(state: State, target: RequestInfo, options: DeleteOptions) -> Deleted:
     """Delete one object."""
     entry = state.require(target.type, target.namespace, target.name)
     if target.type.store == NAMESPACES:
@@ -303,7 +308,7 @@ def _check_kind(type: ResourceType, obj: Json) -> None:
     raise bad_request(f"{handled}: converting ({version}.{kind}) to (core.{type.kind}): unknown conversion")
 
 
-def _check_namespace(target: Target, obj: Json) -> None:
+def _check_namespace(target: RequestInfo, obj: Json) -> None:
     given = obj["metadata"].get("namespace", "")
     if given and given != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -311,7 +316,7 @@ def _check_namespace(target: Target, obj: Json) -> None:
         obj["metadata"]["namespace"] = target.namespace
 
 
-def _check_name(target: Target, obj: Json) -> None:
+def _check_name(target: RequestInfo, obj: Json) -> None:
     named = obj["metadata"].get("name", "")
     if not named:
         said = f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"

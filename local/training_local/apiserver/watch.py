@@ -10,10 +10,10 @@ from typing import Protocol
 
 from training_local.apiserver.errors import ApiError, Json, expired
 from training_local.apiserver.options import ListOptions
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.selectors import field_selector, label_selector
 from training_local.apiserver.state import State, served
 from training_local.apiserver.storage import Change, Compacted, Entry, EventType, encode
-from training_local.apiserver.target import Target
 from training_local.apiserver.views import View
 
 BOOKMARK_SECONDS = 60.0
@@ -42,7 +42,7 @@ class Watch:
 
     content_type = "application/json"
 
-    def __init__(self, state: State, target: Target, options: ListOptions, view: View | None) -> None:
+    def __init__(self, state: State, target: RequestInfo, options: ListOptions, view: View | None) -> None:
         self._state = state
         self._target = target
         self._type = target.type

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from training_local.node.podspec import Container, Wire
-from training_local.node.probes import Outcome
+from training_local.node.probes import ProbeResult
 from training_local.node.programs import Program, output
 from training_local.node.sandbox.client import SandboxError
 
@@ -41,7 +41,7 @@ class Inside:
         return int(given)
 
 
-async def ask(action: Wire, inside: Inside, seconds: float) -> Outcome:
+async def ask(action: Wire, inside: Inside, seconds: float) -> ProbeResult:
     """Carry out the action of a probe within so many seconds."""
     try:
         if "exec" in action:
@@ -50,50 +50,50 @@ async def ask(action: Wire, inside: Inside, seconds: float) -> Outcome:
             return await _get(action["httpGet"], inside, seconds)
         return await _connect(action["tcpSocket"], inside, seconds)
     except (SandboxError, ValueError) as error:
-        return Outcome(False, str(error))
+        return ProbeResult(False, str(error))
 
 
-async def _execute(command: Sequence[str], inside: Inside, seconds: float | None) -> Outcome:
+async def _execute(command: Sequence[str], inside: Inside, seconds: float | None) -> ProbeResult:
     program = await inside.launch(command)
     try:
         async with asyncio.timeout(seconds):
             code, said = await output(program, _MOST_BYTES)
     except TimeoutError:
         program.process.signal(signal.SIGKILL)
-        return Outcome(False, f'command "{" ".join(command)}" timed out after {seconds:g}s')
+        return ProbeResult(False, f'command "{" ".join(command)}" timed out after {seconds:g}s')
     finally:
         program.close()
-    return Outcome(code == 0, said.decode(errors="replace"))
+    return ProbeResult(code == 0, said.decode(errors="replace"))
 
 
-async def _connect(action: Wire, inside: Inside, seconds: float) -> Outcome:
+async def _connect(action: Wire, inside: Inside, seconds: float) -> ProbeResult:
     host, port = action.get("host") or inside.address, inside.port(action["port"])
     with await inside.open_socket() as connection:
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.get_running_loop().sock_connect(connection, (_numeric(host), port))
         except TimeoutError:
-            return Outcome(False, f"dial tcp {host}:{port}: i/o timeout")
+            return ProbeResult(False, f"dial tcp {host}:{port}: i/o timeout")
         except OSError as error:
-            return Outcome(False, f"dial tcp {host}:{port}: {_go_error(error)}")
-    return Outcome(True)
+            return ProbeResult(False, f"dial tcp {host}:{port}: {_go_error(error)}")
+    return ProbeResult(True)
 
 
-async def _get(action: Wire, inside: Inside, seconds: float) -> Outcome:
+async def _get(action: Wire, inside: Inside, seconds: float) -> ProbeResult:
     url = _url(action, inside)
     try:
         async with asyncio.timeout(seconds):
             status = await _request(url, action, inside)
     except TimeoutError:
         said = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-        return Outcome(False, f'Get "{url}": {said}')
+        return ProbeResult(False, f'Get "{url}": {said}')
     except aiohttp.ClientConnectorError as error:
-        return Outcome(False, f'Get "{url}": dial tcp {urlsplit(url).netloc}: {_go_error(error.os_error)}')
+        return ProbeResult(False, f'Get "{url}": dial tcp {urlsplit(url).netloc}: {_go_error(error.os_error)}')
     except (aiohttp.ClientError, OSError) as error:
-        return Outcome(False, f'Get "{url}": {error}')
+        return ProbeResult(False, f'Get "{url}": {error}')
     if 200 <= status < 400:
-        return Outcome(True)
-    return Outcome(False, f"HTTP probe failed with statuscode: {status}")
+        return ProbeResult(True)
+    return ProbeResult(False, f"HTTP probe failed with statuscode: {status}")
 
 
 def _url(action: Wire, inside: Inside) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from training_local.node.probes import Health, Kind, Outcome, Probe, Tally
+from training_local.node.probes import Health, Kind, Probe, ProbeResult, Tally
 
-Check = Callable[[Probe], Awaitable[Outcome]]
+Check = Callable[[Probe], Awaitable[ProbeResult]]
 """Asks once; never takes longer than the probe's time-out."""
 
 
@@ -21,7 +21,7 @@ class Prober:
         check: Check,
         *,
         changed: Callable[[Health], None],
-        failed: Callable[[Kind, Outcome], None],
+        failed: Callable[[Kind, ProbeResult], None],
     ) -> None:
         """`changed` is told each new health, `failed` each failed answer."""
         self._asked, self._health, self._check = asked, health, check

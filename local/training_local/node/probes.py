@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeResult:
     """An answer, and what there is to say about it."""
 
     ok: bool
@@ -115,7 +115,7 @@ class Health:
         return replace(self, ready=result) if kind is Kind.READINESS else self
 
 
-def unhealthy(kind: Kind, outcome: Outcome) -> str:
+def unhealthy(kind: Kind, outcome: ProbeResult) -> str:
     """The message of the event about a failed probe."""
     return f"{kind} probe failed: {outcome.text}"
 

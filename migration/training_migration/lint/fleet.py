@@ -49,7 +49,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LintResult:
     """What came of it."""
 
     findings: Sequence[Finding]
@@ -72,13 +72,13 @@ class _Work:
     """Whether a job is not converted."""
 
 
-def lint(fleet: Fleet) -> Outcome:
+def lint(fleet: Fleet) -> LintResult:
     """All findings, without those that annotations leave out."""
     work = _Work()
     fleet = replace(fleet, documents=_sorted_out(fleet.documents, work))
     scripts = [*fleet.scripts, *_mounted(fleet.documents)]
     found = [*_of_documents(fleet, scripts, work), *_of_scripts(fleet, scripts, work), *_of_files(fleet)]
-    return Outcome(_not_annotated(fleet, found), work.problems, _count(fleet, work), work.others)
+    return LintResult(_not_annotated(fleet, found), work.problems, _count(fleet, work), work.others)
 
 
 def _count(fleet: Fleet, work: _Work) -> int:

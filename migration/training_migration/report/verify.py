@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from training_migration.report.columns import Table
-from training_migration.verify.outcome import Outcome, Verification
+from training_migration.verify.outcome import Verification, VerificationOutcome
 from training_migration.verify.verify import How
 
 SCHEMA: Final = "migrate.verify/1"
 COLOURS: Final[Mapping[str, str]] = {
-    Outcome.EQUAL: "green",
-    Outcome.DIFFERENT: "bold red",
-    Outcome.REFUSED: "red",
-    Outcome.NOT_CONVERTED: "yellow",
-    Outcome.INCONCLUSIVE: "yellow",
-    Outcome.UNAVAILABLE: "bold red",
+    VerificationOutcome.EQUAL: "green",
+    VerificationOutcome.DIFFERENT: "bold red",
+    VerificationOutcome.REFUSED: "red",
+    VerificationOutcome.NOT_CONVERTED: "yellow",
+    VerificationOutcome.INCONCLUSIVE: "yellow",
+    VerificationOutcome.UNAVAILABLE: "bold red",
 }
 
 
@@ -71,9 +71,9 @@ def _remark(each: Verification) -> str:
     return f"{each.objects} objects"
 
 
-def _counts(verifications: Sequence[Verification]) -> dict[Outcome, int]:
+def _counts(verifications: Sequence[Verification]) -> dict[VerificationOutcome, int]:
     counted = Counter(each.outcome for each in verifications)
-    return {outcome: counted[outcome] for outcome in Outcome}
+    return {outcome: counted[outcome] for outcome in VerificationOutcome}
 
 
 def _sum(verifications: Sequence[Verification]) -> str:

@@ -13,7 +13,7 @@ from training_migration.verify.differences import Difference
 Json = dict[str, Any]
 
 
-class Outcome(StrEnum):
+class VerificationOutcome(StrEnum):
     """How a prediction stands beside a cluster, from the best to the worst."""
 
     EQUAL = "equal"
@@ -30,13 +30,13 @@ class Outcome(StrEnum):
     """The cluster cannot be asked: no permission, a name that is taken."""
 
 
-EXITS: Final[Mapping[Outcome, Exit]] = {
-    Outcome.EQUAL: Exit.DONE,
-    Outcome.REFUSED: Exit.REFUSED,
-    Outcome.DIFFERENT: Exit.FOUND,
-    Outcome.NOT_CONVERTED: Exit.NO_COUNTERPART,
-    Outcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
-    Outcome.UNAVAILABLE: Exit.ENVIRONMENT,
+EXITS: Final[Mapping[VerificationOutcome, Exit]] = {
+    VerificationOutcome.EQUAL: Exit.DONE,
+    VerificationOutcome.REFUSED: Exit.REFUSED,
+    VerificationOutcome.DIFFERENT: Exit.FOUND,
+    VerificationOutcome.NOT_CONVERTED: Exit.NO_COUNTERPART,
+    VerificationOutcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
+    VerificationOutcome.UNAVAILABLE: Exit.ENVIRONMENT,
 }
 
 
@@ -66,7 +66,7 @@ class Verification:
     """What came of one TrainJob."""
 
     subject: Subject
-    outcome: Outcome
+    outcome: VerificationOutcome
     message: str = ""
     """One sentence where there is more to say than the outcome."""
     differences: tuple[Difference, ...] = ()

@@ -17,7 +17,7 @@ from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.render import render_v2
 from training_migration.verify import building
 from training_migration.verify.differences import differences, discreet, expected
-from training_migration.verify.outcome import Outcome, Subject, Verification
+from training_migration.verify.outcome import Subject, Verification, VerificationOutcome
 
 Json = dict[str, Any]
 Tell = Callable[[Verification], None]
@@ -61,7 +61,7 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
             given = (subjects[number].train_job, subjects[number].runtime or {})
             results[number] = replace(found, message=discreet(found.message, given))
             tell(results[number])
-            if results[number].outcome is not Outcome.UNAVAILABLE:
+            if results[number].outcome is not VerificationOutcome.UNAVAILABLE:
                 await building.gone(api, how.namespace, subjects[number].name, how.limit)
 
     try:
@@ -98,14 +98,16 @@ async def _check(api: Api, how: How) -> None:
 async def verify_one(api: Api, subject: Subject, how: How) -> Verification:
     """Verify one subject; what it needs is created, compared and deleted."""
     if subject.refused:
-        return Verification(subject, Outcome.NOT_CONVERTED, subject.refused)
+        return Verification(subject, VerificationOutcome.NOT_CONVERTED, subject.refused)
     train_job = _placed(subject.train_job, how)
     runtime = subject.runtime and _placed(subject.runtime, how)
     objects = [train_job] if runtime is None else [runtime, train_job]
     try:
         known = runtime or await _runtime_of(api, train_job, how.namespace)
         if known is None:
-            return Verification(subject, Outcome.REFUSED, "Its runtime is neither in the files nor in the cluster.")
+            return Verification(
+                subject, VerificationOutcome.REFUSED, "Its runtime is neither in the files nor in the cluster."
+            )
         return await _verified(api, subject, objects, known, how)
     except Refused as refused:
         return Verification(subject, _meaning(refused), _sentence(refused))
@@ -115,7 +117,7 @@ async def _verified(api: Api, subject: Subject, objects: list[Json], runtime: Js
     try:
         wanted = expected(render_v2(objects[-1], runtime, how.target))
     except NotPredicted as unknown:
-        return Verification(subject, Outcome.INCONCLUSIVE, f"Nothing is predicted: {unknown}.")
+        return Verification(subject, VerificationOutcome.INCONCLUSIVE, f"Nothing is predicted: {unknown}.")
     except Refusal as refusal:
         return await _refused_as_predicted(api, subject, objects, refusal, how)
     return await (_dry_run if how.dry_run else _compared)(api, subject, objects, wanted, how)
@@ -126,13 +128,15 @@ async def _compared(api: Api, subject: Subject, objects: list[Json], wanted: lis
         found = await building.built(api, stored, wanted, how.limit)
     if found.complaint:
         return Verification(
-            subject, Outcome.REFUSED, f"The TrainJob is taken, but nothing is made of it: {found.complaint}"
+            subject, VerificationOutcome.REFUSED, f"The TrainJob is taken, but nothing is made of it: {found.complaint}"
         )
     if not found.objects:
-        return Verification(subject, Outcome.INCONCLUSIVE, f"Nothing is made of it within {how.limit:.0f} s.")
+        return Verification(
+            subject, VerificationOutcome.INCONCLUSIVE, f"Nothing is made of it within {how.limit:.0f} s."
+        )
     shown = [each for each in wanted if each["kind"] not in found.hidden]
     found_differences = differences(shown, found.objects)
-    outcome = Outcome.DIFFERENT if found_differences else Outcome.EQUAL
+    outcome = VerificationOutcome.DIFFERENT if found_differences else VerificationOutcome.EQUAL
     message = f"May not be listed, and is not compared: {', '.join(sorted(set(found.hidden)))}." if found.hidden else ""
     return Verification(subject, outcome, message, tuple(found_differences), len(found.objects))
 
@@ -145,7 +149,7 @@ async def _dry_run(api: Api, subject: Subject, objects: list[Json], wanted: list
     admitted = objects[:-1] or objects
     made = [each for each in wanted if each["kind"] in ("JobSet", "Service")]
     await building.dry_run(api, [*admitted, *made])
-    return Verification(subject, Outcome.EQUAL, objects=len(admitted) + len(made))
+    return Verification(subject, VerificationOutcome.EQUAL, objects=len(admitted) + len(made))
 
 
 async def _refused_as_predicted(
@@ -153,15 +157,15 @@ async def _refused_as_predicted(
 ) -> Verification:
     """Whether the cluster refuses, too, what is predicted to be refused."""
     if how.dry_run:
-        return Verification(subject, Outcome.REFUSED, f"Predicted: {refusal}.")
+        return Verification(subject, VerificationOutcome.REFUSED, f"Predicted: {refusal}.")
     try:
         async with building.created(api, objects, secrets.token_hex(8)) as stored:
             found = await building.built(api, stored, [], how.limit)
     except Refused as refused:
         return Verification(subject, _meaning(refused), f"As predicted: {_sentence(refused)}")
     if found.complaint:
-        return Verification(subject, Outcome.REFUSED, f"As predicted: {found.complaint}")
-    return Verification(subject, Outcome.DIFFERENT, f"The cluster takes it, but predicted is: {refusal}.")
+        return Verification(subject, VerificationOutcome.REFUSED, f"As predicted: {found.complaint}")
+    return Verification(subject, VerificationOutcome.DIFFERENT, f"The cluster takes it, but predicted is: {refusal}.")
 
 
 async def _runtime_of(api: Api, train_job: Json, namespace: str) -> Json | None:
@@ -190,10 +194,12 @@ def _placed(obj: Json, how: How) -> Json:
     return placed
 
 
-def _meaning(refused: Refused) -> Outcome:
+def _meaning(refused: Refused) -> VerificationOutcome:
     """Whether a refusal is about the object, or about who asks or what is there already."""
     of_the_asker = refused.status in _AUTHORIZATION and "denied the request" not in str(refused)
-    return Outcome.UNAVAILABLE if of_the_asker or refused.status == CONFLICT else Outcome.REFUSED
+    return (
+        VerificationOutcome.UNAVAILABLE if of_the_asker or refused.status == CONFLICT else VerificationOutcome.REFUSED
+    )
 
 
 def _sentence(error: Exception) -> str:

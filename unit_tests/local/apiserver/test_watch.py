@@ -11,7 +11,7 @@ from e2e.support.permissive import PODS
 
 from training_local.apiserver import watch as watches
 from training_local.apiserver.options import ListOptions
-from training_local.apiserver.target import Target
+from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.watch import Watch
 
 pytestmark = pytest.mark.virtual_time
@@ -111,7 +111,7 @@ async def test_a_change_becomes_one_line_for_all_watches() -> None:
     async with virtual_server() as client:
         state = client.server.state
         options = ListOptions.of({"watch": "1", "resourceVersion": await _pods_version(client)})
-        several = [Watch(state, Target(PODS, "n"), options, None) for _ in range(3)]
+        several = [Watch(state, RequestInfo(PODS, "n"), options, None) for _ in range(3)]
         await client.create(POD_PATH, "a")
         lines = [(await anext(each.batches()))[0] for each in several]
         assert lines[0] is lines[1] is lines[2]
@@ -123,7 +123,7 @@ async def test_a_client_that_reads_nothing_is_cut_off(monkeypatch: pytest.Monkey
     monkeypatch.setattr(watches, "PENDING_LINES", 3)
     async with virtual_server() as client:
         options = ListOptions.of({"watch": "1"})
-        idle = Watch(client.server.state, Target(PODS, "n"), options, None)
+        idle = Watch(client.server.state, RequestInfo(PODS, "n"), options, None)
         for name in "abcdef":
             await client.create(POD_PATH, name)
         lines = [line async for batch in idle.batches() for line in batch]

@@ -11,7 +11,7 @@ from e2e.support.virtual_time import VirtualLoop
 
 from training_local.node.podspec import Container
 from training_local.node.prober import Prober
-from training_local.node.probes import Health, Kind, Outcome, Probe, Tally, killing, probes, unhealthy
+from training_local.node.probes import Health, Kind, Probe, ProbeResult, Tally, killing, probes, unhealthy
 
 EXEC = {"exec": {"command": ["true"]}}
 
@@ -71,18 +71,18 @@ class Played:
     def note(self, what: str) -> None:
         self.seen.append(f"{asyncio.get_running_loop().time():g} {what}")
 
-    async def check(self, probe: Probe) -> Outcome:
+    async def check(self, probe: Probe) -> ProbeResult:
         answer = next(self.answers[probe.kind], "")
         if not answer:
             await asyncio.sleep(1e6)
         self.note(f"{probe.kind.lower()} {answer}")
         await asyncio.sleep(0.5 if answer == "slow" else 0)
-        return Outcome(answer != "no", "said no" if answer == "no" else "")
+        return ProbeResult(answer != "no", "said no" if answer == "no" else "")
 
     def changed(self, health: Health) -> None:
         self.note(f"started={health.started} ready={health.ready}")
 
-    def failed(self, kind: Kind, outcome: Outcome) -> None:
+    def failed(self, kind: Kind, outcome: ProbeResult) -> None:
         self.note(unhealthy(kind, outcome))
 
     def run(self, seconds: float = 100) -> Kind | None:

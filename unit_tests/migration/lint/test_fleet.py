@@ -17,14 +17,14 @@ from unit_tests.migration.lint.jobs import OPTIONS, Json, alike, documents, job,
 from training_api.documents import Document
 from training_migration.findings import Finding
 from training_migration.lint.entry_point import EntryPoint, of_configuration, of_dockerfile
-from training_migration.lint.fleet import Fleet, Outcome, lint, placed
+from training_migration.lint.fleet import Fleet, LintResult, lint, placed
 from training_migration.lint.lines import Lines
 from training_migration.lint.suppression import UnknownBaseline, baseline, read_baseline, without
 
 PYTHON = ["python3", "train.py"]
 
 
-def looked_at(*objects: Json, **others: Any) -> Outcome:
+def looked_at(*objects: Json, **others: Any) -> LintResult:
     return lint(Fleet(documents(*objects), OPTIONS, **others))
 
 

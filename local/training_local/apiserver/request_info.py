@@ -8,7 +8,7 @@ from training_local.apiserver.resource_types import ResourceType
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestInfo:
     """What a request is about: a type, and a namespace and name where the path has them."""
 
     type: ResourceType
