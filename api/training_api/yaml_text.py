@@ -142,7 +142,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _yaml(before: int, chunk: str) -> Iterator[Part]:
@@ -284,7 +284,7 @@ def _plain(value: Any) -> Any:
             return {_key(key): _plain(each) for key, each in value.items()}
         case list():
             return [_plain(each) for each in value]
-    raise _Unusable(f"JSON has no counterpart of {value!r:.60}")
+    raise _Unusable(f"JSON has no equivalent of {value!r:.60}")
 
 
 def _key(key: Any) -> str:

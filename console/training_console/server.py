@@ -210,7 +210,7 @@ class Console:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if not self._authenticator.signs_in:
-            raise NotFound("Nobody has to sign in here.")
+            raise NotFound("This console needs no sign-in.")
         return self._page(request, "sign_in.html", {"problem": ""})
 
     async def _signed_in(self, request: web.Request) -> web.StreamResponse:

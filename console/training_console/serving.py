@@ -75,7 +75,7 @@ def run(wanted: Wanted) -> None:
 async def _run(wanted: Wanted) -> None:
     authenticator, settings = authenticator_of(wanted), settings_of(wanted)
     if wanted.archive is None and wanted.export is not None:
-        raise BadInput("--export needs --archive: the run that is to be written")
+        raise BadInput("--export needs --archive: the run to write")
     if wanted.archive is None:
         connect = over_http(await _config(wanted))
     else:
@@ -143,7 +143,7 @@ async def _config(wanted: Wanted) -> ClusterConfig:
     if wanted.cluster is None:
         return await load(str(wanted.kubeconfig or ""), anonymous=anonymous)
     if wanted.kubeconfig is not None:
-        raise BadInput("--cluster and --kubeconfig exclude each other: give one of them")
+        raise BadInput("--cluster and --kubeconfig exclude each other: use one of them")
     config = access(find(wanted.cluster))
     return replace(config, credentials=Fixed()) if anonymous else config
 
@@ -154,7 +154,7 @@ def authenticator_of(wanted: Wanted) -> Authenticator:
         return Sessions()
     if wanted.auth == "header":
         if not wanted.trusted_proxy:
-            raise BadInput("--auth header needs --trusted-proxy: the networks of the proxy, as 10.0.0.0/8")
+            raise BadInput("--auth header needs --trusted-proxy: the networks of the proxy, such as 10.0.0.0/8")
         try:
             return TrustedProxy(wanted.user_header, wanted.groups_header, wanted.trusted_proxy)
         except ValueError as error:
@@ -162,7 +162,7 @@ def authenticator_of(wanted: Wanted) -> Authenticator:
     if not _is_loopback(wanted.host):
         raise BadInput(
             f"--host {wanted.host}: with --auth kubeconfig everybody who reaches the console has the permissions of "
-            "its kubeconfig, so that it listens on the loopback only; take --auth header or token"
+            "its kubeconfig, so it listens on the loopback interface only; use --auth header or token"
         )
     return Everybody()
 
@@ -171,9 +171,9 @@ def settings_of(wanted: Wanted) -> Settings:
     """Return how the console is reached; raises `BadInput` for a path that is none."""
     base = wanted.base_path.rstrip("/")
     if base and (not base.startswith("/") or not base.isascii() or set(base) & set("?#{}\"'<> ")):
-        raise BadInput(f"--base-path: {wanted.base_path!r} is no path such as /training")
+        raise BadInput(f"--base-path: {wanted.base_path!r} is not a path such as /training")
     if set(wanted.frame_ancestors) & set(";,\r\n"):
-        raise BadInput("--frame-ancestors: one list of sources, as 'self' https://example.com")
+        raise BadInput("--frame-ancestors: must be one list of sources, such as 'self' https://example.com")
     return Settings(LOOPBACK | {each.lower() for each in wanted.allowed_host}, base, wanted.frame_ancestors)
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 
+import pytest
+import yaml
+from e2e.harness.binaries import KREW, programs
 from e2e.support import marks
 from e2e.tools.krew import ARCHITECTURES, manifest
 
@@ -28,3 +33,20 @@ def test_the_manifest_names_an_archive_of_the_release_for_each_architecture() ->
         release = f"https://example.com/me/operator/releases/download/v{__version__}"
         assert each["uri"] == f"{release}/kubectl-training-linux-{name}.tar.gz"
         assert each["bin"] == "kubectl-training", "kubectl finds `kubectl training` by this name"
+
+
+@pytest.mark.weekly
+def test_krews_own_validator_accepts_the_manifest(tmp_path: Path) -> None:
+    """All but the installation, for which the archives would have to be published."""
+    validator = programs((KREW,))["validate-krew-manifest"]
+
+    def said(**changed: str) -> str:
+        written = manifest("https://example.com/me/operator", SUMS, "3.13")
+        file = tmp_path / "training.yaml"
+        file.write_text(yaml.safe_dump({**written, "spec": {**written["spec"], **changed}}))
+        command = [str(validator), f"-manifest={file}", "-skip-install"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stderr if done.returncode else ""
+
+    assert said() == ""
+    assert "version" in said(version="0.1.0"), "krew refuses a version without v"

@@ -242,7 +242,7 @@ class App:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._events.flush()
         except TimeoutError:
-            structlog.get_logger().warning("stopped before everything was done")
+            structlog.get_logger().warning("stopped before all work was finished")
 
     @property
     def _reflectors(self) -> tuple[Reflector[Any], ...]:
@@ -403,7 +403,7 @@ class App:
 
 def _warn_of_old_crd(resource: Resource[JobRecord]) -> None:
     structlog.get_logger().warning(
-        "the CRD of this kind is older than the operator: counts of restarts and reasons of waiting are kept in "
-        "memory only, and begin again with another leader; apply crds/ to have them in the status",
+        "the CRD of this kind is older than the operator: restart counts and waiting reasons are kept in "
+        "memory only, and are lost with the leader; apply crds/ to store them in the status",
         resource=resource.qualified,
     )

@@ -152,7 +152,7 @@ class EventRecorder:
         if outgoing is None:
             return
         if self._waiting >= WAITING:
-            self._log.warning("event dropped: too many are waiting", reason=event.reason, name=job.name)
+            self._log.warning("event dropped: the queue is full", reason=event.reason, name=job.name)
             return
         self._waiting += 1
         self._queues[crc32(job.uid.encode()) % SENDERS].put_nowait(

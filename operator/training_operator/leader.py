@@ -154,7 +154,7 @@ class LeaderElector:
         except (ApiError, OSError) as error:
             complaint = str(error) or repr(error)
             if complaint != self._complaint and missing_permission(complaint) is None:  # logged by the client already
-                self._log.warning("lease not reached: trying again", error=complaint)
+                self._log.warning("lease not reached: retrying", error=complaint)
             self._complaint = complaint
             return False
         self._complaint = ""
@@ -168,7 +168,7 @@ class LeaderElector:
             self._log.info("waiting for the lease", holder=holder)
             return
         self._log.warning(
-            "another operator holds the lease: doing nothing while it does; scale it to 0 to let this one act",
+            "another operator holds the lease: this one is idle until the other one is scaled to 0",
             holder=holder,
             program=program,
         )

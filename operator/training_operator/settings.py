@@ -90,7 +90,7 @@ def _duration(value: timedelta | str | None) -> timedelta | None:
     parts = _DURATION.fullmatch(value)
     amounts = {unit: float(amount) for unit, amount in parts.groupdict().items() if amount} if parts else {}
     if not amounts or not any(amounts.values()):
-        raise ValueError(f"{value!r} must be a time above 0 such as 90s, 5m or 1h30m")
+        raise ValueError(f"{value!r} must be a duration above 0 such as 90s, 5m or 1h30m")
     return timedelta(**amounts)
 
 

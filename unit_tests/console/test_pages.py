@@ -267,7 +267,7 @@ async def test_fleet_adds_up_by_namespace(console: Served) -> None:
     ("path", "sentence"),
     [
         ("/jobs/default/jaxjobs/none", "There is no JAXJob default/none"),
-        ("/jobs/default/cronjobs/x", "There is no kind of jobs with the plural cronjobs."),
+        ("/jobs/default/cronjobs/x", "There is no kind of job with the plural name cronjobs."),
         (f"{JOB}/pods/none", "There is no pod default/none"),
     ],
 )

@@ -105,7 +105,7 @@ async def test_a_token_is_kept_here_and_not_in_the_browser(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("headers", "peer", "problem"),
     [
-        ([("kubeflow-userid", "ana")], "192.0.2.1", "answers an authenticating proxy only"),
+        ([("kubeflow-userid", "ana")], "192.0.2.1", "through its authenticating proxy"),
         ([], "10.0.0.1", "must name one user"),
         ([("kubeflow-userid", "ana"), ("kubeflow-userid", "admin")], "10.0.0.1", "must name one user"),
         ([("kubeflow-userid", "system:admin")], "10.0.0.1", "not impersonated"),
@@ -135,9 +135,9 @@ def _request(headers: list[tuple[str, str]], peer: str) -> web.BaseRequest:
 
 async def test_nothing_but_get_leaves() -> None:
     for request in (Request("DELETE", "/x"), Request("POST", "/x", body=b""), Request("GET", "/x", body=b"{}")):
-        with pytest.raises(PermissionError, match="reads only"):
+        with pytest.raises(PermissionError, match="read-only"):
             await ReadOnly(None).request(request)  # type: ignore[arg-type] # it must not be asked
-        with pytest.raises(PermissionError, match="reads only"):
+        with pytest.raises(PermissionError, match="read-only"):
             async with ReadOnly(None).stream(request):  # type: ignore[arg-type] # likewise
                 pass
 
@@ -158,10 +158,10 @@ async def test_pages_share_watches_which_end_when_nobody_looks(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--host", "0.0.0.0"], "listens on the loopback only"),
+        (["--host", "0.0.0.0"], "listens on the loopback interface only"),
         (["--auth", "header"], "needs --trusted-proxy"),
         (["--auth", "header", "--trusted-proxy", "nonsense"], "--trusted-proxy: 'nonsense'"),
-        (["--base-path", "no-slash"], "is no path such as /training"),
+        (["--base-path", "no-slash"], "is not a path such as /training"),
         (["--frame-ancestors", "'self'; script-src *"], "one list of sources"),
         (["--kubeconfig", "missing"], "there is no such file"),
         (["--cluster", "none-such"], "none-such"),

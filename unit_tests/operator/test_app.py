@@ -51,7 +51,7 @@ async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> No
         said = [line["event"] for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
         assert said == [
             "the API server does not have this resource yet: waiting for it",
-            "watching the resource again",
+            "watch established again",
         ]
         [missing] = [line for line in logs if line["event"].startswith("CRDs are missing")]
         assert missing["run"] == "training-operator crds | kubectl apply --server-side -f -"
@@ -116,7 +116,7 @@ async def test_without_a_permission_on_one_kind_the_others_are_served_until_it_i
     told = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
     assert [(line["event"], line.get("reason"), line.get("apply")) for line in told] == [
         ("no permission for this resource: ignoring it", network.words, "deploy/base/permissions.yaml"),
-        ("watching the resource again", None, None),
+        ("watch established again", None, None),
     ]
 
 

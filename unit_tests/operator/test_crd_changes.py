@@ -20,7 +20,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MPI_JOBS = "mpijobs.kubeflow.org"
 ABSENT = "the API server does not have this resource yet: waiting for it"
 FOREIGN = "this CRD is another operator's: ignoring its objects"
-AGAIN = "watching the resource again"
+AGAIN = "watch established again"
 OURS = {version["name"]: version for version in crd("mpijobs")["spec"]["versions"]}
 ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 

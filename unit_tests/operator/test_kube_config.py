@@ -246,7 +246,7 @@ async def test_a_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
 @pytest.mark.apart
 async def test_a_plugin_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "READ_SECONDS", 0.01)
-    with pytest.raises(ConfigError, match="did not answer in time"):
+    with pytest.raises(ConfigError, match="did not respond in time"):
         await from_kubeconfig(kubeconfig(tmp_path, {"token": "x"}))
 
 

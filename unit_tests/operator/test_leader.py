@@ -271,7 +271,7 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
     assert [request.method for request in process.network.requests if request.method != "GET"] == []
     (line,) = logs
     assert (line["log_level"], line["holder"], line["program"]) == ("warning", "training-operator-7d5_1", "manager")
-    assert "scale it to 0" in line["event"]
+    assert "is scaled to 0" in line["event"]
     await asyncio.sleep(LEASE_SECONDS + 1)
     assert process.leads
     assert (await spec(api))["holderIdentity"] == "a"
@@ -299,7 +299,7 @@ async def test_a_lease_that_is_not_reached_is_logged_once() -> None:
     process.network.down = True
     with capture_logs() as logs:
         await asyncio.sleep(60)
-    assert [(line["event"], line["error"]) for line in logs] == [("lease not reached: trying again", "TimeoutError()")]
+    assert [(line["event"], line["error"]) for line in logs] == [("lease not reached: retrying", "TimeoutError()")]
     await process.end()
 
 

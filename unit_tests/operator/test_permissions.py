@@ -116,4 +116,4 @@ async def test_a_refused_request_logs_what_to_apply_and_goes_on_being_refused() 
         for _ in range(3):
             with pytest.raises(Forbidden):
                 await client.create(PODS, "team", {"metadata": {"name": "a"}})
-    assert [line["event"] for line in logs] == ["a permission is missing: trying again until it is granted"]
+    assert [line["event"] for line in logs] == ["a permission is missing: retrying until it is granted"]

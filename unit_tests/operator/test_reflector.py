@@ -128,8 +128,8 @@ async def test_a_broken_connection_goes_on_where_it_was() -> None:
     assert world.queries[1]["resourceVersion"] == "10"
     assert logs[0]["error"] == "ConnectionResetError"
     assert [line["event"] for line in logs] == [
-        "cannot list or watch the resource: trying again",
-        "watching the resource again",
+        "cannot list or watch the resource: retrying",
+        "watch established again",
     ]
 
 
@@ -195,7 +195,7 @@ async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
             assert world.reflector.complaint == ""
     assert [(line["log_level"], line["event"]) for line in logs] == [
         ("warning", "the API server does not have this resource yet: waiting for it"),
-        ("info", "watching the resource again"),
+        ("info", "watch established again"),
     ]
 
 

@@ -85,7 +85,7 @@ def job_name(namespace: str, plural: str, name: str) -> JobName:
     """Return the job of an address; raises `NotFound` where there is no such kind."""
     resource = next((each for each in resources() if each.plural == plural), None)
     if resource is None:
-        raise NotFound(f"There is no kind of jobs with the plural {plural}.")
+        raise NotFound(f"There is no kind of job with the plural name {plural}.")
     return JobName(namespace, resource, name)
 
 

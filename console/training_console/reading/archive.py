@@ -32,7 +32,7 @@ def run_of(path: Path) -> ArchivedRun:
     if path.is_dir():
         found = [run for run in archived_runs(path.resolve().parent) if run.folder == path.resolve()]
         if not found:
-            raise BadInput(f"--archive {path}: it holds no run.json that can be read")
+            raise BadInput(f"--archive {path}: it has no readable run.json")
         return found[0]
     try:
         return find_run(str(path))

@@ -59,7 +59,7 @@ class ReadOnly:
     @staticmethod
     def _check(request: Request) -> None:
         if request.method != "GET" or request.body is not None:
-            raise PermissionError(f"the console reads only; {request.method} {request.path} was not sent")
+            raise PermissionError(f"the console is read-only; {request.method} {request.path} was not sent")
 
 
 class OfOneName:
@@ -101,7 +101,7 @@ class Reader:
         try:
             answer = await self.transport.request(Request("GET", path, query or {}))
         except OSError as error:
-            raise NoAnswer(f"The API server does not answer: {error or type(error).__name__}") from None
+            raise NoAnswer(f"The API server does not respond: {error or type(error).__name__}") from None
         if answer.status == 404:
             return None
         if answer.status in (401, 403):
@@ -136,7 +136,7 @@ class Cluster:
         key = viewer.key
         if key not in self._readers:
             if len(self._readers) >= MOST_VIEWERS:
-                raise TooManyViewers("Too many people look at the moment: try again in a minute.")
+                raise TooManyViewers("There are too many viewers at the moment: try again in a minute.")
             self._readers[key] = Reader(self._connect(viewer))
         reader = self._readers[key]
         if reader.pages >= MOST_PAGES:

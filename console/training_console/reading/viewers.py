@@ -87,7 +87,7 @@ class TrustedProxy:
         """Return the user that the proxy names; raises `Refused` if none is named, or by somebody else."""
         peer = ipaddress.ip_address((request.remote or "0.0.0.0").partition("%")[0])
         if not any(peer in network for network in self._proxies):
-            raise Refused("This console answers an authenticating proxy only: open it through that.")
+            raise Refused("Open this console through its authenticating proxy.")
         users = request.headers.getall(self._user_header, [])
         if len(users) != 1:
             raise Refused(f"The proxy must name one user in the header {self._user_header}.")

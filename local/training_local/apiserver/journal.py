@@ -145,7 +145,7 @@ def _make_private(folder: Path) -> None:
         raise JournalError(f"{folder}: not a folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise JournalError(f"{folder}: other users may write to it; use a folder that is yours alone (chmod 700)")
+        raise JournalError(f"{folder}: others can write to it; use a folder that only you can write to (chmod 700)")
 
 
 def _lock(path: Path, resources: ExitStack) -> None:
@@ -155,7 +155,7 @@ def _lock(path: Path, resources: ExitStack) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise JournalError(f"{path.parent}: another running cluster keeps its state there") from None
+        raise JournalError(f"{path.parent}: another running cluster uses it") from None
 
 
 def _connect(path: Path) -> sqlite3.Connection:

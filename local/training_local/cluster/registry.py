@@ -92,7 +92,7 @@ def find(name: str | None) -> ClusterRecord:
         return known[wanted]
     names = ", ".join(known)
     if name is None and known:
-        raise BadInput(f"several clusters are running ({names}), none is called {DEFAULT_NAME}: name the one you mean")
+        raise BadInput(f"several clusters are running ({names}), none is called {DEFAULT_NAME}: specify one")
     if not known:
         what = f"no cluster {name} is running" if name else "no cluster is running"
         raise BadInput(f"{what}; `training-operator local up --detach` starts one")
@@ -119,7 +119,7 @@ async def end(record: ClusterRecord, patience: float) -> bool:
     deadline = clock() + patience
     if record in running():
         if not _holds(record.pid, record.kubeconfig.with_name(_LOCK)):
-            raise BadInput(f"cluster {record.name} runs in another container of this machine; end it there")
+            raise BadInput(f"cluster {record.name} runs in another container of this machine; stop it there")
         os.kill(record.pid, signal.SIGTERM)
     while record in running():
         if clock() > deadline:
@@ -142,9 +142,9 @@ def claimed(name: str) -> Iterator[Claim]:
                 remove_leftovers(each, _owner(each)[0])
         folder = clusters / name
         if _alive(folder):
-            raise BadInput(f"a cluster {name} is already running; --name gives another one another name")
+            raise BadInput(f"a cluster {name} is already running; use --name for another one")
         if folder.exists():
-            raise BadInput(f"processes of an earlier cluster {name} do not end; --name gives another one another name")
+            raise BadInput(f"processes of an earlier cluster {name} do not end; use --name for another one")
         folder.mkdir(mode=0o700)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         locks.take(lock)

@@ -76,21 +76,19 @@ def _quantity(_context: click.Context, _option: click.Parameter, value: str) -> 
     except ValueError:
         fits = False
     if not fits:
-        raise click.BadParameter(f"{value!r} is no amount of bytes, as 64Gi is")
+        raise click.BadParameter(f"{value!r} is not a quantity of bytes such as 64Gi")
     return value
 
 
 def resource_flags(command: Command) -> Command:
     """Add the flags that pretend a larger or smaller machine."""
-    offer = "of the node, whether the machine has {} or not. Default: {} of this machine."
-    cpus = click.option("--cpus", type=click.IntRange(1), help=f"Processors {offer.format('them', 'those')}")
-    memory = click.option(
-        "--memory", default="", callback=_quantity, help=f"Memory {offer.format('it', 'that')} As 64Gi."
-    )
+    offer = "of the node, also more than the machine has. Default: the machine's."
+    cpus = click.option("--cpus", type=click.IntRange(1), help=f"CPUs {offer}")
+    memory = click.option("--memory", default="", callback=_quantity, help=f"Memory {offer} For example 64Gi.")
     gpus = click.option(
         "--gpus",
         type=click.IntRange(0, 1024),
-        help="GPUs of the node, whether the machine has them or not, to try scheduling. Default: the machine's.",
+        help=f"GPUs {offer} More of them are only for tests of scheduling.",
     )
     return cpus(memory(gpus(command)))
 

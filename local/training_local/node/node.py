@@ -257,7 +257,7 @@ class Node:
             except (ValueError, VolumeError) as error:
                 where = change.object.get("metadata", {})
                 _log.warning(
-                    "pod not understood", namespace=where.get("namespace"), pod=where.get("name"), error=str(error)
+                    "pod cannot be decoded", namespace=where.get("namespace"), pod=where.get("name"), error=str(error)
                 )
                 continue
             self._handle(pod, change)

@@ -24,7 +24,7 @@ def interpreter(path: Path) -> Path:
     if path.is_dir():
         found = next((path / "bin" / name for name in ("python", "python3") if (path / "bin" / name).exists()), None)
         if found is None:
-            raise ValueError(f"{path}: the folder is no virtual environment: it has no bin/python")
+            raise ValueError(f"{path}: the folder is not a virtual environment: it has no bin/python")
         path = found
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")

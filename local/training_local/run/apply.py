@@ -45,7 +45,7 @@ def load_objects(files: Iterable[Path], namespace: str | None = None) -> list[di
         _check(document.object, where, namespace)
         objects.append(document.object)
     if not objects:
-        raise BadInput(f"{', '.join(paths) or 'no file'}: there is no object in it")
+        raise BadInput(f"{', '.join(paths) or 'no file'}: it contains no object")
     return objects
 
 
@@ -59,7 +59,7 @@ def _check(item: dict[str, Any], where: str, namespace: str | None) -> None:
         raise BadInput(f"{where}: metadata.name is missing")
     own = metadata.get("namespace")
     if own is not None and not isinstance(own, str):
-        raise BadInput(f"{where}: metadata.namespace must be a text")
+        raise BadInput(f"{where}: metadata.namespace must be a string")
     if own and namespace and own != namespace:
         raise BadInput(f"{where}: metadata.namespace is {own}, but --namespace says {namespace}")
     metadata["namespace"] = own or namespace or DEFAULT_NAMESPACE

@@ -272,9 +272,9 @@ def find_run(text: str, folder: Path | None = None) -> ArchivedRun:
     if same or len(beginning) == 1:
         return (same or beginning)[0]
     if beginning:
-        raise BadInput(f"--run {text}: several begin so: {', '.join(run.id for run in beginning)}")
+        raise BadInput(f"--run {text}: several runs begin with this: {', '.join(run.id for run in beginning)}")
     newest = f"; the newest is {known[0].id}" if known else ""
-    raise BadInput(f"--run {text}: no such run is kept{newest}; `training-operator local runs` lists them")
+    raise BadInput(f"--run {text}: no such run is recorded{newest}; `training-operator local runs` lists them")
 
 
 def merged_lines(logs: Sequence[ArchivedLog], tail: int | None = None) -> Iterator[LogLine]:

@@ -38,7 +38,7 @@ def container_of(pod: PodRef, named: str) -> str:
     if replica.phase in ("Succeeded", "Failed"):
         how = f" with {replica.last_end.brief}" if replica.last_end else ""
         look = f"training-operator local logs {replica.pod} -n {pod.namespace}"
-        raise BadInput(f"{pod} has ended{how}: only a running container can be entered; its log: {look}")
+        raise BadInput(f"{pod} has ended{how}: commands run in running containers only; its log: {look}")
     state = _state(pod.stored.get("status") or {}, container)
     if "running" not in state:
         why = replica.waiting or "it is being started"

@@ -22,7 +22,7 @@ def down(name: str | None, everything: bool) -> None:
 
 async def _down(name: str | None, everything: bool) -> int:
     if name and everything:
-        raise BadInput("a name and --all exclude each other: give one of them")
+        raise BadInput("a name and --all exclude each other: use one of them")
     if name is not None:
         check_name(name)
     found = running()

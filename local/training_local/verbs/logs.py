@@ -66,7 +66,7 @@ async def _archived_logs(run: str, target: str | None, choice: ClusterChoice, op
 
 async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
     if options.follow and options.previous:
-        raise BadInput("--follow and --previous exclude each other: what is over cannot be followed")
+        raise BadInput("--follow and --previous exclude each other: a terminated container has no further logs")
     printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
     status = EXIT_FAILED
     async with connect(choice) as cluster:

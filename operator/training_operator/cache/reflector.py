@@ -217,7 +217,7 @@ class Reflector(Generic[R]):
                 self._apply(event)
         self._cut_short = clock() - started < seconds
         if version and clock() - started < 1:
-            raise ConnectionError("the watch ended as soon as it had begun")
+            raise ConnectionError("the watch ended at once")
 
     async def _take_over(self, events: AsyncIterator[WatchEvent]) -> None:
         """Collect the initial events and replace what the store holds, in one step."""
@@ -231,7 +231,7 @@ class Reflector(Generic[R]):
             if (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
                 self._replace(listed, metadata.resource_version)
                 return
-        raise ConnectionError("the watch ended before all objects were there")
+        raise ConnectionError("the watch ended before all objects were sent")
 
     async def _page(self) -> None:
         """List everything in pages and replace what the store holds, in one step."""
@@ -313,12 +313,12 @@ class Reflector(Generic[R]):
         if complaint != self._complaint:
             self._complaint = complaint
             if not self._client.permissions.refused(complaint):
-                self._log.warning("cannot list or watch the resource: trying again", error=complaint)
+                self._log.warning("cannot list or watch the resource: retrying", error=complaint)
 
     def _recovered(self) -> None:
         if self._complaint:
             self._complaint = ""
-            self._log.info("watching the resource again")
+            self._log.info("watch established again")
 
 
 class _Listed(Generic[R]):

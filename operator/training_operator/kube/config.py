@@ -146,7 +146,7 @@ async def _read_apart(paths: str, context: str) -> bytes:
         async with asyncio.timeout(READ_SECONDS):
             output, _ = await child.communicate()
     except TimeoutError:
-        raise ConfigError(f"kubeconfig {paths} cannot be used: its exec plugin did not answer in time") from None
+        raise ConfigError(f"kubeconfig {paths} cannot be used: its exec plugin did not respond in time") from None
     finally:
         if child.returncode is None:
             child.kill()

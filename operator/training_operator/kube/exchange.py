@@ -152,7 +152,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             if self._answer is None:
-                raise ConnectionError("the server has sent what was not asked for")
+                raise ConnectionError("the server has sent an unexpected response")
             self._parser.feed_data(data)
         except (httptools.HttpParserError, ConnectionError) as error:
             self._fail(error)

@@ -81,7 +81,7 @@ class MissingPermissions:
         if permission is not None and permission not in self._logged:
             self._logged.add(permission)
             self._log.error(
-                "a permission is missing: trying again until it is granted",
+                "a permission is missing: retrying until it is granted",
                 verb=permission.verb,
                 resource=permission.resource,
                 group=permission.group,

@@ -169,7 +169,7 @@ def refusal(folder: Path) -> str:
 
 def test_one_cluster_per_folder(tmp_path: Path) -> None:
     with Journal.open(tmp_path):
-        assert refusal(tmp_path) == f"{tmp_path}: another running cluster keeps its state there"
+        assert refusal(tmp_path) == f"{tmp_path}: another running cluster uses it"
     Journal.open(tmp_path).close()
 
 

@@ -136,7 +136,7 @@ def test_clusters_run_side_by_side_in_the_background(state: Path) -> None:
     none = {"running": 0, "pending": 0, "failed": 0, "succeeded": 0}
     assert {key: shown[key] for key in first} == first
     assert (shown["answers"], shown["sandbox"], shown["pods"], shown["jobs"]) == (True, "host", none, {})
-    again = "training-operator local: a cluster a is already running; --name gives another one another name\n"
+    again = "training-operator local: a cluster a is already running; use --name for another one\n"
     assert detach("--name", "a") == (2, "", again)
     assert local("down")[0] == 2
     assert local("down", "a") == (0, "Ending a ...\nEnded a.\n", "")

@@ -96,7 +96,7 @@ def test_of_several_the_default_one_is_meant(state: Path) -> None:
         ((), None, "no cluster is running; `training-operator local up --detach` starts one"),
         ((), "b", "no cluster b is running; `training-operator local up --detach` starts one"),
         (("a",), "b", "no cluster b is running; running: a"),
-        (("a", "c"), None, "several clusters are running (a, c), none is called default: name the one you mean"),
+        (("a", "c"), None, "several clusters are running (a, c), none is called default: specify one"),
     ],
 )
 def test_what_is_not_running_is_said(names: tuple[str, ...], wanted: str | None, sentence: str) -> None:

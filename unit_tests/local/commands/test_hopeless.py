@@ -99,4 +99,4 @@ def test_a_job_of_a_large_cluster_runs_small(tmp_path: Path, local: Local, flags
 def test_what_is_no_amount_of_memory_is_refused(tmp_path: Path, local: Local) -> None:
     status, _, err = local("run", "--memory", "much", write(tmp_path, jax_job(PRINT_RANK)))
     assert status == 2
-    assert "'much' is no amount of bytes, as 64Gi is" in err
+    assert "'much' is not a quantity of bytes such as 64Gi" in err

@@ -108,9 +108,9 @@ def test_what_a_killed_command_has_seen_can_be_read(tmp_path: Path, local: Local
 
 
 REFUSED: list[tuple[list[str], str]] = [
-    (["logs", "--run", "x"], "--run x: no such run is kept; `training-operator local runs` lists them"),
+    (["logs", "--run", "x"], "--run x: no such run is recorded; `training-operator local runs` lists them"),
     (["logs", "--run", "x", "-f"], "--run is about what is over and kept: --follow, --name"),
-    (["run", "--archive-size", "much", "x"], "'much' is no amount of bytes, as 64Gi is"),
+    (["run", "--archive-size", "much", "x"], "'much' is not a quantity of bytes such as 64Gi"),
 ]
 
 

@@ -186,7 +186,7 @@ async def test_a_pod_may_choose_its_python(cluster: Cluster, tmp_path: Path) -> 
         assert await cluster.log(name) == "other\nsaid\n"
     for name, python, wrong in (
         ("missing", "/nowhere/python", "/nowhere/python: there is no such file"),
-        ("empty", "/usr/lib", "/usr/lib: the folder is no virtual environment: it has no bin/python"),
+        ("empty", "/usr/lib", "/usr/lib: the folder is not a virtual environment: it has no bin/python"),
         ("relative", "python3", "python3: is not an absolute path"),
     ):
         await cluster.api.create("pods", choosing(name, python))

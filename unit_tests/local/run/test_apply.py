@@ -29,8 +29,8 @@ JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
         ("apiVersion: v1\nkind: Pod", "job.yaml:1: metadata.name is missing"),
         ("apiVersion: v1\nkind: List\nitems: [3]", "job.yaml:3: It is 3, not an object"),
         ("apiVersion: v1\nkind: List", "job.yaml:1: metadata.name is missing"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 3}", "metadata.namespace must be a text"),
-        ("--- \n---\n", "there is no object in it"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 3}", "metadata.namespace must be a string"),
+        ("--- \n---\n", "it contains no object"),
         ("!!python/object/apply:os.system ['true']", "It is not YAML"),
         *((text, sentence) for text, sentence in BOMBS.values()),
     ],
@@ -85,7 +85,7 @@ def test_a_python_may_be_a_program_or_a_virtual_environment(tmp_path: Path) -> N
     ("make", "sentence"),
     [
         (lambda _: None, "there is no such file"),
-        (lambda path: path.mkdir(), "the folder is no virtual environment: it has no bin/python"),
+        (lambda path: path.mkdir(), "the folder is not a virtual environment: it has no bin/python"),
         (lambda path: path.touch(), "is not executable"),
     ],
 )

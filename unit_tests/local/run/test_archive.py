@@ -143,9 +143,9 @@ def test_a_name_means_the_newest_run_of_a_job_and_a_beginning_the_only_one(runs:
     for number, name in enumerate(("little-1", "little-2", "other-3")):
         Recorder(kept(runs, name, number), record(number, name=name.split("-", maxsplit=1)[0]))
     assert [find_run(text).id for text in ("little", "little-1", "oth")] == ["little-2", "little-1", "other-3"]
-    with pytest.raises(BadInput, match="--run litt: several begin so: little-2, little-1"):
+    with pytest.raises(BadInput, match="--run litt: several runs begin with this: little-2, little-1"):
         find_run("litt")
-    with pytest.raises(BadInput, match="--run x: no such run is kept; the newest is other-3; `training-operator local"):
+    with pytest.raises(BadInput, match="--run x: no such run is recorded; the newest is other-3; `training-operator"):
         find_run("x")
 
 

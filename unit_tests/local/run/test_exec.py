@@ -29,7 +29,7 @@ def ref(stored: Json, job: JobRef | None = JOB) -> PodRef:
         (
             pod("worker-0", terminated(137), phase="Failed"),
             "",
-            r"pod default/sim-worker-0 has ended with 137 SIGKILL: only a running container can be entered; "
+            r"pod default/sim-worker-0 has ended with 137 SIGKILL: commands run in running containers only; "
             r"its log: training-operator local logs sim-worker-0 -n default",
         ),
         (
