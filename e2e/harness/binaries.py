@@ -140,9 +140,7 @@ ACTIONLINT = Module(
     "actionlint", "github.com/rhysd/actionlint", {"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"}
 )
 """What reads .github/workflows as GitHub does."""
-KREW = Module(
-    "krew", "sigs.k8s.io/krew", {"validate-krew-manifest": "sigs.k8s.io/krew/cmd/validate-krew-manifest"}
-)
+KREW = Module("krew", "sigs.k8s.io/krew", {"validate-krew-manifest": "sigs.k8s.io/krew/cmd/validate-krew-manifest"})
 """What checks manifests of plugins as krew's index does."""
 OSV_SCANNER = Module(
     "osv-scanner",
