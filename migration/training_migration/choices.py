@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -9,8 +10,17 @@ PROBE_SECONDS: Final = 60.0
 """How long pods wait for each other."""
 SLOWER: Final = 1.5
 """Factor between the durations of two runs from which on there is a remark."""
-LINT_FORMATS: Final = ("text", "json", "sarif", "junit")
-REPORT_FORMATS: Final = ("markdown", "html", "junit")
+LINT_FORMATS: Final[Mapping[str, str]] = {
+    "text": "training_migration.lint.formats.text:as_text",
+    "json": "training_migration.lint.formats.json_text:as_json",
+    "sarif": "training_migration.lint.formats.sarif:as_sarif",
+    "junit": "training_migration.lint.formats.junit:as_junit",
+}
+"""What `lint --format` takes, and what writes it; the first is the default."""
+REPORT_FORMATS: Final[Mapping[str, str]] = {
+    each: f"training_migration.report.merged:as_{each}" for each in ("markdown", "html", "junit")
+}
+"""The same of `report --format`."""
 
 
 class CompatEnv(StrEnum):

@@ -18,10 +18,8 @@ from training_local.run.examples import DEMOS
 from training_migration.choices import LINT_FORMATS, REPORT_FORMATS
 from training_migration.cli import VERBS as VERBS_OF_MIGRATE
 from training_migration.cli import migrate
-from training_migration.lint.formats import FORMATS
-from training_migration.verbs.report import WRITERS
 from training_operator.cli import command
-from training_operator.lazy_commands import Lazy, LazyGroup, carry_out, unavailable
+from training_operator.lazy_commands import Lazy, LazyGroup, carry_out, load, unavailable
 from training_operator.run_command import SCHEMES
 
 LOADED = """
@@ -159,7 +157,7 @@ def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: 
 def test_the_choices_that_a_help_names_are_those_there_are() -> None:
     assert tuple(DEMOS) == FRAMEWORKS
     assert tuple(info.singular for info in KINDS.values()) == SCHEMES
-    assert (tuple(FORMATS), tuple(WRITERS)) == (LINT_FORMATS, REPORT_FORMATS)
+    assert all(load(each) for each in (*LINT_FORMATS.values(), *REPORT_FORMATS.values()))
 
 
 def test_the_help_of_flags_loads_no_kinds_and_no_client(loaded: Mapping[tuple[str, ...], set[str]]) -> None:

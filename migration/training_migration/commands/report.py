@@ -16,7 +16,7 @@ from training_migration.commands import flags
 @click.option(
     "--format",
     "style",
-    type=click.Choice(REPORT_FORMATS),
+    type=click.Choice(list(REPORT_FORMATS)),
     help="What to write. Default: what the name of the output says, else markdown.",
 )
 @flags.output

@@ -14,17 +14,18 @@ import click
 from training_api.documents import Document, Unreadable, files, is_special, read, read_stream, read_text
 from training_api.yaml_text import json_value
 from training_migration import exits
+from training_migration.choices import LINT_FORMATS
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
 from training_migration.findings import Severity
 from training_migration.lint import fleet
 from training_migration.lint.entry_point import NOTHING, EntryPoint, of_configuration, of_dockerfile
 from training_migration.lint.fleet import Fleet, Text, placed
-from training_migration.lint.formats import FORMATS
 from training_migration.lint.scripts.script import Language, language_of
 from training_migration.lint.suppression import UnknownBaseline, baseline, read_baseline, without
 from training_migration.targets import Target
 from training_migration.verbs.output import write
+from training_operator.lazy_commands import load
 
 STANDARD_INPUT: Final = "-"
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -60,7 +61,7 @@ def lint(
     if write_baseline is not None:
         write(baseline(found), write_baseline)
     left = found if known is None else without(found, _baseline(known))
-    write(FORMATS[style](left), output)
+    write(load(LINT_FORMATS[style])(left), output)
     for problem in outcome.problems:
         click.echo(problem, err=True)
     if not (outcome.jobs or all_scripts or around or outcome.problems):

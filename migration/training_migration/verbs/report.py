@@ -8,13 +8,13 @@ from typing import Final
 
 from training_api import documents
 from training_api.documents import STANDARD_INPUT, read_stream, read_text
+from training_migration.choices import REPORT_FORMATS
 from training_migration.exits import Exit, Failure
 from training_migration.report.chapter import Chapter
-from training_migration.report.merged import as_html, as_junit, as_markdown
 from training_migration.report.results import Unreadable, chapters
 from training_migration.verbs.output import write
+from training_operator.lazy_commands import load
 
-WRITERS: Final = {"markdown": as_markdown, "html": as_html, "junit": as_junit}
 _BY_SUFFIX: Final = {".html": "html", ".htm": "html", ".xml": "junit", ".md": "markdown"}
 
 
@@ -22,7 +22,7 @@ def report(*, results: tuple[str, ...], style: str | None, output: Path | None) 
     """Merge RESULT..., JSON output of other commands (- for standard input), into one document."""
     chosen = style or _BY_SUFFIX.get(output.suffix if output else "", "markdown")
     found = [chapter for each in results for chapter in _chapters(each)]
-    write(WRITERS[chosen](found), output)
+    write(load(REPORT_FORMATS[chosen])(found), output)
     return Exit.DONE
 
 
