@@ -40,7 +40,7 @@ _OF_RUNS: Final = (Exit.USAGE, Exit.REFUSED, Exit.ENVIRONMENT, Exit.DIFFERENT, E
 BY_VERB: Final[Mapping[str, tuple[Exit, ...]]] = {
     "code": (Exit.DONE, Exit.FOUND, Exit.USAGE),
     "compare": (Exit.DONE, Exit.USAGE, Exit.DIFFERENT, Exit.INCONCLUSIVE),
-    "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED),
+    "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED, Exit.ENVIRONMENT),
     "diff": _OF_JOBS,
     "lint": (Exit.DONE, Exit.FOUND, Exit.USAGE),
     "probe": (Exit.DONE, *_OF_RUNS),

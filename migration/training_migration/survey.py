@@ -13,7 +13,7 @@ from training_api.documents import Document
 from training_migration.cluster import CLUSTER, clean
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.embedded.held import Held, held, within
-from training_migration.embedded.kustomization import without_patches
+from training_migration.embedded.kustomization import is_kustomization, without_patches
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.judgement import judged
 from training_migration.rules import found
@@ -81,17 +81,23 @@ def rows(documents: Iterable[Document], options: Options, ignored: Counter[str])
         elif (holder := held(document, options)) is not None:
             yield _holding(document, holder)
         else:
-            ignored[version_and_kind(obj)] += 1
+            ignored[version_and_kind(document)] += 1
 
 
 _UNKNOWN: Final = "without a kind"
 
 
-def version_and_kind(obj: Json) -> str:
+def kind_of(document: Document) -> str:
+    """The kind of an object; empty for one that has none. Kustomizations need not say theirs."""
+    said = (document.object or {}).get("kind")
+    return str(said) if said else "Kustomization" * is_kustomization(document)
+
+
+def version_and_kind(document: Document) -> str:
     """As `kubectl api-resources` names them."""
-    return (
-        " ".join(str(obj.get(field) or "") for field in ("apiVersion", "kind")).strip() if obj.get("kind") else _UNKNOWN
-    )
+    version = str((document.object or {}).get("apiVersion") or "")
+    kind = kind_of(document)
+    return f"{version} {kind}".strip() if kind else _UNKNOWN
 
 
 def _holding(document: Document, holder: Held) -> Row:
@@ -111,7 +117,7 @@ def _begun(document: Document, obj: Json) -> Row:
     name = name or prefix_of(obj)
     given_labels = given.get("labels")
     labels = {str(key): str(value) for key, value in (given_labels if isinstance(given_labels, dict) else {}).items()}
-    return Row(document.source, document.line, str(obj.get("kind") or ""), namespace, name, labels)
+    return Row(document.source, document.line, kind_of(document), namespace, name, labels)
 
 
 def _row(document: Document, obj: Json, options: Options) -> Row:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from e2e.support.permissive import Anything
 
 from training_api.documents import Document
@@ -22,8 +23,9 @@ from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
+from training_migration.cli import migrate
 from training_migration.cluster import QUEUE_LABEL, clean, read_cluster
-from training_migration.exits import Exit, Failure
+from training_migration.exits import BY_VERB, Exit, Failure
 from training_operator.kube.config import ClusterConfig, trusting
 from training_operator.kube.credentials import Fixed
 from training_operator.kube.transport import Request
@@ -228,3 +230,10 @@ def test_what_is_no_job_at_all_is_left_to_others(broken: Json) -> None:
         "spec": {"pytorchReplicaSpecs": {"W": 1}},
     }
     assert clean(queued) == queued
+
+
+@pytest.mark.parametrize("verb", ["survey", "convert"])
+def test_a_cluster_that_cannot_be_reached_has_a_status_of_its_own(verb: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(migrate, [verb, "--from-cluster", "--kubeconfig", str(tmp_path / "none")])
+    assert result.exit_code == Exit.ENVIRONMENT
+    assert Exit.ENVIRONMENT in BY_VERB[verb]

@@ -219,7 +219,7 @@ def test_the_command_shows_a_patch_and_writes_only_if_told_to(tmp_path: Path) ->
         each.write_text(CLIENT + "client.get_job('a')\n")
     shown = invoked(str(tmp_path))
     assert shown.exit_code == 0
-    assert shown.stdout.startswith(f"--- a/{file}\n+++ b/{file}\n")
+    assert shown.stdout.startswith(f"--- a{file}\n+++ b{file}\n")
     assert "-client.get_job('a')\n" in shown.stdout and "+client.get_job(name='a')\n" in shown.stdout
     assert shown.stderr == f"{file}: 2 rewritten, 0 left to you\n"
     assert file.read_text().startswith(IMPORT)

@@ -165,7 +165,7 @@ def test_every_group_of_pods_counts_for_the_quota() -> None:
 @pytest.mark.parametrize(
     ("obj", "why"),
     [
-        (text_of(jax()), "it is text to this object"),
+        (text_of(jax()), "it stands there as text"),
         ({"kind": "Workflow", "spec": {"job": jax()}}, "how a Workflow holds TrainJobs is not known here"),
         ({"step": {"job": jax()}}, "how an object without a kind holds TrainJobs is not known here"),
         (experiment(tensorflow(Worker=2)), "would have to hold the trial's name"),

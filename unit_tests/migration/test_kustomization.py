@@ -144,7 +144,11 @@ def test_names_that_kustomize_changes_are_said(tmp_path: Path) -> None:
 def test_runtimes_are_not_shared_where_they_are_patched(tmp_path: Path) -> None:
     given = folder(tmp_path / "in", {"patches": [{"path": "p.yaml"}]}, p=MERGED)
     (given / "base" / "more.yaml").write_text(yaml.safe_dump({**base(), "metadata": {"name": "other"}}))
-    assert invoked("convert", given, "-o", tmp_path / "out").exit_code == 0
+    (given / "base" / "kustomization.yaml").write_text("resources: [job.yaml, more.yaml]\n")
+    done = invoked("convert", given, "-o", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "kustomization.yaml:1: Kustomization: equivalent\n" in done.stderr
+    assert done.stderr.endswith("Ignored: 1 Kustomization.\n")
     assert not (tmp_path / "out" / "runtimes").exists()
     done = invoked("convert", given, "-o", tmp_path / "out", "--share-runtimes")
     assert (done.exit_code, done.stderr) == (

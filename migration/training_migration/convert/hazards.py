@@ -26,8 +26,8 @@ OWN_INDEX: Final = "NODE_INDEX"
 _LABEL_FIELD: Final = re.compile(rf"metadata\.labels\['{re.escape(LABEL_PREFIX)}([\w-]+)'\]")
 _OWN_ADDRESS: Final = re.compile(r"--local[-_]addr(?:=|\s+)[\"']?\$\{?(\w+)\}?")
 V1_ONLY: Final[Mapping[str, str]] = {
-    "sagemaker.amazonaws.com/enable-job-auto-resume": "HyperPod resumes jobs of v1 by it; of a TrainJob it takes none",
-    "sagemaker.amazonaws.com/job-max-retry-count": "HyperPod reads it of jobs of v1; a TrainJob has backoffLimit",
+    "sagemaker.amazonaws.com/enable-job-auto-resume": "HyperPod restarts jobs of v1 by it, and no TrainJobs",
+    "sagemaker.amazonaws.com/job-max-retry-count": "HyperPod reads it of jobs of v1; TrainJobs have backoffLimit",
 }
 """Annotations of jobs by which other tools act on kinds of v1 only."""
 
@@ -159,7 +159,7 @@ class _Rewriter:
     def _own_address(self, name: str, variable: Json, path: str) -> Iterator[Json]:
         """The name under which others find the pod, where v1's pods were found by their own names."""
         if not self.before.in_one_job:
-            self.context.notes.add("MIG107", "the name of a pod is no address in v2.", path)
+            self.context.notes.add("MIG107", "no pod of v2 is found by its name, only by its host name.", path)
             yield variable
             return
         yield {"name": OWN_INDEX, "valueFrom": {"fieldRef": {"fieldPath": INDEX_FIELD}}}

@@ -98,7 +98,7 @@ def _compat(
         context.notes.add("MIG115", f"{launcher} has its own rules: check where it finds its peers.", path)
     if not master:
         if _spec(context).elastic_policy is None and not meets_by_itself:
-            text = "v1 gave workers without a master no ranks and no address; v2 gives every node five variables PET_*."
+            text = "v1 gives workers without a master no rank and address; v2 sets PET_NODE_RANK and PET_MASTER_ADDR."
             context.notes.add("MIG108", text, path)
         return []
     chosen = [each for each in variables if each["name"] in COMPAT]

@@ -82,7 +82,10 @@ _PARAMETER: Final = (
     "a parameter of the trial is where a job has a number; write a number there, convert, and put the parameter"
     " into the TrainJob (the number of replicas is spec.trainer.numNodes)."
 )
-_IN_TEXT: Final = "it is text to this object, so only its author knows what may take its place; convert the job alone."
+_IN_TEXT: Final = (
+    "it stands there as text, which nobody can replace safely; copy the job to a file, convert that, and change the"
+    " text by hand."
+)
 _UNKNOWN: Final = "how {kind} holds TrainJobs is not known here; convert the job alone and change the rest by hand."
 
 

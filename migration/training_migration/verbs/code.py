@@ -40,7 +40,7 @@ def _changed(path: Path, *, in_place: bool) -> Exit:
         if in_place:
             write_whole(path, done.code)
         else:
-            click.echo("".join(_patch(str(path), before, done.code)), nl=False)
+            click.echo("".join(_patch(str(path).lstrip("/"), before, done.code)), nl=False)
     for line, text in done.left:
         click.echo(f"{path}:{line}: {text}", err=True)
     if done.certain or done.left:

@@ -27,7 +27,7 @@ from training_migration.findings import Severity
 from training_migration.judgement import judged
 from training_migration.report.survey import of_ignored
 from training_migration.runs.templates import is_runtime
-from training_migration.survey import version_and_kind
+from training_migration.survey import kind_of, version_and_kind
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
 from training_migration.verbs.loading import Given, documents, given, named, placed, where
@@ -122,7 +122,7 @@ def convert(
     write(pieces, paths, output)
     for line in (*(_verdict(conversion, each.comparison) for conversion, each in done), *map(_told, holders)):
         click.echo(line, err=True)
-    if ignored := Counter(version_and_kind(each.object or {}) for each, holder in looked_into if holder is None):
+    if ignored := Counter(version_and_kind(each) for each, holder in looked_into if holder is None):
         click.echo(of_ignored(ignored), err=True)
     if not (read.jobs or holders or read.failures):
         places = ", ".join([*paths, *(["the cluster"] if from_cluster else [])])
@@ -237,7 +237,8 @@ def _exit_of(holder: Held, fail_on: Severity | None, strict: bool) -> Exit:
 def _told(holder: Held) -> str:
     """One line on what became of an object that holds jobs."""
     obj, document = holder.document.object or {}, holder.document
-    what = f"{where(document.source, document.line)}: {obj.get('kind') or 'an object'} {named(obj)}"
+    name = f" {named(obj)}" if obj.get("metadata") else ""
+    what = f"{where(document.source, document.line)}: {kind_of(document) or 'an object'}{name}"
     return f"{what}: {holder.verdict}" if holder.converted else f"{what}: {holder.finding.message}"
 
 

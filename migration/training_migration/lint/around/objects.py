@@ -44,7 +44,7 @@ def role_of_v1_only(obj: Json) -> Iterator[Spot]:
     old = any(GROUP in (rule.get("apiGroups") or ()) for rule in allowed)
     new = any({f"trainer.{GROUP}", "*"} & set(rule.get("apiGroups") or ()) for rule in allowed)
     if old and not new:
-        yield Spot("it allows to make jobs of v1, but no TrainJobs.", "rules")
+        yield Spot("it may create jobs of v1, but no TrainJobs.", "rules")
 
 
 @OBJECTS.rule("MIG203")

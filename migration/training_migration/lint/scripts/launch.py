@@ -153,7 +153,7 @@ def host_name(script: Script) -> Iterator[Spot]:
             part = f"-{found[1] or found[2]}"
             yield Spot(f"a host name with {part!r}: v2's hosts are called JOB-node-0-INDEX.JOB.", line=line.number)
         elif RANK_OF_HOST.search(line.text):
-            yield Spot("it takes a part of the host name: v2's names end otherwise.", line=line.number)
+            yield Spot("it takes a part of the host name; v2's are called JOB-node-0-INDEX.", line=line.number)
 
 
 @SCRIPTS.rule("MIG115")
@@ -162,7 +162,7 @@ def other_launcher(script: Script) -> Iterator[Spot]:
     for line in script.commands:
         if found := _OTHER_LAUNCHERS.search(line.text):
             name = re.sub(r"\s+", " ", found[1] or found[2])
-            yield Spot(f"{name} has its own way to find its nodes; see what it reads.", line=line.number)
+            yield Spot(f"{name} finds its nodes in its own way: check what it reads.", line=line.number)
 
 
 @SCRIPTS.rule("MIG117")

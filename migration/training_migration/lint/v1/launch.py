@@ -146,7 +146,7 @@ def other_launcher(subject: Subject) -> Iterator[Spot]:
     """A launcher that reads variables of its own."""
     for role, launcher in subject.launchers:
         if launcher.needs_check:
-            message = f"{launcher} has its own way to find its nodes; see what it reads."
+            message = f"{launcher} finds its nodes in its own way: check what it reads."
             yield Spot(message, f"{role.main_path}.{pods.command_field(role.container)}")
 
 

@@ -134,7 +134,7 @@ def unnamed_scheduler(subject: Subject) -> Iterator[Spot]:
     """A gang whose scheduler nobody names."""
     named = any(role.pod.get("schedulerName") for role in subject.roles)
     if subject.policy.scheduling_policy is not None and not named and not subject.options.gang_scheduler:
-        message = "v1's operator knows the scheduler of gangs by a flag; a runtime of v2 names it."
+        message = "v1's operator knows the gang scheduler by a flag; in v2 the runtime names it."
         yield Spot(message, f"{_RUN}.schedulingPolicy")
 
 

@@ -180,7 +180,8 @@ def own_host_name(subject: Subject) -> Iterator[Spot]:
         for name in ("hostname", "subdomain", "setHostnameAsFQDN"):
             if role.pod.get(name):
                 yield Spot(
-                    f"{name} stands against the names by which v2's pods find each other.", f"{role.pod_path}.{name}"
+                    f"{name} conflicts with the host names that v2's pods need.",
+                    f"{role.pod_path}.{name}",
                 )
 
 

@@ -161,7 +161,10 @@ def late_variable(job: TrainJob) -> Iterator[Spot]:
 def other_launcher(job: TrainJob) -> Iterator[Spot]:
     """A launcher that reads variables of its own."""
     if job.launcher.needs_check and job.policy in ("torch", "mpi", PLAIN):
-        yield Spot(f"{job.launcher} has its own way to find its nodes; see what it reads.", job.command_path)
+        yield Spot(
+            f"{job.launcher} finds its nodes in its own way: check what it reads.",
+            job.command_path,
+        )
 
 
 @TRAIN_JOBS.rule("MIG501")

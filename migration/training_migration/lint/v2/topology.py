@@ -96,7 +96,7 @@ def own_host_name(runtime: Runtime) -> Iterator[Spot]:
     for each in runtime.replicated:
         for name in ("hostname", "subdomain", "setHostnameAsFQDN"):
             if each.pod.get(name):
-                message = f"{name} stands against the names by which v2's pods find each other."
+                message = f"{name} conflicts with the host names that v2's pods need."
                 yield Spot(message, f"{each.pod_path}.{name}")
 
 
