@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,9 +126,11 @@ def test_a_pod_with_a_retryable_exit_code_is_replaced(
     assert outcome.conditions.get("Succeeded") == "True", _story(cluster, outcome)
     assert outcome.restarts(kind.failing) == count
     assert outcome.container_restarts(kind.failing) == [0] * count
-    about_it = f"--field-selector=involvedObject.name={outcome.job['metadata']['name']}"
-    events = cluster.run_kubectl(f"--namespace={NAMESPACE}", "get", "events", about_it)
-    assert f"{kind.name}Restarting" in events
+    about_it = f"--field-selector=involvedObject.name={outcome.job['metadata']['name']},type=Warning"
+    events = json.loads(cluster.run_kubectl(f"--namespace={NAMESPACE}", "get", "events", about_it, "--output=json"))
+    # One for each restart, and none because pods had no node in their first seconds.
+    warned = [event["reason"] for event in events["items"] for _ in range(event["count"])]
+    assert warned == [f"{kind.name}Restarting"] * count
 
 
 @of_each_kind

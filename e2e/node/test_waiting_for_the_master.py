@@ -53,6 +53,25 @@ async def test_workers_start_after_the_init_containers_of_their_master(
     assert ended["master-0"] <= min(ended["worker-0"], ended["worker-1"])
 
 
+async def test_a_worker_that_has_not_started_when_its_job_ends_is_told_of(
+    api: Api, namespace: str, node_operator: None
+) -> None:
+    job = meeting(PYTORCH)
+    master, worker = (job["spec"][PYTORCH.replicas_field][each] for each in ("Master", "Worker"))
+    master["template"]["spec"]["containers"][0]["command"] = ["true"]
+    worker["template"]["spec"]["initContainers"] = [{"name": "long", "image": WAITING, "command": ["sleep", "1000"]}]
+    await api.create(f"/api/v1/namespaces/{namespace}/configmaps", programs())
+    await api.create(jobs(namespace), job)
+    await succeeded(api, namespace)
+
+    async def told() -> list[str]:
+        events = (await api.call("GET", f"/api/v1/namespaces/{namespace}/events"))["items"]
+        return [event["message"] for event in events if event["reason"] == "PodsKeptRunning"]
+
+    [message] = await eventually(told, "the event")
+    assert message.startswith("2 pod(s) of the finished job have not started")
+
+
 async def create(api: Api, namespace: str, master: dict[str, Any]) -> None:
     """Create a job that meets, with these fields in the pods of its master."""
     await api.create(f"/api/v1/namespaces/{namespace}/configmaps", programs())

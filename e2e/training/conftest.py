@@ -113,7 +113,7 @@ async def starting(cluster: LocalUp, python: Path) -> AsyncIterator[Start]:
 
         async def started(example: Example) -> Run:
             example.use_python(python)
-            run = Run(cluster, api, example)
+            run = Run(cluster.kubeconfig, api, example)
             await run.start()
             runs.push_async_callback(run.remove)
             return run

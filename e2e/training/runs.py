@@ -1,4 +1,4 @@
-"""One run of an example on the local cluster, and what became of it."""
+"""One run of an example on a cluster, and what became of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 from e2e.conformance.case import CORE_PLURALS
 from e2e.harness.client import Api, ApiError, Object, eventually
 from e2e.harness.jobs import PLURALS
-from e2e.harness.local_up import LocalUp
 from e2e.harness.operator import PROGRAM
 from e2e.training.examples import Example
 
@@ -66,8 +65,8 @@ class Outcome:
 class Run:
     """A job created from an example, in a namespace of its own."""
 
-    def __init__(self, cluster: LocalUp, api: Api, example: Example) -> None:
-        self.cluster, self.api, self.example = cluster, api, example
+    def __init__(self, kubeconfig: Path, api: Api, example: Example) -> None:
+        self.kubeconfig, self.api, self.example = kubeconfig, api, example
         self.namespace = f"train-{secrets.token_hex(4)}"
         self.core = f"/api/v1/namespaces/{self.namespace}"
         plural = PLURALS[example.job["kind"]]
@@ -91,7 +90,7 @@ class Run:
 
     async def execute(self, pod: str, script: str) -> None:
         """Run a shell script in the container of a pod, whatever becomes of it."""
-        where = [f"--kubeconfig={self.cluster.kubeconfig}", f"--namespace={self.namespace}"]
+        where = [f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}"]
         command: list[str | Path] = [PROGRAM, "local", "shell", *where, pod, "--", "sh", "-c", script]
         process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
         await process.wait()
