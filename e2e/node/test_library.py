@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +81,8 @@ async def test_lightning_trains(begin: Begin, record: Callable[..., None]) -> No
 
 
 async def test_deepspeeds_launcher_trains(begin: Begin, record: Callable[..., None]) -> None:
+    if shutil.which("pdsh") is None:
+        pytest.skip("pdsh is not here: on Debian it is a package of that name")
     run = begin(Example("libraries/deepspeed/launcher.yaml"), "deepspeed")
     await run.start()
     (await run.end()).check_trained(RANKS)

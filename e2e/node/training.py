@@ -113,7 +113,8 @@ def tools(busybox: Path = Path("/bin/busybox"), shell: Path = Path("/bin/bash-st
         ["/bin/sh"],
         folders=["bin", "usr", "etc", "proc", "sys", "dev", "root", "run", "tmp"],
         links={each: f"usr/{each}" for each in ("sbin", "lib", "lib64")}
-        | {f"bin/{each}": "busybox" for each in APPLETS},
+        | {f"bin/{each}": "busybox" for each in APPLETS}
+        | {"bin/bash": "sh"},
         files={"etc/passwd": passwd, "etc/group": GROUP, "etc/nsswitch.conf": NAME_SERVICES},
         programs={"bin/busybox": busybox, "bin/sh": shell},
     )
