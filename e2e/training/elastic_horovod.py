@@ -8,7 +8,7 @@ from e2e.training.runs import Run
 NAME = "horovod-elastic"
 LAUNCHER = f"{NAME}-launcher"
 LIMIT = 300.0
-"""Seconds for each of it: a busy machine takes minutes to import torch in all pods, a kubelet to show a new host list."""
+"""Seconds for each of it: a busy machine takes long to import torch in all pods, and a kubelet to show new hosts."""
 
 
 async def workers_come_and_go(run: Run, steps: int) -> None:
