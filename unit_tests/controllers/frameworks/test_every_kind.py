@@ -34,6 +34,11 @@ def job_of(kind: str, **options: Any) -> World:
     return world(kind, REPLICAS[kind], **options)
 
 
+@EVERY
+def test_the_declaration_has_samples_of_its_variables_for_the_docs(kind: str) -> None:
+    assert kind == "DeepSpeedJob" or framework_of(kind).samples
+
+
 @pytest.mark.shows("PT-031", "TF-020", "XGB-017", "MPI-035", "PD-019", "JAX-016")
 @EVERY
 def test_a_headless_service_per_replica(kind: str) -> None:

@@ -20,7 +20,8 @@ from training_controllers.frameworks.jax import jax
 OF_ANOTHER_NAME = replace(
     DEEPSPEED, info=replace(DEEPSPEED.info, kind="OtherJob", plural="otherjobs", short_names=("oj",))
 )
-LEASES = replace(OF_ANOTHER_NAME, owned_kinds=(OwnedKind("Lease", "coordination.k8s.io/v1"),))
+LEASE, JOB = OwnedKind("Lease", "coordination.k8s.io/v1"), OwnedKind("Job", "batch/v1")
+LEASES = replace(OF_ANOTHER_NAME, owned_kinds=(LEASE, JOB))
 BUILT_IN = jax()
 NOTHING = 1
 """
@@ -57,7 +58,7 @@ def test_a_package_adds_its_kind(install: Install) -> None:
             OTHER.replace("oj", "dsj"),
             "OtherJob has names that another kind has: dsj",
         ),
-        ("strange:LEASES", OTHER, "OtherJob owns Lease; it may own"),
+        ("strange:LEASES", OTHER, "OtherJob owns Lease, Job; it may own"),
     ],
 )
 def test_one_that_cannot_be_used_is_left_out_and_reported(
