@@ -31,6 +31,7 @@ PROGRAMS = {
     "endurance.soak": ["--jobs", "20000", "--hours", "2"],
     "endurance.flood": ["--pods", "1000"],
     "integrations.kueue.multikueue": [],
+    "node.first_install": ["--rounds", "1"],
     "migration.same_training": [],
     "migration": ["--made", "120"],
     "migration.fuzz": ["--mutations", "30000"],
