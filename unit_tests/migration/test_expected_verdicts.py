@@ -12,6 +12,7 @@ from e2e.support.paths import ROOT
 
 from training_api.registry import KINDS
 from training_migration.convert.conversion import Options
+from training_migration.convert.sharing import shared
 from training_migration.findings import Verdict
 from training_migration.judgement import judged
 from training_migration.targets import Target
@@ -64,3 +65,14 @@ def test_the_verdict_is_the_expected_one(name: str) -> None:
 
 def test_no_trait_of_these_makes_a_job_impossible() -> None:
     assert Verdict.IMPOSSIBLE.value not in {row["verdict"] for row in ROWS}
+
+
+def test_real_jobs_share_their_runtimes() -> None:
+    found = []
+    for number, row in enumerate(ROWS):
+        obj = job(CASES[row["case"]])
+        obj["metadata"]["name"] = f"job-{number}"
+        found.append(judged(v1_job(obj), Options(Target.V2_3)))
+    conversions, runtimes = shared(found)
+    own = [each for each in conversions if not each.runtime_is_shared]
+    assert 3 * (len(runtimes) + len(own)) <= len(ROWS), "one runtime for three jobs at most"
