@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,14 @@ import yaml
 from e2e.support.paths import ROOT
 from e2e.support.profiles import tries
 from hypothesis import HealthCheck, Phase, assume, given, settings
+from unit_tests.migration.conversions import jax, template
 from unit_tests.migration.test_convert_any import OPTIONS, jobs
 
 from training_api.documents import Document
 from training_migration.choices import CompatEnv
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
+from training_migration.convert.sharing import shared
 from training_migration.findings import Severity
 from training_migration.lint import lint_together, lint_v2
 from training_migration.shape import misfit
@@ -56,6 +59,21 @@ def test_conversions_of_v1s_examples_are_without_findings(given: dict[str, Any])
     found = [*lint_v2(documents, Target.V2_3), *lint_together(documents, Target.V2_3)]
     elastic = given["metadata"]["name"] == "tensorflow-mnist-elastic"
     assert {each.rule.id for each in found} - UNKNOWN == (ELASTIC_HOROVOD if elastic else set())
+
+
+def test_runtimes_that_the_examples_share_are_without_findings() -> None:
+    without_ports = {
+        name: {"template": template("xgboost", command=["python", "t.py"])} for name in ("Master", "Worker")
+    }
+    plain = {**jax(), "kind": "XGBoostJob", "spec": {"xgbReplicaSpecs": without_ports}}
+    jobs = [copy.deepcopy(each) for each in (*(each.values[0] for each in examples()), plain, plain)]
+    for number, each in enumerate(jobs):
+        each["metadata"]["name"] = f"job-{number}"
+    conversions, runtimes = shared([convert(v1_job(each), Options(Target.V2_3)) for each in jobs])
+    objects = [*runtimes, *(each for conversion in conversions for each in conversion.objects)]
+    documents = [Document(f"{number}.yaml", 1, each) for number, each in enumerate(objects)]
+    found = lint_v2(documents, Target.V2_3)
+    assert {each.rule.id for each in found} - UNKNOWN - ELASTIC_HOROVOD == set()
 
 
 @settings(max_examples=tries(30), phases=[Phase.generate], suppress_health_check=list(HealthCheck))

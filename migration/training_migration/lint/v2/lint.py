@@ -24,6 +24,8 @@ MODULES = (launch, topology, fields)
 TRAIN_JOB: Final = "TrainJob"
 _OF_FIXED_PORTS: Final = frozenset({"MIG106"})
 """Rules on ports that a runtime without such a policy may have for itself."""
+_OWN_PORTS: Final = frozenset({"WORKER_PORT"})
+"""Of XGBoost, where each worker listens for itself: the number of v1 is as good as any."""
 KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
 """The kind of v1 that a policy is for."""
 
@@ -85,7 +87,12 @@ def _inside_job(job: TrainJob) -> Iterable[Finding]:
     container = {**{key: job.trainer.get(key) for key in ("command", "args", "env")}, "name": "node"}
     env = frozenset(str(each.get("name")) for each in job.container.get("env") or ())
     inside = inline_findings(
-        {"containers": [container]}, "", kind=_kind(job.policy), launched=job.launcher.sets_ranks, given=env
+        {"containers": [container]},
+        "",
+        kind=_kind(job.policy),
+        launched=job.launcher.sets_ranks,
+        given=env,
+        replaced=_OWN_PORTS,
     )
     found = [replace(each, path=f"spec.trainer{each.path.removeprefix('.containers[0]')}") for each in inside]
     return [each for each in found if job.policy in FIXED_PORT or each.rule.id not in _OF_FIXED_PORTS]
@@ -97,7 +104,7 @@ def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
         own = {name for container in pods.containers(each.pod) for name in pods.env_names(container)}
         given = frozenset(own).union(*V1_VARIABLES.values())
         for finding in inline_findings(
-            each.pod, each.pod_path, kind=_kind(runtime.policy), launched=False, given=given
+            each.pod, each.pod_path, kind=_kind(runtime.policy), launched=False, given=given, replaced=_OWN_PORTS
         ):
             if runtime.policy in FIXED_PORT or finding.rule.id not in _OF_FIXED_PORTS:
                 yield finding
