@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -64,9 +65,14 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.message} Did you mean '{close[0]}'?", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; where the system lacks a module that only some systems have, say so."""
+        """Run a command; where the system lacks a module that only some systems have, say so.
+
+        An interrupt before a command handles it, while its modules are loaded, has the status that a shell gives it.
+        """
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
         except ModuleNotFoundError as error:
             if error.name not in UNIX:
                 raise

@@ -154,6 +154,15 @@ def test_what_cannot_be_loaded_when_a_command_runs_is_one_sentence(monkeypatch: 
         carry_out("training_local.verbs.runs:runs", as_json=True)
 
 
+def test_an_interrupt_while_a_command_is_loaded_has_the_status_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training_operator.lazy_commands.import_module", interrupted)
+    ended = CliRunner().invoke(command, ["local", "runs"])
+    assert (ended.exit_code, ended.output) == (130, "")
+
+
 def test_the_choices_that_a_help_names_are_those_there_are() -> None:
     assert tuple(DEMOS) == FRAMEWORKS
     assert tuple(info.singular for info in KINDS.values()) == SCHEMES
