@@ -38,6 +38,8 @@ from e2e.support.local_node import (
 
 from training_local.node.egress.mode import NetworkMode
 
+SLEEPS = 10_000_000 + os.getpid()
+"""Seconds that only pods of this program sleep: another may try the same at once."""
 WIDE = 64
 SAMPLES = 30
 
@@ -170,9 +172,9 @@ async def killed_worker(cluster: Cluster) -> str:
     ends = {}
     for policy in ("Never", "OnFailure", "Always"):
         name = policy.lower()
-        await cluster.api.create("pods", pod(name, "sleep", f"77{len(name)}", restartPolicy=policy))
+        await cluster.api.create("pods", pod(name, "sleep", f"{SLEEPS}.{len(name)}", restartPolicy=policy))
         await cluster.api.running(name)
-        (pid,) = processes_with(f"sleep 77{len(name)}")
+        (pid,) = processes_with(f"sleep {SLEEPS}.{len(name)}")
         os.kill(int(pid), signal.SIGKILL)
         await cluster.api.until(partial(_killed, cluster, name))
         ends[policy] = cluster.api.statuses(name)[0]["restartCount"]
@@ -189,9 +191,9 @@ def _killed(cluster: Cluster, name: str) -> bool:
 
 async def processes_apart(cluster: Cluster) -> str:
     """A pod neither sees, signals nor traces processes of the machine or of other pods."""
-    await cluster.api.create("pods", pod("victim", "sleep", "7788", job="red"))
+    await cluster.api.create("pods", pod("victim", "sleep", f"{SLEEPS}", job="red"))
     await cluster.api.running("victim")
-    (victim,) = processes_with("sleep 7788")
+    (victim,) = processes_with(f"sleep {SLEEPS}")
     script = f"""
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -315,7 +317,7 @@ async def nothing_left(cluster: Cluster) -> str:
     """After the deletion of a job nothing of it is left."""
     before = _trace()
     for index in range(4):
-        script = "setsid sleep 7799 & sleep 7799"
+        script = f"setsid sleep {SLEEPS} & sleep {SLEEPS}"
         await cluster.api.create("pods", pod(f"gone-{index}", "sh", "-c", script, job="gone"))
     for index in range(4):
         await cluster.api.running(f"gone-{index}")
@@ -324,7 +326,7 @@ async def nothing_left(cluster: Cluster) -> str:
         await cluster.api.delete(f"gone-{index}", grace=1)
     for index in range(4):
         await cluster.api.gone(f"gone-{index}")
-    assert not processes_with("sleep 7799")
+    assert not processes_with(f"sleep {SLEEPS}")
     assert _trace() == before
     assert entries(cluster.state / "work") == []
     return f"processes, mounts, cards and files gone; supervisors {supervisors} before, {len(_supervisors())} after"

@@ -40,3 +40,11 @@ def test_every_module_is_in_the_table(package: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_other_module_is_in_the_table(package: str) -> None:
     assert set(re.findall(r"`(\w+(?:/\w+)+)`", table(package))) - modules(package) == set()
+
+
+def test_the_page_of_the_api_server_names_modules_that_there_are() -> None:
+    page = (ROOT / "docs" / "local-api.md").read_text().partition("## Persistent state")[0]
+    rows = re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE)
+    named = {name.rstrip("/") for row in rows for name in re.findall(r"`([\w/]+)`", row)}
+    folder = ROOT / "local" / "training_local" / "apiserver"
+    assert named - {path.stem for path in folder.iterdir()} == set()

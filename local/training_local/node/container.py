@@ -18,7 +18,7 @@ from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container
 from training_local.node.prober import Prober
 from training_local.node.probes import Health, killing, probes, unhealthy
-from training_local.node.programs import LAST_WORDS_SECONDS
+from training_local.node.programs import OUTPUT_SECONDS
 from training_local.node.sandbox.client import Exit, Process, SandboxError
 from training_local.node.sandbox.messages import ContainerSpec
 from training_local.node.status import ContainerView, Running, State, Terminated, Waiting
@@ -181,7 +181,7 @@ class ContainerLife:
         exit_ = await self._accompany(attempt, begun)
         if attempt.confinement.release():
             exit_ = replace(exit_, reason="OOMKilled")
-        await attempt.log.finish(LAST_WORDS_SECONDS)
+        await attempt.log.finish(OUTPUT_SECONDS)
         self._attempt = None
         said = await self._host.termination_message(self.container, number, failed=exit_.code != 0)
         ended = _terminated(exit_, begun, self._now())

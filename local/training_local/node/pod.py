@@ -21,7 +21,7 @@ from training_local.node.dialling import dial
 from training_local.node.gpus import GpuError
 from training_local.node.logs import LogWriter
 from training_local.node.podspec import Container, Pod
-from training_local.node.programs import LAST_WORDS_SECONDS, Program, launch
+from training_local.node.programs import OUTPUT_SECONDS, Program, launch
 from training_local.node.publisher import StatusPublisher
 from training_local.node.refreshing import Objects
 from training_local.node.sandbox.client import SandboxError, Supervisor
@@ -335,7 +335,7 @@ class PodWorker:
         self._specs.forget()
         self._context.gpus.free(self.pod.metadata.uid)
         for log in self.writers.values():
-            await log.finish(LAST_WORDS_SECONDS)
+            await log.finish(OUTPUT_SECONDS)
         # In a thread: volumes can be large, and a busy disk slow.
         await asyncio.to_thread(shutil.rmtree, self._context.work(self.pod), ignore_errors=True)
 

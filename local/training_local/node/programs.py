@@ -16,7 +16,7 @@ from training_local.apiserver.exec import ExecOptions, ExecStreams, OutputName, 
 from training_local.node.sandbox.client import Process, Supervisor
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec
 
-LAST_WORDS_SECONDS = 2.0
+OUTPUT_SECONDS = 2.0
 """How long the output of an ended process is waited for: somebody else may hold its pipe."""
 
 _BLOCK = 1 << 15
@@ -109,7 +109,7 @@ async def converse(program: Program, options: ExecOptions, streams: ExecStreams)
             if program.terminal:
                 hearing.append(tasks.create_task(_follow_sizes(program, streams)))
             ended = await asyncio.shield(program.process.exited)
-            await asyncio.wait(printing, timeout=LAST_WORDS_SECONDS)
+            await asyncio.wait(printing, timeout=OUTPUT_SECONDS)
             for task in (*printing, *hearing):
                 task.cancel()
         return ended.code
@@ -193,7 +193,7 @@ async def output(program: Program, most: int) -> tuple[int, bytes]:
     async with asyncio.TaskGroup() as tasks:
         taking = [tasks.create_task(take(descriptor)) for descriptor in program.outputs.values()]
         ended = await asyncio.shield(program.process.exited)
-        await asyncio.wait(taking, timeout=LAST_WORDS_SECONDS)
+        await asyncio.wait(taking, timeout=OUTPUT_SECONDS)
         for task in taking:
             task.cancel()
     return ended.code, bytes(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -11,10 +12,12 @@ from training_local.run.cause import Failure, Failures
 from training_local.run.pod_logs import LAST_LINES, LogChoice, LogFollower, LogRefused, read_log
 from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
 from training_local.run.watching import Seen, watch
-from training_operator.kube.transport import Transport
+from training_operator.kube.transport import Request, Transport
 
 COALESCE: Final = 0.05
 """Seconds in which several changes are shown as one."""
+REMARKS: Final = frozenset({"HostMode", "NoFramework", "OwnTemporaryFiles", "Unsupported"})
+"""Reasons of events about what a pod lacks here; it runs all the same, and may fail of it."""
 
 
 class JobFollower:
@@ -65,6 +68,15 @@ class JobFollower:
         choice = LogChoice(failure.container, LAST_LINES, previous=previous)
         with suppress(LogRefused, OSError):
             return [line.text async for line in read_log(self._transport, self.job.namespace, now, choice)]
+        return []
+
+    async def remarks(self, failure: Failure) -> list[str]:
+        """Return what the node has said that the failed pod lacks on this machine."""
+        path = f"/api/v1/namespaces/{self.job.namespace}/events"
+        with suppress(OSError):
+            events = json.loads((await self._transport.request(Request("GET", path))).body)["items"]
+            own = (each for each in events if each["involvedObject"].get("uid") == failure.pod_uid)
+            return list(dict.fromkeys(each["message"] for each in own if each["reason"] in REMARKS))
         return []
 
     async def _watch(self, path: str, selector: dict[str, str], seen: Seen) -> None:

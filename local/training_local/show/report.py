@@ -20,11 +20,17 @@ KEEP: Final = "--keep"
 
 
 def failure_report(
-    job: JobRef, progress: JobProgress, first: Failure | None, others: int, last_lines: Sequence[str]
+    job: JobRef,
+    progress: JobProgress,
+    first: Failure | None,
+    others: int,
+    last_lines: Sequence[str],
+    *,
+    remarks: Sequence[str] = (),
 ) -> Text:
     """Tell which replica failed first and of what, what it printed last, and what the job says of itself.
 
-    `others` is how many failures came after the first.
+    `others` is how many failures came after the first, `remarks` is what its pod lacks on this machine.
     """
     report = Text()
     if first is not None:
@@ -37,6 +43,8 @@ def failure_report(
             report.append(f"{printable(line)}\n")
         if not last_lines and first.ending.started:
             report.append("  it printed nothing\n", "dim")
+        for remark in remarks:
+            report.append(f"  Warning: {legible(remark)}\n", "yellow")
     if progress.outcome:
         report.append(f"{job} {progress.outcome}: {legible(progress.message)}\n")
     elif progress.gone:

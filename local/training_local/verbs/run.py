@@ -255,7 +255,8 @@ async def _report(follower: JobFollower, options: RunOptions, status: int, recor
         _print_conditions(follower.progress)
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(failure_report(follower.job, follower.progress, first, others, lines), end="")
+    remarks = await follower.remarks(first) if first is not None else []
+    console.print(failure_report(follower.job, follower.progress, first, others, lines, remarks=remarks), end="")
     if status != EXIT_INTERRUPTED:
         console.print(next_steps(sys.argv[1:], first), end="")
 

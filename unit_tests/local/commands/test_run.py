@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from e2e.support.bombs import BOMBS
+from e2e.support.local_node import needs_namespaces
 from e2e.support.warm import Warm
 from unit_tests.local.conftest import Local
 
@@ -80,6 +81,16 @@ def test_a_failed_job_says_why_and_has_status_1(tmp_path: Path, local: Local) ->
     assert end["end"]["firstCause"]["end"]["exitCode"] == 3
     assert last["state"] == "Failed"
     assert "little-worker-1: container jax exited with code 3" in last["conditions"][-1]["message"]
+
+
+@needs_namespaces
+def test_a_hidden_file_is_named_with_the_failure(tmp_path: Path, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    (data := tmp_path / "data.txt").touch()
+    assert str(data).startswith("/tmp/")
+    status, out, _ = local("run", write(tmp_path, jax_job(f"open('{data}')", workers=1)))
+    assert status == 1
+    assert f"  Warning: container jax does not see {data} of this machine, because its temporary files are its " in out
 
 
 def test_a_killed_worker_is_restarted_where_its_policy_says_so(tmp_path: Path, local: Local) -> None:

@@ -186,12 +186,13 @@ def test_a_failure_is_reported_with_its_last_words_made_harmless() -> None:
     )
     failed = progress(status={"conditions": [{"type": "Failed", "status": "True", "message": "1 Worker failed."}]})
     assert failure_report(
-        JOB, failed, failures.first, 1, ["Traceback", "\x1b[2JValueError: bad"]
+        JOB, failed, failures.first, 1, ["Traceback", "\x1b[2JValueError: bad"], remarks=["it does not see\n/tmp/x"]
     ).plain.splitlines() == [
         "First cause: worker-1 (pod sim-worker-1, container jax) exited with code 3",
         "  1 more failure followed it",
         "  worker-1 | Traceback",
         r"  worker-1 | \x1b[2JValueError: bad",
+        "  Warning: it does not see /tmp/x",
         "JAXJob default/sim Failed: 1 Worker failed.",
     ]
     told = failure_json(failures.first, 1, ["x"])
