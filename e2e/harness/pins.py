@@ -1,4 +1,4 @@
-"""Pin other minor versions: `python -m e2e.harness.pins v1.33.0 kueue@v0.19.0` writes a go.mod and a go.sum for each.
+"""Pin other minor versions: `python -m e2e.harness.pins v1.33.0 trainer@v2.2.1` writes a go.mod and a go.sum for each.
 
 A version without a name is one of Kubernetes, whose own go.mod takes its libraries from folders beside it, which a Go
 module has not; they are pinned to the release of the same number. The others are in `OTHERS`.

@@ -119,7 +119,7 @@ class _JobCollector(Collector):
         """Return the number of jobs by state, and of those that wait by reason."""
         jobs = GaugeMetricFamily("training_operator_jobs", "Jobs by state", labels=(*JOB_LABELS, "state"))
         waiting = GaugeMetricFamily(
-            "training_operator_jobs_waiting", "Jobs that make no progress, by reason", labels=(*JOB_LABELS, "reason")
+            "training_operator_jobs_waiting", "Jobs that wait, by reason", labels=(*JOB_LABELS, "reason")
         )
         for framework, job_states in self._job_states.items():
             phases = list(job_states())

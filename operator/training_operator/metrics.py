@@ -66,7 +66,7 @@ class Metrics:
         )
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
-            "Length of a reconcile",
+            "Duration of a reconcile",
             ("controller",),
             registry=self.registry,
             buckets=RECONCILE_SECONDS,

@@ -80,20 +80,20 @@ PANELS: Final = (
         help="Jobs that exist, by their newest condition.",
     ),
     Panel(
-        "Jobs that make no progress, by reason",
+        "Waiting jobs by reason",
         (Query(f"sum by (reason) (training_operator_jobs_waiting{{{JOBS}}})", "{{reason}}"),),
         help="The reason in status.waiting.",
     ),
     Panel(
-        "Jobs created and ended",
+        "Jobs created and finished",
         tuple(
             Query(f"round(sum(increase(training_operator_jobs_{word}_total{{{JOBS}}}{RATE})))", word)
             for word in ("created", "successful", "failed", "deleted")
         ),
         help="Deleted are those whose time to live was over.",
     ),
-    Panel("Time until jobs run", _quantiles("training_operator_job_start_seconds", KIND), "s"),
-    Panel("Duration of jobs", _quantiles("training_operator_job_duration_seconds", KIND, "result"), "s"),
+    Panel("Time until Running", _quantiles("training_operator_job_start_seconds", KIND), "s"),
+    Panel("Job duration", _quantiles("training_operator_job_duration_seconds", KIND, "result"), "s"),
     Panel(
         "Restarts by cause",
         (
@@ -113,19 +113,19 @@ PANELS: Final = (
         (Query(f"sum by (result) (rate(controller_runtime_reconcile_total{{{PROCESS}}}{RATE}))", "{{result}}"),),
         "ops",
     ),
-    Panel("Length of a reconcile", _quantiles("controller_runtime_reconcile_time_seconds", PROCESS), "s"),
+    Panel("Reconcile duration", _quantiles("controller_runtime_reconcile_time_seconds", PROCESS), "s"),
     Panel(
-        "Jobs in the queues",
+        "Queue depth",
         (Query(f"sum by (controller) (workqueue_depth{{{PROCESS}}})", "{{controller}}"),),
     ),
-    Panel("Time in the queue", _quantiles("workqueue_queue_duration_seconds", PROCESS), "s"),
+    Panel("Queue duration", _quantiles("workqueue_queue_duration_seconds", PROCESS), "s"),
     Panel(
-        "Requests to the API server",
+        "API requests",
         (Query(f"sum by (method, code) (rate(rest_client_requests_total{{{PROCESS}}}{RATE}))", "{{method}} {{code}}"),),
         "ops",
     ),
     Panel(
-        "Who leads",
+        "Leader",
         (Query(f"leader_election_master_status{{{PROCESS}}}", "{{instance}}"),),
         help="Empty without leader election.",
     ),
