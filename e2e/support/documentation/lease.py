@@ -10,10 +10,10 @@ from training_operator import leader
 def lease() -> str:
     """What happens to the lease how often."""
     rows = (
-        ("a lease that nobody renews may be taken after", f"{leader.LEASE_SECONDS:g} s"),
-        ("the leader renews every", f"{leader.RETRY_SECONDS:g} s"),
-        ("a leader that could not renew gives up after", f"{leader.RENEW_SECONDS:g} s, before anybody else may lead"),
-        ("one attempt to take or renew it lasts at most", f"{leader.ATTEMPT_SECONDS:g} s"),
-        ("others look at it every", f"{leader.LOOK_SECONDS:g} s, plus up to {leader.JITTER:.0%} by chance"),
+        ("a Lease that is not renewed may be acquired after", f"{leader.LEASE_SECONDS:g} s"),
+        ("the leader renews it every", f"{leader.RETRY_SECONDS:g} s"),
+        ("a leader that cannot renew it exits after", f"{leader.RENEW_SECONDS:g} s, before another replica may lead"),
+        ("an attempt to acquire or renew it takes at most", f"{leader.ATTEMPT_SECONDS:g} s"),
+        ("standbys check it every", f"{leader.LOOK_SECONDS:g} s, plus up to {leader.JITTER:.0%} at random"),
     )
     return table(("", ""), rows)
