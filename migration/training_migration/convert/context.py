@@ -13,6 +13,7 @@ from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import container_named
 from training_migration.convert.conversion import Options
 from training_migration.convert.notes import Notes
+from training_migration.shape import without_nulls
 from training_migration.targets import FEATURES, Features
 from training_migration.v1_job import V1Job
 
@@ -87,16 +88,6 @@ class Context:
         if named and container_named(self.replica(replica_type).template, named) is not None:
             return named
         return self.job.job.main_container(replica_type)
-
-
-def without_nulls(value: Any) -> Any:
-    """A deep copy without fields that are null, which are the same as absent ones."""
-    match value:
-        case dict():
-            return {key: without_nulls(each) for key, each in value.items() if each is not None}
-        case list() | tuple():
-            return [without_nulls(each) for each in value]
-    return value
 
 
 def pod_template(spec: ReplicaSpec) -> Json:
