@@ -19,7 +19,7 @@ from e2e.training.runs import Run
 pytestmark = pytest.mark.usefixtures("node_operator")
 RANKS = 2
 LEARN = f"{RANKS} ranks learn one model"
-ELASTIC_STEPS = 3000
+ELASTIC_STEPS = 2400
 """Enough for a kubelet to show the launcher, again and again, which workers there are."""
 PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -21,7 +21,7 @@ async def workers_come_and_go(run: Run, steps: int) -> None:
     await seen(run, f"rank 1 of 2 on {NAME}-worker-2")
     await seen(run, f"rank 2 of 3 on {NAME}-worker-1")
     await scale(run, 2)
-    outcome = await run.end()
+    outcome = await run.end(2 * LIMIT)
     outcome.check_trained(2)
     lines = [line for line in outcome.logs[LAUNCHER].splitlines() if "goes on after step" in line]
     begun = [int(line.rpartition(" ")[2]) for line in lines]
