@@ -59,4 +59,4 @@ def _of_all(events: Sequence[JobEvent]) -> JobEvent:
     first, names = events[0], sorted((each.about for each in events), key=lambda name: (len(name), name))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     said = first.message.replace(": ", "s: ", 1).replace(first.about, ", ".join(names[:NAMED]) + more)
-    return replace(first, message=said, once=None, about="")
+    return replace(first, message=said, once=None)

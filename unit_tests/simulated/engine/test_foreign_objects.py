@@ -142,6 +142,21 @@ async def test_what_somebody_changed_and_nobody_can_change_back_starts_no_pod(ki
         assert (await world.pods(), await waiting(world)) == (PODS, {})
 
 
+async def test_what_no_cache_shows_and_is_as_it_should_be_is_not_written_again() -> None:
+    """The operator made it, and got no answer; its watch hangs."""
+    async with cluster() as world:
+        process = world.operator()
+        process.transport.frozen = lambda request: "/configmaps" in request.path
+        process.transport.lose_answer = lambda request: request.method == "POST" and "/configmaps" in request.path
+        await world.api.create(job())
+        await asyncio.sleep(SETTLED)
+        process.transport.lose_answer = lambda _request: False
+        await asyncio.sleep(RETRIED)
+        writes = [each.method for each in process.transport.sent if "/configmaps" in each.path and each.method != "GET"]
+        assert (await world.pods(), set(writes)) == (PODS, {"POST"})
+        assert len(writes) > 1
+
+
 @pytest.mark.parametrize("held", [False, True])
 async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(held: bool) -> None:
     """An object that the operator only learns of by the refusal to make it, because its watch hangs.
