@@ -19,6 +19,7 @@ from training_api.crd.build import build
 from training_controllers.frameworks.plugins import kinds
 from training_local.apiserver.certificates import ServerIdentity, server_identity
 from training_local.apiserver.crd import crd_types
+from training_local.apiserver.errors import ApiError
 from training_local.apiserver.http import serving
 from training_local.apiserver.in_cluster import in_cluster_endpoint
 from training_local.apiserver.journal import FILE, Journal, JournalError
@@ -33,7 +34,7 @@ from training_local.cluster.kubeconfig_file import check_ours, placed
 from training_local.cluster.pythons import interpreter
 from training_local.cluster.registry import Claim, ClusterRecord, claimed, random_name, state_folder
 from training_local.cluster.sandbox_mode import SandboxMode
-from training_local.errors import BadInput
+from training_local.errors import BadInput, innermost
 from training_local.node import kubectl_delivery, machine, scratch
 from training_local.node.api import TransportApi
 from training_local.node.cgroups import own_limits
@@ -136,7 +137,12 @@ class LocalCluster:
         """Start everything; raises `BadInput` for options that this machine cannot follow."""
         raise_soft_limit()
         async with AsyncExitStack() as stack:
-            await self._start(stack)
+            try:
+                await self._start(stack)
+            except* ApiError as group:
+                if self._options.data is None:
+                    raise
+                raise BadInput(f"--data {self._options.data}: {innermost(group)}") from None
             self._stack = stack.pop_all()
         return self
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from training_local.cluster.registry import STATE_VARIABLE, state_folder
-from training_local.errors import BadInput
+from training_local.errors import BadInput, innermost
 from training_operator.logs import configure
 from training_operator.settings import LogFormat, LogLevel
 
@@ -58,11 +58,6 @@ def one_sentence() -> Iterator[None]:
     except BadInput as error:
         print(f"training-operator local: {error}", file=sys.stderr)
         sys.exit(EXIT_USAGE)
-
-
-def innermost(error: BaseException) -> BaseException:
-    """Return the error inside the groups into which the parts of the cluster wrap it."""
-    return innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _interruptible(work: Coroutine[Any, Any, int]) -> int:

@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from training_local.cluster.connection import ClusterChoice, Connection, connect
+from training_local.errors import innermost
 from training_local.execution.forward import PodGone, PodPort
 from training_local.run.exec import container_of, session_with
 from training_local.run.forward import LOOPBACK, Forwarder, Ports
 from training_local.run.targets import PodRef, chosen_pod, contents
-from training_local.verbs.finish import EXIT_FAILED, finish, innermost
+from training_local.verbs.finish import EXIT_FAILED, finish
 
 
 def forward(*, pod: str, ports: str, open_browser: bool, container: str, **choice: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from training_local.cluster.connection import ClusterChoice, connect
-from training_local.errors import BadInput
+from training_local.errors import BadInput, innermost
 from training_local.run.archive import find_run, merged_lines
 from training_local.run.follow import JobFollower
 from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
@@ -21,7 +21,7 @@ from training_local.run.progress import TERMINAL, JobRef
 from training_local.run.targets import Contents, PodRef, chosen, contents
 from training_local.run.watching import watch
 from training_local.show.log_lines import LinePrinter
-from training_local.verbs.finish import EXIT_FAILED, finish, innermost
+from training_local.verbs.finish import EXIT_FAILED, finish
 from training_operator.kube.transport import Transport
 
 

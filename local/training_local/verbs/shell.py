@@ -7,11 +7,12 @@ import sys
 from typing import Any
 
 from training_local.cluster.connection import ClusterChoice, connect
+from training_local.errors import innermost
 from training_local.execution import terminal
 from training_local.execution.client import Execution
 from training_local.run.exec import container_of, execute_in, shell_command
 from training_local.run.targets import chosen_pod, contents
-from training_local.verbs.finish import EXIT_FAILED, finish, innermost
+from training_local.verbs.finish import EXIT_FAILED, finish
 
 
 def shell(*, pod: str, command: tuple[str, ...], container: str, **choice: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from training_local.errors import BadInput
-from training_local.verbs.finish import innermost
+from training_local.errors import BadInput, innermost
 from training_migration.exits import Exit, Failure
 from training_migration.runs.local import LocalOptions, LocalSide, Tell
 from training_migration.runs.record import Side

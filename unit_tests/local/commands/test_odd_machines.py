@@ -55,6 +55,18 @@ def test_output_and_names_that_cannot_be_written_are_escaped(tmp_path: Path, sta
 
 
 @needs_namespaces
+def test_a_full_disk_for_objects_is_one_sentence(tmp_path: Path, state: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    small = 'mount -t tmpfs -o size=64k,mode=700 none "$0" && exec "$@"'
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", small, str(data), *PROGRAM, "local"]
+    command = [*inside, "up", "--sandbox", "host", "--data", str(data)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = f"training-operator local: --data {data}: the change could not be stored: database or disk is full\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
+@needs_namespaces
 @pytest.mark.parametrize("verb", [("up", "--detach"), ("run", "job.yaml", "--no-archive")], ids=lambda verb: verb[0])
 def test_a_full_disk_is_one_sentence(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
