@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from training_migration.exits import BY_VERB, MEANINGS, Exit, Failure
+from training_migration.exits import BY_VERB, MEANINGS, Failure
 from training_operator.lazy_commands import Lazy, LazyGroup
 
 COMMANDS: Final = "training_migration.commands"
@@ -47,7 +47,9 @@ def epilog(verb: str) -> str:
 
 
 class Verbs(LazyGroup):
-    """Ends with the code and the sentence of a failure, and after Ctrl-C with 130."""
+    """Ends with the code and the sentence of a failure."""
+
+    interrupted = "Interrupted."
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the verb; its help tells how it can end."""
@@ -62,9 +64,6 @@ class Verbs(LazyGroup):
         except Failure as failure:
             click.echo(f"Error: {failure}", err=True)
             ctx.exit(failure.code)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(Exit.INTERRUPTED)
 
 
 @click.group(cls=Verbs, lazy=VERBS)

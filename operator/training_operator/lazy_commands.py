@@ -33,6 +33,9 @@ class Lazy:
 class LazyGroup(click.Group):
     """A group that knows its commands by name; a name that it does not know gets the one that was meant."""
 
+    interrupted: str = ""
+    """What is said after Ctrl-C."""
+
     def __init__(self, *args: Any, lazy: Mapping[str, Lazy] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
         self.lazy = dict(lazy or {})
@@ -72,6 +75,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if self.interrupted:
+                click.echo(self.interrupted, err=True)
             sys.exit(128 + signal.SIGINT)
         except ModuleNotFoundError as error:
             if error.name not in UNIX:
