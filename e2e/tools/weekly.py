@@ -55,7 +55,7 @@ def steps(environments: str, required: list[str]) -> list[Step]:
     return [
         Step(f"unit tests, FRESH_SEED={seed}", [*pytest, *fresh]),
         *(
-            Step(f"e2e {provider}", ["make", "e2e", f"PROVIDER={provider}", "ARGS=-rs"])
+            Step(f"e2e {provider}", ["env", f"FRESH_SEED={seed}", "make", "e2e", f"PROVIDER={provider}", "ARGS=-rs"])
             for provider in ("bare", "local")
         ),
         *(Step(f"training: {name}", [*training, "-m", f"framework(name='{name}')"]) for name in (*DEMOS, *LIBRARIES)),
