@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from unit_tests.controllers.builders import world
 
 from training_api.conditions import set_condition
 from training_api.models.common import ConditionStatus, ConditionType, JobCondition, JobStatus, ReplicaStatus, Waiting
+from training_controllers.model.plan import Plan, PodDeletion
+from training_controllers.reconcile.reconciler import _may_stay_unwritten
 from training_controllers.reconcile.status_throttle import BURST, StatusThrottle, is_recount, is_rewording
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -95,3 +99,17 @@ def test_what_only_counts_many_replicas_anew_is_written_less_often() -> None:
 )
 def test_what_is_a_recount(after: JobStatus, is_one: bool) -> None:
     assert is_recount(counted(3), after) is is_one
+
+
+def test_a_new_count_may_wait_while_nothing_is_deleted() -> None:
+    """What is deleted must be accounted for in the stored status (K-03)."""
+    w = world("JAXJob", {"Worker": 2})
+    w.settle()
+    seen = w.snapshot()
+    counted = seen.job.status.replica_statuses["Worker"].model_copy(update={"active": 1})
+    status = seen.job.status.model_copy(update={"replica_statuses": {"Worker": counted}})
+    assert is_recount(seen.job.status, status)
+    plan = Plan(status=status)
+    assert _may_stay_unwritten(seen, plan)
+    assert not _may_stay_unwritten(seen, replace(plan, delete_pods=(PodDeletion(seen.pods[0]),)))
+    assert not _may_stay_unwritten(seen, replace(plan, delete_services=(seen.services[0],)))
