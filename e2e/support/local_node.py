@@ -253,7 +253,7 @@ def processes() -> dict[str, str]:
     found = {}
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            found[entry.parent.name] = entry.read_text().replace("\0", " ")
+            found[entry.parent.name] = entry.read_text(errors="replace").replace("\0", " ")
     return found
 
 

@@ -191,7 +191,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    assert "other users may write to it" in refusal(shared)
+    assert "others can write to it" in refusal(shared)
 
 
 def test_files_that_are_not_ours(tmp_path: Path) -> None:
