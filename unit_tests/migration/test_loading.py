@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from training_api.yaml_text import dump
 from training_migration.exits import Exit, Failure
 from training_migration.verbs.loading import job, jobs
 
-GOOD = {
+GOOD: dict[str, Any] = {
     "apiVersion": "kubeflow.org/v1",
     "kind": "JAXJob",
     "metadata": {"name": "a", "uid": "u"},

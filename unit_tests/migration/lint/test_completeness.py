@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unit_tests.migration.lint.test_around_rules import FILE_CASES, OBJECT_CASES, TOGETHER_CASES
 from unit_tests.migration.lint.test_script_rules import CASES as SCRIPT_CASES
-from unit_tests.migration.lint.test_v1_rules import CASES as V1_CASES
 from unit_tests.migration.lint.test_v2_rules import CASES as V2_CASES
+from unit_tests.migration.lint.v1_cases import CASES as V1_CASES
 
 from training_migration.lint import ELSEWHERE, LINTED
 from training_migration.rules import RULES
