@@ -11,14 +11,22 @@ from e2e.training.examples import Example
 
 RECORDER = """\
 #!/usr/bin/env python
-import json, sys
+import contextlib, json, socket, sys, time
 from torch.distributed.run import config_from_args, parse_args
 config, _, command = config_from_args(parse_args(sys.argv[1:]))
 print(json.dumps({
     "nodes": [config.min_nodes, config.max_nodes], "processes": config.nproc_per_node, "backend": config.rdzv_backend,
     "endpoint": config.rdzv_endpoint, "node": config.rdzv_configs.get("rank"), "command": command,
-}))
+}), flush=True)
+host, _, port = config.rdzv_endpoint.partition(":")
+if socket.gethostname() == host:
+    socket.create_server(("", int(port))).accept()
+while socket.gethostname() != host:
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port))):
+        break
+    time.sleep(0.1)
 """
+"""It meets the other one as torchrun would: the job ends with its master, whose worker may not have begun by then."""
 FOLDER = "/etc/recorder"
 
 
