@@ -134,11 +134,11 @@ def refresh(before: Facts, now: Facts, volumes: Volumes) -> list[Path]:
     """
     changed = []
     for volume in now.pod.spec.volumes:
-        if volume.keys().isdisjoint(_MADE_OF_OBJECTS):
+        folder = volumes.paths.get(volume["name"])
+        if folder is None or volume.keys().isdisjoint(_MADE_OF_OBJECTS):  # what is not made yet is made as it is then
             continue
         old, new = ({file.path: file for file in _files(volume, facts)} for facts in (before, now))
         if old != new:
-            folder = volumes.paths[volume["name"]]
             for path in old.keys() - new.keys():
                 (folder / _inside(path)).unlink(missing_ok=True)
             _write(folder, (file for file in new.values() if file != old.get(file.path)))

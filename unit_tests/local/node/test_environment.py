@@ -273,6 +273,12 @@ async def test_volumes_made_of_objects(sandboxed: Cluster) -> None:
     assert not exists("/opt/x")
 
 
+def test_volumes_that_wait_for_another_object_are_not_refreshed() -> None:
+    body = pod("waiting", "true", volumes=[{"name": "all", "configMap": {"name": "settings"}}])
+    before, now = (facts(body, {(environment.CONFIG_MAP, "settings"): {"a": text}}) for text in (b"old", b"new"))
+    assert volumes.refresh(before, now, volumes.Volumes({})) == []
+
+
 async def test_files_follow_their_config_map_while_the_pod_runs(sandboxed: Cluster) -> None:
     await sandboxed.api.create("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "old", "b": "2"}})
     wait = "until grep -q new /etc/settings/a; do sleep 0.05; done"
