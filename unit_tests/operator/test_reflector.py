@@ -169,6 +169,13 @@ async def test_after_a_long_calm_the_first_failure_waits_shortly() -> None:
     assert world.api.times[7] - world.api.times[6] - 200 <= 1.6
 
 
+async def test_a_busy_server_that_ends_each_watch_after_an_event_is_asked_again_without_a_pause() -> None:
+    changes: list[Script] = [[event("MODIFIED", pod("a", str(version)))] for version in range(11, 31)]
+    world = World([initial(pod("a", "1")), *changes, [FOREVER]])
+    async with world.running(0.1):
+        assert world.known == {"a": "30"}
+
+
 async def test_watches_that_end_at_once_are_not_repeated_in_a_rush() -> None:
     world = World([initial(), *[[bookmark("10")]] * 4, [FOREVER]])
     async with world.running():
