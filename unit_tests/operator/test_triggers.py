@@ -75,6 +75,14 @@ async def test_a_job_is_reconciled_soon_after_its_pods_change_and_once_for_many(
     assert await world.enqueued() == pytest.approx(BATCH_SECONDS)
 
 
+async def test_changes_of_a_large_job_are_batched_for_longer_because_each_decision_takes_longer() -> None:
+    world = World()
+    world.pods.replace([msgspec.structs.replace(pod(1), name=f"sim-worker-{index}") for index in range(10_000)], "1")
+    await world.enqueued()
+    world.pods.observe(pod(2, "Running"))
+    assert await world.enqueued() == pytest.approx(0.5)
+
+
 @pytest.mark.shows("E-016")
 @pytest.mark.parametrize(
     "owner", [None, Owner("JAXJob", "sim", "uid-of-predecessor"), Owner("TFJob", "sim", "uid-of-job")]

@@ -64,6 +64,10 @@ class Store(Generic[R]):
         """Return the records of a namespace whose controller has this uid."""
         return tuple(self._by_owner.get((namespace, uid), {}).values())
 
+    def count_of_owner(self, namespace: str, uid: str) -> int:
+        """Return how many records `of_owner` has."""
+        return len(self._by_owner.get((namespace, uid), ()))
+
     def put(self, record: R, *, expected: bool = False) -> None:
         """Store what the server answered to a request of ours, unless something newer is known already."""
         old = self._records.get(_key(record))
