@@ -38,6 +38,11 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
     return (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
 
 
+def documents() -> set[Path]:
+    """All pages, what code hosts show of the repository, and the forms of its issues."""
+    return {*pages(), *ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md"), *(ROOT / ".github").glob("ISSUE_TEMPLATE/*")}
+
+
 def modules() -> Iterator[Path]:
     """The modules of the product."""
     return (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
@@ -60,11 +65,12 @@ def check(vale: Path) -> list[str]:
     """What is wrong with the words of all pages, help texts and messages."""
     with tempfile.TemporaryDirectory() as name:
         copies = []
-        for path in (*pages(), *modules()):
+        for path in (*sorted(documents()), *modules()):
             relative = path.relative_to(ROOT)
             text = path.read_text()
             if path.suffix == ".py":
                 text = texts(text, with_docstrings=any(part in HELP for part in relative.parts))
+            if path.suffix != ".md":
                 relative = relative.with_name(f"{relative.name}.txt")
             copies.append(relative)
             (Path(name) / relative).parent.mkdir(parents=True, exist_ok=True)

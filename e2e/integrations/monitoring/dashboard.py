@@ -77,7 +77,7 @@ PANELS: Final = (
     Panel(
         "Jobs by state",
         (Query(f"sum by (state) (training_operator_jobs{{{JOBS}}})", "{{state}}"),),
-        help="Jobs that exist, by their newest condition.",
+        help="Jobs that exist, by latest condition.",
     ),
     Panel(
         "Waiting jobs by reason",
@@ -90,7 +90,7 @@ PANELS: Final = (
             Query(f"round(sum(increase(training_operator_jobs_{word}_total{{{JOBS}}}{RATE})))", word)
             for word in ("created", "successful", "failed", "deleted")
         ),
-        help="Deleted are those whose time to live was over.",
+        help="Deleted: jobs whose TTL has expired.",
     ),
     Panel("Time until Running", _quantiles("training_operator_job_start_seconds", KIND), "s"),
     Panel("Job duration", _quantiles("training_operator_job_duration_seconds", KIND, "result"), "s"),

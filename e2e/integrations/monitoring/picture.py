@@ -1,30 +1,38 @@
-"""Draws docs/pictures/dashboard.svg: what the panels show of three minutes with some hundred jobs."""
+"""Draws docs/pictures/dashboard.svg: what the panels show of a real run, three minutes with some hundred jobs.
+
+The run is kept in `recording.json`, so that a change of titles or of the drawing needs no new one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from e2e.harness.bare import bare
 from e2e.harness.client import connect
 from e2e.harness.jobs import Namespace, typical
 from e2e.harness.operator import running_operator
+from e2e.harness.recordings import write
 from e2e.integrations.monitoring.dashboard import PANELS, Panel
 from e2e.integrations.monitoring.prometheus import Prometheus, expanded, scraping
 from e2e.integrations.monitoring.workload import FATES, live, succeed
 from e2e.support.paths import ROOT
 
 FILE: Final = ROOT / "docs" / "pictures" / "dashboard.svg"
+RECORDING: Final = Path(__file__).with_name("recording.json")
+SERIES: Final = 2
+"""Depth of the series in the recording: one list for each query."""
 SECONDS: Final = 150
-"""For so long jobs are created; the last ones end a little later."""
+"""Jobs are created during these seconds; the last ones end a little later."""
 STEP: Final = 3.0
 NAMESPACES: Final = ("team-a", "team-b")
 FULL: Final = "team-c"
@@ -44,10 +52,18 @@ UNITS: Final[dict[str, Callable[[float], str]]] = {
 }
 Series = tuple[str, list[tuple[float, float]]]
 """Its name, and moments in seconds since the beginning with values."""
+Recording = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The series of each query, with their labels and values."""
 
 
-async def drawn_from_life() -> str:
-    """Run a control plane, the operator, a Prometheus and jobs; return the picture of what the panels show then."""
+def svg() -> str:
+    """Return the picture of the recorded run."""
+    seen = json.loads(RECORDING.read_text())
+    return picture([(panel, shown(seen, panel)) for panel in PANELS])
+
+
+async def record() -> None:
+    """Run a control plane, the operator, a Prometheus and jobs; keep what the queries of the panels return then."""
     with tempfile.TemporaryDirectory(prefix="training-monitoring-") as folder, bare() as cluster:
         flags = ("--leader-elect", "--operator-namespace=default")
         with (
@@ -56,10 +72,23 @@ async def drawn_from_life() -> str:
         ):
             begin = time.time()
             await _work(cluster.kubeconfig)
-            # Numbers and tables are those of the moment at which the last job was created: most have ended since.
-            ends = {panel: time.time() if panel.type == "timeseries" else begin + SECONDS for panel in PANELS}
-            panels = [(panel, shown(prometheus, panel, begin, end)) for panel, end in ends.items()]
-    return picture(panels)
+            end = time.time()
+            queries = [query.expression for panel in PANELS for query in panel.queries]
+            write(RECORDING, {each: _recorded(prometheus, each, begin, end) for each in queries}, SERIES)
+
+
+def _recorded(prometheus: Prometheus, expression: str, begin: float, end: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "labels": {name: value for name, value in each["metric"].items() if name != "__name__"},
+            "values": [
+                (round(float(moment) - begin), float(f"{float(value):.4g}"))
+                for moment, value in each["values"]
+                if value != "NaN"
+            ],
+        }
+        for each in prometheus.query_range(expanded(expression), begin, end, STEP)
+    ]
 
 
 async def _work(kubeconfig: Path) -> None:
@@ -80,14 +109,19 @@ async def _work(kubeconfig: Path) -> None:
             await asyncio.sleep(rng.expovariate(1))
 
 
-def shown(prometheus: Prometheus, panel: Panel, begin: float, end: float) -> list[Series]:
-    """The series of a panel, named as its legend says."""
+def shown(seen: Recording, panel: Panel) -> list[Series]:
+    """The series of a panel, named as its legend says.
+
+    Numbers and tables are those of the moment at which the last job was created: most have ended since.
+    """
     found: list[Series] = []
     for query in panel.queries:
-        for each in prometheus.query_range(expanded(query.expression), begin, end, STEP):
-            points = [(float(moment) - begin, float(value)) for moment, value in each["values"] if value != "NaN"]
-            if panel.type == "timeseries" or points[-1][0] > end - begin - 2 * STEP:
-                found.append((_named(query.legend, each["metric"]), points))
+        for each in seen[query.expression]:
+            points = [(moment, value) for moment, value in each["values"]]
+            if panel.type != "timeseries":
+                points = [point for point in points if SECONDS - 2 * STEP < point[0] <= SECONDS]
+            if points:
+                found.append((_named(query.legend, each["labels"]), points))
     return found
 
 
