@@ -95,5 +95,5 @@ async def test_workers_of_elastic_horovod_come_and_go(begin: Begin, record: Call
     run = begin(example, "horovod")
     await run.start()
     await workers_come_and_go(run, ELASTIC_STEPS)
-    shown = "a third worker is added, one is deleted and comes back, one is taken away: the training goes on"
+    shown = "a third worker is added, one is deleted and comes back, one is taken away: training continues"
     record("horovod", "elastic Horovod, by discover_hosts.sh", "MPIJob", "horovod", "torch", shown=shown)

@@ -40,7 +40,12 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
 
 def documents() -> set[Path]:
     """All pages, what code hosts show of the repository, and the forms of its issues."""
-    return {*pages(), *ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md"), *(ROOT / ".github").glob("ISSUE_TEMPLATE/*")}
+    return {
+        *pages(),
+        *ROOT.glob("*.md"),
+        *(ROOT / ".github").glob("*.md"),
+        *(ROOT / ".github").glob("ISSUE_TEMPLATE/*"),
+    }
 
 
 def modules() -> Iterator[Path]:

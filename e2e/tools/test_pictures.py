@@ -20,9 +20,7 @@ def test_the_picture_of_the_dashboard_shows_the_recorded_run() -> None:
     assert set(seen) == {query.expression for panel in PANELS for query in panel.queries}, (
         "queries changed: python -m e2e.integrations.monitoring record"
     )
-    assert picture.FILE.read_text(encoding="utf-8") == picture.svg(), (
-        "run python -m e2e.integrations.monitoring"
-    )
+    assert picture.FILE.read_text(encoding="utf-8") == picture.svg(), "run python -m e2e.integrations.monitoring"
 
 
 def test_the_dashboard_counts_in_whole_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Elastic PyTorch: a worker is lost in the middle of the training, comes back, and all go on from the checkpoint."""
+"""Elastic PyTorch: a worker is lost in the middle of the training, comes back, and all resume from the checkpoint."""
 
 from __future__ import annotations
 

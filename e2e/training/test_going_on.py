@@ -1,4 +1,4 @@
-"""A job that is started again goes on from its checkpoint: small language models, libraries on top of PyTorch."""
+"""A job that is started again resumes from its checkpoint: small language models, libraries on top of PyTorch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def case(
     name: str, file: str, steps: tuple[int, int], *packages: str, marks: tuple[pytest.MarkDecorator, ...] = ()
 ) -> object:
     """An example that ends after the first number of steps, and after the second one when it is started again."""
-    shown = f"{RANKS} ranks learn one model, and go on from the checkpoint"
+    shown = f"{RANKS} ranks learn one model, and resume from the checkpoint"
     library = "hugging-face: transformers, accelerate" if name == "hugging-face" else name
     recorded = pytest.mark.recorded(library=library, kind=Example(file).job["kind"], shown=shown, packages=packages)
     framework = pytest.mark.framework(name=name)

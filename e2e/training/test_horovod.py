@@ -27,7 +27,7 @@ async def test_the_ranks_of_horovodrun_learn_one_model(start: Start) -> None:
 @pytest.mark.framework(name="horovod")
 @pytest.mark.recorded(
     library="elastic Horovod, by discover_hosts.sh", kind="MPIJob",
-    shown="a third worker is added, one is deleted and comes back, one is taken away: the training goes on",
+    shown="a third worker is added, one is deleted and comes back, one is taken away: training continues",
     packages=("horovod", "torch"),
 )  # fmt: skip
 async def test_workers_come_and_go(start: Start) -> None:

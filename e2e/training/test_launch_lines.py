@@ -32,7 +32,7 @@ FOLDER = "/etc/recorder"
 
 def launch_line(library: str) -> pytest.MarkDecorator:
     """What such a test shows of a library."""
-    shown = "launch line alone, by torchrun's own parser: nodes, node rank, processes, meeting point"
+    shown = "command line only, by torchrun's own parser: nodes, node rank, processes, rendezvous"
     return pytest.mark.recorded(library=library, kind="PyTorchJob", shown=shown, packages=("torch",))
 
 

@@ -48,7 +48,7 @@ BY_VERB: Final[Mapping[str, tuple[Exit, ...]]] = {
     "report": (Exit.DONE, Exit.USAGE),
     "run": (Exit.DONE, *_OF_RUNS),
     "survey": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED, Exit.ENVIRONMENT),
-    "verify": (*_OF_JOBS, Exit.ENVIRONMENT, Exit.INTERRUPTED),
+    "verify": (*_OF_JOBS, Exit.ENVIRONMENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED),
 }
 """Which verb can end with which code."""
 

@@ -89,7 +89,7 @@ def _go_flag(argument: str) -> str:
 
 
 def _mend_streams() -> None:
-    """Let output go on in a locale that lacks its characters, and go nowhere where the shell has closed it (`>&-`)."""
+    """Keep output working in a locale that lacks its characters; discard it where the shell has closed it (`>&-`)."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

@@ -93,7 +93,7 @@ async def refuse_second(transport: Transport, settings: Settings, namespace: str
         raise refusal(sight, namespace)
     if sight.unseen:
         structlog.get_logger().info(
-            "cannot check whether another operator works here, going on without --leader-elect",
+            "cannot check whether another operator works here, continuing without --leader-elect",
             unseen=list(sight.unseen),
         )
 

@@ -13,14 +13,14 @@ from unit_tests.migration.conversions import pytorch
 from unit_tests.migration.v2.written import replicated_job, runtime, train_job
 
 from training_migration.cli import migrate
-from training_migration.exits import Exit, worst
+from training_migration.exits import BY_VERB, Exit, worst
 from training_migration.masking import MASK
 from training_migration.report.verify import as_json, as_text
 from training_migration.runs.api import Api
 from training_migration.targets import Target
 from training_migration.v2.render import render_v2
 from training_migration.verify.differences import Difference, differences, discreet, expected
-from training_migration.verify.outcome import Subject, Verification, VerificationOutcome
+from training_migration.verify.outcome import EXITS, Subject, Verification, VerificationOutcome
 from training_migration.verify.subjects import subjects
 from training_migration.verify.verify import How, verify
 from training_operator.kube.transport import Request, Response
@@ -91,6 +91,12 @@ def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait() -> None:
         ("Job", "job-node-0"),
     ]
     assert sorted(each["kind"] for each in predicted()).count("Pod") == 2
+
+
+def test_every_outcome_ends_with_a_status_that_the_help_lists() -> None:
+    assert set(EXITS) == set(VerificationOutcome)
+    assert set(EXITS.values()) <= set(BY_VERB["verify"])
+    assert EXITS[VerificationOutcome.NOT_CONVERTED] is Exit.REFUSED  # the status of a job that is not converted
 
 
 def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`training-operator local logs`: what the replicas of a job, or one pod, have printed and go on printing."""
+"""`training-operator local logs`: follow the logs of the replicas of a job, or of one pod."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from training_operator.lazy_commands import carry_out
 def up(**options: Any) -> None:
     """Start a cluster and keep it until Ctrl-C, or in the background.
 
-    Through a pipe it prints nothing but the line that sets KUBECONFIG, so that a shell can have it at once:
+    Through a pipe it prints only the line that sets KUBECONFIG, so that a shell can have it at once:
     eval "$(training-operator local up --detach)".
     """
     carry_out("training_local.verbs.up:up", **options)

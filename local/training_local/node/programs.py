@@ -94,7 +94,7 @@ async def _start(
 async def converse(program: Program, options: ExecOptions, streams: ExecStreams) -> int:
     """Connect a program with its client until it has ended; return its exit status.
 
-    Cancelled when the client leaves: the program then goes on without streams, as on a cluster.
+    Cancelled when the client leaves: the program then continues without streams, as on a cluster.
     """
     wanted: set[OutputName] = {"stdout"} if options.stdout else set()
     if options.stderr:

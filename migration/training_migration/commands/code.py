@@ -16,8 +16,8 @@ from training_migration.commands import flags
 def code(**options: Any) -> None:
     """Rewrite the Python code of PATH... (files, and folders with all .py below) for the SDK of Trainer v2.
 
-    What is certain is rewritten; what is not gets a comment `# migrate: ...` that says what to do. Without --write the
-    change is shown as a patch and nothing is touched. Calls of other packages stay as they are. Of a notebook (.ipynb)
-    only what there is to do is said, by cell.
+    Rewrites what is certain, and adds a comment `# migrate: ...` with instructions to the rest. Without --write it
+    prints a patch and changes nothing. Calls of other packages do not change. For a notebook (.ipynb) it only prints,
+    by cell, what to do.
     """
     flags.carry_out("training_migration.verbs.code:code", options)

@@ -1,4 +1,4 @@
-"""`training-operator migrate diff`: what v1 and v2 make of one job, compared by meaning."""
+"""`training-operator migrate diff`: compares the pods that v1 and v2 create for a job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
 @flags.formats("text", "json", "markdown", "html")
 @flags.output
 def diff(**options: Any) -> None:
-    """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2, by meaning.
+    """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2.
 
     Both are files, folders or `-`; without V2 the jobs are converted first. Jobs are paired by namespace and name.
     Severities: `error` if the training differs, `warning` if the life cycle differs in some situation, else `info`.

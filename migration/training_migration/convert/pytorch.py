@@ -217,11 +217,11 @@ def _tell_of_elasticity(context: Context, templates: Mapping[str, Json]) -> None
         context.notes.add("MIG203", text, path)
     else:
         low, high = elastic.min_replicas or 1, elastic.max_replicas
-        fewer = f"; write --nnodes={low}:{nodes} behind torchrun to go on after a loss" if low < nodes else ""
+        fewer = f"; write --nnodes={low}:{nodes} behind torchrun to continue after a loss" if low < nodes else ""
         text = (
             f"between {low} and {high} nodes{', set by an autoscaler,' if scaler else ''} became {nodes}: a"
             f" TrainJob keeps its number. Decide on trainer.numNodes{fewer}; to change it, delete the TrainJob and"
-            " create it again: it goes on from its checkpoint."
+            " create it again: it resumes from its checkpoint."
         )
         context.notes.add("MIG203", text, path)
 

@@ -12,7 +12,7 @@ class FailureAction(StrEnum):
     """What becomes of the job."""
 
     FAILS = "the job fails"
-    GOES_ON = "the job goes on without the pod"
+    GOES_ON = "the job continues without the pod"
     RESTARTS = "starts again"
     RESTARTS_ALL = "all pods start again"
 

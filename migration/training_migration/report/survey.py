@@ -17,7 +17,7 @@ Json = dict[str, Any]
 ORDER: Final = (*(each.value for each in Verdict), BROKEN)
 """From what moves as it is to what nobody can read."""
 MEANINGS: Final[Mapping[str, str]] = {
-    Verdict.EXACT.value: "nothing but names differs",
+    Verdict.EXACT.value: "only names differ",
     Verdict.EQUIVALENT.value: "the same training happens, something around it differs",
     Verdict.NEEDS_WORK.value: "somebody has to change something first",
     Verdict.IMPOSSIBLE.value: "no TrainJob can do its training",
@@ -81,7 +81,7 @@ def _plural(severity: Severity, count: int) -> str:
 def as_table(jobs: Sequence[Json]) -> Table:
     """One line for each job."""
     rows = [(title(job), word(job), counts(job), place(job["ref"]), job["reason"]) for job in ranked(jobs)]
-    return Table(("job", "verdict", "findings", "where", "what stands in the way"), rows)
+    return Table(("job", "verdict", "findings", "where", "main obstacle"), rows)
 
 
 def of_ignored(ignored: Mapping[str, int]) -> str:

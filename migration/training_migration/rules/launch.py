@@ -24,7 +24,7 @@ RULES: Final = (
     Rule(
         "MIG102",
         Severity.ERROR,
-        "A script that goes on alone where a variable of the world is missing",
+        "A script that continues alone where a variable of the world is missing",
         "With v1 the variable was always there. With v2 it is not, unless a launcher or the conversion sets it, and "
         "the script does not fail: every node trains by itself, as rank 0 of 1, with all of the data.",
         "Start with `torchrun` or set the variables, and let the script fail where they are missing: "

@@ -1,4 +1,4 @@
-"""`training-operator migrate diff`: what v1 and v2 make of one job, compared by meaning."""
+"""`training-operator migrate diff`: compares the pods that v1 and v2 create for a job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def diff(
     style: str,
     output: Path | None,
 ) -> Exit:
-    """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2, by meaning."""
+    """Compare the pods of the v1 jobs in V1 with the pods of the TrainJobs in V2."""
     framework = FrameworkOptions(cluster_domain=cluster_domain, gang=gang_scheduler(gang_scheduler_name))
     options = Options(target, gang_scheduler=gang_scheduler_name)
     read = given([v1])

@@ -1,4 +1,4 @@
-"""`training-operator migrate lint`: what stands between jobs and Trainer v2, without running anything."""
+"""`training-operator migrate lint`: finds obstacles of a move to Trainer v2, without running anything."""
 
 from __future__ import annotations
 

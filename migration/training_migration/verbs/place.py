@@ -86,7 +86,7 @@ def converted(job: V1Job, target: Target, namespace: str) -> V2Side:
     """The v2 side of a v1 job; raises Failure for one that cannot be converted."""
     conversion = convert(job, Options(target, namespace=namespace))
     if conversion.refused:
-        raise Failure(f"{job.source}: cannot be converted: {conversion.refused}", Exit.NO_COUNTERPART)
+        raise Failure(f"{job.source}: cannot be converted: {conversion.refused}", Exit.REFUSED)
     assert conversion.runtime is not None, "only asked for, a stock runtime is referred to"
     return V2Side(conversion.train_job, conversion.runtime, f"{job.source} (converted)", conversion.others)
 

@@ -34,7 +34,7 @@ EXITS: Final[Mapping[VerificationOutcome, Exit]] = {
     VerificationOutcome.EQUAL: Exit.DONE,
     VerificationOutcome.REFUSED: Exit.REFUSED,
     VerificationOutcome.DIFFERENT: Exit.FOUND,
-    VerificationOutcome.NOT_CONVERTED: Exit.NO_COUNTERPART,
+    VerificationOutcome.NOT_CONVERTED: Exit.REFUSED,
     VerificationOutcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
     VerificationOutcome.UNAVAILABLE: Exit.ENVIRONMENT,
 }

@@ -209,7 +209,7 @@ def test_findings_have_file_line_sentence_and_remedy() -> None:
     name, text = py("", 'size = int(os.environ.get("WORLD_SIZE", 1))')
     (found,) = lint_script(name, text)
     assert (found.source, found.line, found.level) == ("train.py", 4, Severity.ERROR)
-    assert found.message == "it goes on without WORLD_SIZE: where v2 does not set it, every node trains alone."
+    assert found.message == "it continues without WORLD_SIZE: where v2 does not set it, every node trains alone."
     assert found.rule.remedy
 
 

@@ -44,7 +44,7 @@ def enter_namespaces() -> None:
 
     Root's has further ids, so that daemons can give up their rights, as in a container; they are nobody's outside.
 
-    Raises `OSError` with the name of the namespace that this machine refuses. Root goes on without a user namespace.
+    Raises `OSError` with the name of the namespace that this machine refuses. Root continues without a user namespace.
     """
     uid, gid = os.geteuid(), os.getegid()
     lender = _Lender() if uid == 0 else None

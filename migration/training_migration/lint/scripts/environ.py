@@ -1,4 +1,4 @@
-"""How Python code asks for variables: whether it fails where one is missing, or goes on without it."""
+"""How Python code asks for variables: whether it fails where one is missing, or continues without it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Manner(StrEnum):
     """What happens where the variable is missing."""
 
     FAILS = "fails"
-    GOES_ON = "goes on"
+    GOES_ON = "continues"
     SETS = "sets"
     """The code sets it by itself."""
 
@@ -132,7 +132,7 @@ class _Reader:
             yield from self.read(node, missing)
 
     def _tested(self, node: ast.If | ast.While | ast.IfExp | ast.Assert) -> Iterator[Access]:
-        """Variables whose presence is tested: it goes on without them unless that ends the program."""
+        """Variables whose presence is tested: it continues without them unless that ends the program."""
         for test in ast.walk(node.test):
             if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn):
                 continue
@@ -187,7 +187,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def by_manner(found: Iterator[Access]) -> Mapping[Manner, list[Access]]:
-    """The accesses by what happens; code that sets a variable, or goes on without it, does not also fail."""
+    """The accesses by what happens; code that sets a variable, or continues without it, does not also fail."""
     groups: dict[Manner, list[Access]] = {manner: [] for manner in Manner}
     for access in found:
         groups[access.manner].append(access)

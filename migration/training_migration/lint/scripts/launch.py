@@ -95,7 +95,7 @@ def goes_on_alone(script: Script) -> Iterator[Spot]:
     """A default or a test for a variable without which a process believes to be alone."""
     severity = Severity.INFO if script.launched else None
     for line, names in _by_line(each for each in _asked(script, Manner.GOES_ON) if each.name in WORLD):
-        message = f"it goes on without {names}: where v2 does not set it, every node trains alone."
+        message = f"it continues without {names}: where v2 does not set it, every node trains alone."
         yield Spot(message, line=line, severity=severity)
     for each in script.lines if "TF_CONFIG" in script.names and script.is_python else ():
         if found := _ALONE_WITHOUT_TF_CONFIG.search(each.text):
