@@ -35,8 +35,8 @@ RULES: Final = (
         "given. `torchrun` still forms a new group after a failure. A job whose command says `--nnodes=4`, or whose "
         "bounds are equal, is not elastic in practice: there it is worth a note only.",
         "`convert` writes the fixed number `replicas`. Decide on `trainer.numNodes`. To continue with fewer nodes "
-        "after a loss write `--nnodes=MIN:N` behind `torchrun`; to change the number delete the TrainJob and create it with "
-        "another one, so that it resumes from its checkpoint. Remove what has scaled the job.",
+        "after a loss write `--nnodes=MIN:N` behind `torchrun`; to change the number delete the TrainJob and create "
+        "it with another one, so that it resumes from its checkpoint. Remove what has scaled the job.",
         "kubeflow/trainer#2903, kubeflow/trainer#3235, kubeflow/trainer#3654",
         converted=True,
         counterpart=False,
