@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -78,13 +77,11 @@ class ContainerSpecBuilder:
             return
         before = self._facts()
         self._objects = {**self._objects, **newer}
+        named = host_mode.relocation(self._pod, self.volumes) if self._context.mode == "host" else None
         try:
-            written = volumes.refresh(before, self._facts(), self.volumes)
+            volumes.refresh(before, self._facts(), self.volumes, named)
         except (VolumeError, ConfigError, OSError) as error:
             self._announce("Warning", "FailedMount", f"MountVolume.SetUp failed: {error}")
-            return
-        if self._context.mode == "host":
-            host_mode.relocate(self._pod, replace(self.volumes, of_objects=written))
 
     def forget(self) -> None:
         """Make what the pod knew useless: its token."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from training_controllers.frameworks.mpi.exec_pods import KUBECTL_VOLUME
@@ -42,8 +42,20 @@ def refusal_of_job(job: Wire) -> str:
 def relocate(pod: Pod, volumes: Volumes) -> str:
     """Let the files that the pod has from config maps and the like name the folders in the place of mount paths.
 
-    A path that means several volumes is left as it is. Returns what the files say then, old paths included.
+    Nothing may read them yet. Returns what the files say then, old paths included.
     """
+    named, texts = relocation(pod, volumes), []
+    for file in (each for folder in volumes.of_objects for each in sorted(folder.rglob("*")) if each.is_file()):
+        content, mode = file.read_bytes(), file.stat().st_mode & 0o777
+        texts.append(_text(content))
+        file.chmod(0o600)
+        file.write_bytes(named(content))
+        file.chmod(mode)
+    return "\n".join(texts)
+
+
+def relocation(pod: Pod, volumes: Volumes) -> Callable[[bytes], bytes]:
+    """What a file becomes that names folders in the place of mount paths; a path that means several volumes stays."""
     found: dict[str, set[str]] = {}
     for container in pod.containers:
         for mount in container.volume_mounts:
@@ -51,21 +63,15 @@ def relocate(pod: Pod, volumes: Volumes) -> str:
                 source = volumes.paths[mount.name] / mount.sub_path
                 found.setdefault(mount.mount_path.rstrip("/"), set()).add(str(source))
     paths = {path: sources.pop() for path, sources in found.items() if len(sources) == 1}
-    return "\n".join(_relocate(file, paths) for folder in volumes.of_objects for file in sorted(folder.rglob("*")))
+    return lambda content: relocated(_text(content), paths).encode() or content
 
 
-def _relocate(file: Path, paths: Mapping[str, str]) -> str:
+def _text(content: bytes) -> str:
+    """The text of a file; empty if it is none."""
     try:
-        text = file.read_text() if file.is_file() else ""
+        return content.decode()
     except UnicodeDecodeError:
         return ""
-    changed = relocated(text, paths)
-    if changed != text:
-        mode = file.stat().st_mode & 0o777
-        file.chmod(0o600)
-        file.write_text(changed)
-        file.chmod(mode)
-    return text
 
 
 def unnamed(container: Container, mounts: Sequence[Mount], texts: Iterable[str]) -> list[Mount]:

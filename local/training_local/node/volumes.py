@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -127,23 +127,20 @@ def prepare(facts: Facts, folder: Path, claimed: Callable[[str, str], Path] = _n
     return Volumes(paths, memory, frozenset(readonly), made)
 
 
-def refresh(before: Facts, now: Facts, volumes: Volumes) -> list[Path]:
+def refresh(before: Facts, now: Facts, volumes: Volumes, named: Callable[[bytes], bytes] | None = None) -> None:
     """Write those files that other objects make different now; raises `VolumeError` for what cannot be made any more.
 
-    Returns the folders with such files. A `subPath` goes on showing what it has shown, as on a cluster.
+    `named` is what becomes of their content. A `subPath` goes on showing what it has shown, as on a cluster.
     """
-    changed = []
     for volume in now.pod.spec.volumes:
         folder = volumes.paths.get(volume["name"])
         if folder is None or volume.keys().isdisjoint(_MADE_OF_OBJECTS):  # what is not made yet is made as it is then
             continue
         old, new = ({file.path: file for file in _files(volume, facts)} for facts in (before, now))
-        if old != new:
-            for path in old.keys() - new.keys():
-                (folder / _inside(path)).unlink(missing_ok=True)
-            _write(folder, (file for file in new.values() if file != old.get(file.path)))
-            changed.append(folder)
-    return changed
+        for path in old.keys() - new.keys():
+            (folder / _inside(path)).unlink(missing_ok=True)
+        changed = [file for file in new.values() if file != old.get(file.path)]
+        _write(folder, (replace(file, content=named(file.content)) if named else file for file in changed))
 
 
 def safe_name(name: str) -> str:

@@ -107,6 +107,18 @@ async def _until(cluster: ClusterRecord, path: str, wanted: str) -> None:
     raise AssertionError(f"{path} was never {wanted}")
 
 
+def said_something(pod: str) -> None:
+    """Wait until a running pod has printed a line, and its log has it."""
+    asyncio.run(_said_something(record(), pod))
+
+
+async def _said_something(cluster: ClusterRecord, pod: str) -> None:
+    async with connected(cluster) as api, api.stream(Request("GET", f"{PODS}/{pod}/log", {"follow": "true"})) as log:
+        async for _ in log.lines:
+            return
+    raise AssertionError(f"{pod} ended without a word")
+
+
 def training(script: str, name: str = "little") -> dict[str, Any]:
     container = {"name": "pytorch", "image": "example.com/train:1", "command": ["python", "-u", "-c", script]}
     master = {"replicas": 1, "restartPolicy": "OnFailure", "template": {"spec": {"containers": [container]}}}
@@ -174,11 +186,12 @@ def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # pods see the folder in which the cluster is started
-    data, copy, go, saved = (tmp_path / name for name in ("data", "copy", "go", "saved"))
+    data, copy, killed, go, saved = (tmp_path / name for name in ("data", "copy", "killed", "go", "saved"))
     waiting = f"import os, time\nprint('up')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\nprint('done')"
     saving = (
         "import pathlib, signal, sys\n"
         f"signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path({str(saved)!r}).touch(), sys.exit(0)))\n"
+        f"if pathlib.Path({str(killed)!r}).exists(): pathlib.Path({str(go)!r}).touch()\n"  # ready for the end
         "while True: signal.pause()"
     )
     victim = up("--data", str(data), "--kubeconfig", str(copy))
@@ -186,10 +199,11 @@ def test_a_job_goes_on_where_it_was_when_its_cluster_was_killed(
     for name, script in (("little", waiting), ("saver", saving), ("old", waiting)):
         ask("POST", JOBS, training(script, name))
         until(f"{JOBS}/{name}", "Running")
+    said_something("little-master-0")
     before = ask("GET", f"{PODS}/little-master-0")
     ask("DELETE", f"{JOBS}/old")
     kill(victim["pid"])
-    go.touch()
+    killed.touch()
     up("--data", str(data))
     assert not copy.exists(), "it goes with its cluster"
     until(f"{JOBS}/little", "Succeeded")

@@ -102,11 +102,12 @@ async def test_files_of_a_config_map_name_the_folders_that_stand_for_mounts(on_h
 
 
 async def test_they_still_do_once_the_config_map_has_changed(on_host: Cluster) -> None:
-    ask = "until sh /etc/cfg/script; do sleep 0.05; done"
-    await on_host.api.create("configmaps", {"metadata": {"name": "files"}, "data": {"script": "false", "file": "x\n"}})
+    """And at no moment is there a script that is empty, or that names the old path."""
+    ask = "until sh /etc/cfg/script; do [ $? = 7 ] || exit 1; sleep 0.01; done"
+    await on_host.api.create("configmaps", {"metadata": {"name": "files"}, "data": {"file": "x\n", "script": "exit 7"}})
     await on_host.api.create("pods", with_config("asker", "sh", "-c", ask))
     await on_host.api.running("asker")
-    files = {"script": "cat /etc/cfg/file", "file": "y\n"}
+    files = {"file": "y\n", "script": "cat /etc/cfg/file"}  # files change one after the other
     await on_host.api.replace("configmaps", {"metadata": {"name": "files"}, "data": files})
     assert (await on_host.api.ended("asker"))["phase"] == "Succeeded"
     assert await on_host.log("asker") == "y\n"
