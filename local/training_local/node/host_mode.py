@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from training_controllers.frameworks.mpi.exec_pods import KUBECTL_VOLUME
 from training_controllers.frameworks.mpi.objects import CONFIG_VOLUME
