@@ -39,9 +39,9 @@ class NotedGate(FairGate):
         self.turns = list[tuple[str, str, Lane]]()
 
     @asynccontextmanager
-    async def turn(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AsyncIterator[None]:
+    async def permit(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AsyncIterator[None]:
         self.turns.append((tenant, flow, lane))
-        async with super().turn(flow, tenant=tenant, lane=lane):
+        async with super().permit(flow, tenant=tenant, lane=lane):
             yield
 
 
@@ -133,7 +133,7 @@ async def test_what_is_created_is_written_when_it_is_its_turn() -> None:
     body = {"metadata": {"name": "a"}, "spec": {}}
     for _ in range(8):
         setup.gate.limit.overloaded()
-    async with setup.gate.turn("other"):
+    async with setup.gate.permit("other"):
         creating = asyncio.create_task(setup.client.create(PODS, "ns", body))
         await asyncio.sleep(1)
         assert setup.api.requests == []

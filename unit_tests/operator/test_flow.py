@@ -10,7 +10,7 @@ pytestmark = pytest.mark.virtual_time
 async def through(
     gate: FairGate, flow: str, log: list[str], *, tenant: str = "", lane: Lane = Lane.WORK, seconds: float = 1.0
 ) -> None:
-    async with gate.turn(flow, tenant=tenant, lane=lane):
+    async with gate.permit(flow, tenant=tenant, lane=lane):
         log.append(flow)
         await asyncio.sleep(seconds)
 
@@ -40,7 +40,7 @@ async def test_never_more_in_flight_than_the_limit() -> None:
 
     async def one(flow: int) -> None:
         nonlocal most
-        async with gate.turn(str(flow)):
+        async with gate.permit(str(flow)):
             most = max(most, gate.in_flight)
             await asyncio.sleep(1)
 
@@ -68,11 +68,11 @@ async def in_order(*waiting: Lane) -> list[Lane]:
     free = asyncio.Event()
 
     async def hold() -> None:
-        async with gate.turn("", lane=Lane.STATUS):
+        async with gate.permit("", lane=Lane.STATUS):
             await free.wait()
 
     async def one(lane: Lane) -> None:
-        async with gate.turn("", lane=lane):
+        async with gate.permit("", lane=lane):
             log.append(lane)
             await asyncio.sleep(1)
 
@@ -114,16 +114,16 @@ async def test_a_cancelled_waiter_neither_takes_nor_loses_a_place() -> None:
 
 async def test_a_place_given_to_a_waiter_that_is_cancelled_at_that_moment_is_free_again() -> None:
     gate = FairGate(AdaptiveLimit(1, 1))
-    holder = gate.turn("a")
+    holder = gate.permit("a")
     await holder.__aenter__()
-    waiter = asyncio.create_task(gate.turn("b").__aenter__())
+    waiter = asyncio.create_task(gate.permit("b").__aenter__())
     await asyncio.sleep(0)
     await holder.__aexit__(None, None, None)  # the place is given to the waiter, which has not run since
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
     assert gate.in_flight == 0
-    async with asyncio.timeout(1), gate.turn("c"):
+    async with asyncio.timeout(1), gate.permit("c"):
         pass
 
 
@@ -145,7 +145,7 @@ class Server:
         """Return how long it took from the wish to send until the answer."""
         clock = asyncio.get_running_loop().time
         wished = clock()
-        async with gate.turn(flow):
+        async with gate.permit(flow):
             begun, beside = clock(), gate.in_flight - 1
             async with self._alone:
                 await asyncio.sleep(self._seconds)
@@ -173,7 +173,7 @@ async def test_a_server_that_is_always_slow_gets_as_many_requests_as_ever() -> N
     gate, webhook = FairGate(limit), asyncio.Semaphore(1000)
 
     async def answer() -> None:
-        async with gate.turn("job"):
+        async with gate.permit("job"):
             beside = gate.in_flight - 1
             async with webhook:
                 await asyncio.sleep(0.5)

@@ -306,7 +306,7 @@ class KubeClient:
         delay = FIRST_DELAY
         for left in reversed(range(1 if once else ATTEMPTS)):
             try:
-                async with self._gate.turn(flow, tenant=tenant, lane=lane):
+                async with self._gate.permit(flow, tenant=tenant, lane=lane):
                     written = request if content is None else replace(request, body=_encode(content))
                     return await self._attempt(written, what, quiet=once)
             except OSError:

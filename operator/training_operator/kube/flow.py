@@ -120,7 +120,7 @@ class FairGate:
         self._in_flight = [0] * len(_LANES)
         self._through = 0
         """The sum of those."""
-        self._waiting = [_Turns() for _ in _LANES]
+        self._waiting = [_RoundRobin() for _ in _LANES]
         self._queued = 0
         self._passed = [0] * len(_LANES)
         """By how many requests of other lanes those that wait have been passed since one of them went."""
@@ -139,12 +139,12 @@ class FairGate:
         """The number of requests that are through and not yet done."""
         return self._through
 
-    def turn(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AbstractAsyncContextManager[None]:
-        """Wait for a turn and hold it inside the context; requests of one flow and lane stay in order."""
-        return _Turn(self, flow, tenant, lane)
+    def permit(self, flow: str, *, tenant: str = "", lane: Lane = Lane.WORK) -> AbstractAsyncContextManager[None]:
+        """Wait for a permit and hold it inside the context; requests of one flow and lane stay in order."""
+        return _Permit(self, flow, tenant, lane)
 
     async def enter(self, flow: str, tenant: str, lane: Lane) -> None:
-        """Wait for a turn; `leave` follows."""
+        """Wait for a permit; `leave` follows."""
         place = asyncio.get_running_loop().create_future()
         self._waiting[lane].add(tenant, flow, place)
         self._queued += 1
@@ -234,8 +234,8 @@ class FairGate:
         self._admit()
 
 
-class _Turn(AbstractAsyncContextManager[None]):
-    """One turn; a class, because the context manager of a generator takes three times as long."""
+class _Permit(AbstractAsyncContextManager[None]):
+    """One request's permit; a class, because the context manager of a generator takes three times as long."""
 
     __slots__ = ("_gate", "_of")
 
@@ -249,7 +249,7 @@ class _Turn(AbstractAsyncContextManager[None]):
         self._gate.leave(self._of[2])
 
 
-class _Turns:
+class _RoundRobin:
     """What waits in one lane: of each tenant, and of each of its flows, one after the other."""
 
     def __init__(self) -> None:

@@ -58,6 +58,9 @@ async def test_gives_up_after_three_failed_batches() -> None:
     work = Work(bad=set(range(3, 1000)))
     await slow_start(range(1000), work.do)
     assert work.batches == [1, 2, 4, 1, 1]
+    work = Work(bad=range(1000))
+    await slow_start(range(1000), work.do)
+    assert work.batches == [1, 1, 1]
 
 
 async def test_one_bad_item_stops_no_other() -> None:
