@@ -289,6 +289,21 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
         assert await world.events("FailedCreatePod") == []
 
 
+async def test_names_whose_owners_cannot_be_read_stop_a_job_after_three_pods() -> None:
+    async with cluster() as world:
+        process = world.operator()
+
+        def unreadable(request: Request) -> Response | None:
+            if creates(request, "pods"):
+                return status(409, "AlreadyExists", "it exists")
+            return status(500, "InternalError", "later") if "/pods/" in request.path else None
+
+        process.transport.refuse = unreadable
+        await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
+        await asyncio.sleep(0.9)
+        assert len([each for each in process.transport.sent if creates(each, "pods")]) == 3
+
+
 async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
     async with cluster() as world:
         spec = {"containers": [{"name": "a", "image": "b"}]}
