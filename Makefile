@@ -13,7 +13,8 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 BIN := $(ENVIRONMENT)/bin
 INSTALLED := $(ENVIRONMENT)/.installed
 DEMO_INSTALLED := $(ENVIRONMENT)/.installed-demo
-DOCS_INSTALLED := .venv-docs/.installed
+DOCS_ENVIRONMENT ?= .venv-docs
+DOCS_INSTALLED := $(DOCS_ENVIRONMENT)/.installed
 # Frameworks that are too large for .venv have environments of their own.
 DEMO_ENVIRONMENTS ?= .cache/demo
 # PyTorch is large: a Python that has it already serves as well.
@@ -122,7 +123,7 @@ pages: $(INSTALLED) ## generate what docs/ takes from the code: API reference, f
 	@$(BIN)/python -m e2e.support.documentation
 
 docs: $(DOCS_INSTALLED) ## build the documentation as a site, build/site
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_ENVIRONMENT)/bin/mkdocs build --strict
 	@echo "build/site/index.html"
 
 # Reads the registry's index that pip is configured for; no address is written into the files.
