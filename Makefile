@@ -181,11 +181,16 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# $(call PINNED,WORDS,OPTIONS): lets pip install what the first prerequisite pins, unless that was installed already,
+# as into an environment that outlives the clone.
+define PINNED
+cmp -s $< $(@D)/pins || { echo "$(1)" >&2; \
+  $(@D)/bin/python -m pip --disable-pip-version-check --quiet install $(2) && cp $< $(@D)/pins; } && touch $@
+endef
+
 $(DOCS_INSTALLED): constraints-docs.txt
 	@$(FIND_PYTHON); test -x $(@D)/bin/python || $$python -m venv $(@D)
-	@echo "Installing into $(@D) ..." >&2
-	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
-	@touch $@
+	@$(call PINNED,Installing into $(@D) ...,--require-hashes -r $<)
 
 $(DEMO_ENVIRONMENTS)/pytorch/.installed: examples/pytorch/requirements.txt
 	@echo "Installing pytorch into $(@D): $(if $(PYTORCH_INDEX),0.2 GB from $(PYTORCH_INDEX),on Linux 3 GB to download and 5.4 GB on disk; PYTORCH_INDEX=URL of PyTorch's CPU index: 0.2 GB)" >&2
@@ -194,17 +199,13 @@ $(DEMO_ENVIRONMENTS)/pytorch/.installed: examples/pytorch/requirements.txt
 	@touch $@
 
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/%/requirements.txt
-	@echo "Installing $* into $(@D) ..." >&2
 	@test -x $(@D)/bin/python || $(BIN)/python -m venv $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
-	@touch $@
+	@$(call PINNED,Installing $* into $(@D) ...,--require-hashes -r $<)
 
 # torch lacks in the pins, so nothing may look for what they depend on.
 $(DEMO_ENVIRONMENTS)/%/.installed: examples/libraries/%/requirements.txt
-	@echo "Installing $* into $(@D), beside torch of $(TORCH_PYTHON) ..." >&2
 	@test -x $(@D)/bin/python || $(TORCH_PYTHON) -m venv --system-site-packages $(@D)
-	@$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes -r $<
-	@touch $@
+	@$(call PINNED,Installing $* into $(@D) beside torch of $(TORCH_PYTHON) ...,--no-deps --require-hashes -r $<)
 
 # PyPI has no wheels of these; Debian: python3-wheel. DeepSpeed without extensions is Python alone, and part of weekly. Horovod takes cmake,
 # g++, libtorch-dev and half an hour on two cores, so no target needs it: its tests are skipped without.

@@ -10,6 +10,7 @@ import pytest
 from e2e.harness.client import eventually
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS, REPLICAS, Namespace, job, master_pod, typical
+from e2e.support.profiles import KINDS_NOW, often
 
 pytestmark = pytest.mark.usefixtures("operator")
 Kubectl = Callable[..., str]
@@ -21,7 +22,7 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 @pytest.mark.shows("SDK-5.1", "SDK-5.3.9", "SDK-8.1", "SDK-8.2", "SDK-8.3", "SDK-8.4", "SDK-8.5", "SDK-8.6", "SDK-8.7")
 @pytest.mark.shows("SDK-8.8", "SDK-8.16", "SDK-S12")
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 async def test_apply_wait_get_delete(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
     """The life of a job as its owner sees it."""
     one, many, lead = kind.lower(), PLURALS[kind], master_pod("mnist", kind)
@@ -62,7 +63,7 @@ async def test_apply_wait_get_delete(jobs: Namespace, kubectl: Kubectl, kind: st
 
 
 @pytest.mark.shows("SDK-5.3.5", "SDK-8.6")
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 async def test_wait_for_failure(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
     """Failed is failed, whatever pods say later."""
     body = typical("lost", kind)
@@ -83,7 +84,7 @@ async def test_wait_for_failure(jobs: Namespace, kubectl: Kubectl, kind: str) ->
 
 
 @pytest.mark.shows("SDK-8.10", "SDK-S12")
-@pytest.mark.parametrize("kind", SCALED)
+@pytest.mark.parametrize("kind", often(SCALED, "PyTorchJob"))
 async def test_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
     """Up and down through the subresource, which tells what an autoscaler asks for."""
     body = typical("wide", kind)
@@ -107,7 +108,7 @@ async def test_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
 
 
 @pytest.mark.shows("SDK-8.10")
-@pytest.mark.parametrize("kind", sorted(PLURALS.keys() - set(SCALED)))
+@pytest.mark.parametrize("kind", often(sorted(PLURALS.keys() - set(SCALED)), "MPIJob"))
 async def test_kinds_that_do_not_scale(jobs: Namespace, kubectl: Kubectl, kind: str) -> None:
     """As in v1."""
     await jobs.create(typical("fixed", kind))

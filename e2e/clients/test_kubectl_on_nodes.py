@@ -13,6 +13,7 @@ from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, master_pod, typical
 from e2e.harness.local_up import local_up
 from e2e.support import marks
+from e2e.support.profiles import KINDS_NOW, often
 
 pytestmark = marks.local  # pods must run
 
@@ -49,7 +50,7 @@ def running(name: str, kind: str, script: str) -> Object:
 
 
 @pytest.mark.shows("SDK-5.1", "SDK-6.4", "SDK-8.5", "SDK-8.9")
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
     """Logs of all replicas by label, prefixed and followed; exec lets them end."""
     name, one = f"talk-{kind.lower()}", kind.lower()
@@ -80,7 +81,7 @@ def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
 
 
 @pytest.mark.shows("SDK-8.6", "SDK-8.7")
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 def test_a_failing_job(kubectl: Kubectl, kind: str) -> None:
     """Waiting for failure, and the reason in what `describe` says."""
     name = f"fail-{kind.lower()}"

@@ -10,6 +10,7 @@ from e2e.clients.session import Seen, check_fine_tuned, session
 from e2e.harness.local_up import local_up
 from e2e.support import marks
 from e2e.support.paths import ROOT
+from e2e.support.profiles import KINDS_NOW, WEEKLY, often
 from e2e.support.skips import without_pytorch
 
 pytestmark = marks.local  # pods must run
@@ -25,14 +26,15 @@ PYTHON = Path("/usr/bin/python3")
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """What a session with the SDK saw, by topic."""
-    topics = [*map(str.lower, KINDS), "function", "tensorflow-function", "failing", "expiring", "preparing", "inside"]
+    kinds = map(str.lower, KINDS if WEEKLY else KINDS_NOW)
+    topics = [*kinds, "function", "tensorflow-function", "failing", "expiring", "preparing", "inside"]
     with local_up(tmp_path_factory.mktemp("sdk")) as cluster:
         return session("sdk_on_nodes", cluster.kubeconfig, *topics)
 
 
 @pytest.mark.shows("SDK-1.8", "SDK-A6", "SDK-A7", "SDK-A8", "SDK-4.2", "SDK-4.8", "SDK-4.9", "SDK-4.10", "SDK-4.11")
 @pytest.mark.shows("SDK-4.12", "SDK-4.15", "SDK-5.1", "SDK-5.2", "SDK-S2")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", often(KINDS, *KINDS_NOW))
 def test_a_job_from_an_object(seen: Seen, kind: str) -> None:
     """From creation to deletion."""
     told = seen(kind.lower())
@@ -93,12 +95,14 @@ def seen_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         return session("sdk_on_nodes", cluster.kubeconfig, "torchrun", "fine-tuning")
 
 
+@pytest.mark.weekly  # e2e/clients/test_sdk_requests.py checks the job, and two ranks take a minute of a core
 @pytest.mark.shows("SDK-4.4", "SDK-7.1", "SDK-7.2", "SDK-7.3")
 def test_train(seen_with_torch: Seen) -> None:
     """The master's init container fills the volume, then both processes fine-tune one model as the user wants it."""
     check_fine_tuned(seen_with_torch("fine-tuning"))
 
 
+@pytest.mark.weekly  # three times torch
 def test_three_nodes_from_a_function(seen_with_torch: Seen) -> None:
     """`torchrun` without a flag makes three nodes meet, and what it prints is seen while it runs."""
     told = seen_with_torch("torchrun")

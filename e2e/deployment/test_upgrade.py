@@ -21,6 +21,7 @@ from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS, Namespace, typical
 from e2e.harness.operator import running_operator
 from e2e.support import marks
+from e2e.support.profiles import often
 
 pytestmark = marks.bare  # the whole installation is replaced
 
@@ -82,7 +83,7 @@ class Upgraded:
     """The uids under v1 of the objects that are replaced in place."""
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=often(WAYS, "server-side"))
 def upgraded(request: pytest.FixtureRequest, cluster: Cluster) -> Upgraded:
     """v1 with a running job of each kind, replaced as the page says."""
     way = WAYS[request.param]

@@ -13,6 +13,7 @@ from e2e.harness.operator import running_operator
 from e2e.integrations.test_gang import VOLCANO, VOLCANO_API, Stage, defined, definition, job
 from e2e.support import marks
 from e2e.support.paths import ROOT
+from e2e.support.profiles import often
 
 COMPONENTS = ROOT / "deploy" / "components"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -98,7 +99,7 @@ async def _follows_and_ends(stage: Stage) -> None:
 
 
 @pytest.mark.shows("INT-086")
-@pytest.mark.parametrize("scheduler", ["kai-scheduler", "yunikorn", "default-scheduler"])
+@pytest.mark.parametrize("scheduler", often(["kai-scheduler", "yunikorn", "default-scheduler"], "yunikorn"))
 async def test_schedulers_without_pod_groups_of_ours_get_pods_as_the_user_wrote_them(
     scheduler: str, cluster: Cluster, api: Api, namespace: str, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from e2e.harness.jobs import Namespace, job
 from e2e.harness.metrics_server import API, MetricsServer
 from e2e.harness.operator import running_operator
 from e2e.support import marks
+from e2e.support.profiles import often
 
 pytestmark = marks.bare  # an autoscaler is needed
 
@@ -116,7 +117,7 @@ async def test_an_elastic_pytorchjob_follows_its_load(jobs: Namespace, metrics: 
 
 
 @pytest.mark.shows("SDK-8.11", "SDK-8.18")
-@pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
+@pytest.mark.parametrize("kind", often(["PyTorchJob", "PaddleJob", "JAXJob"], "JAXJob"))
 async def test_kubectl_autoscale(cluster: Cluster, jobs: Namespace, kind: str) -> None:
     """An autoscaler of the user's own raises a job to its minimum, for all kinds that scale."""
     name = f"asked-{kind.lower()}"

@@ -12,6 +12,7 @@ from e2e.harness.jobs import LEADS, REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator, rests
 from e2e.jobs.scene import NAME, Scene, ready_node, training
 from e2e.support import marks
+from e2e.support.profiles import often
 
 WEBHOOK = "autoscaler"
 SCOPE = "extension.training.kubeflow.org/restart-scope"
@@ -115,7 +116,10 @@ async def comes_back(scene: Scene, evicted: str) -> set[str]:
     return await eventually(returned, f"another pod {evicted}")
 
 
-@pytest.mark.parametrize(("kind", "scope"), [("PyTorchJob", "pod"), ("PaddleJob", "pod"), ("JAXJob", "job")])
+@pytest.mark.parametrize(
+    ("kind", "scope"),
+    [("PyTorchJob", "pod"), pytest.param("PaddleJob", "pod", marks=pytest.mark.weekly), ("JAXJob", "job")],
+)
 @marks.bare  # webhooks are called by the real API server, on this machine
 async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     scene: Scene, operator: Operator, autoscaler: Autoscaler, kind: str, scope: str
@@ -145,7 +149,7 @@ async def test_pods_that_an_autoscaler_evicts_come_back_as_it_wants_them(
     await scene.jobs.condition(body, "Succeeded")
 
 
-@pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
+@pytest.mark.parametrize("kind", often(["PyTorchJob", "PaddleJob", "JAXJob"], "JAXJob"))
 async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(operator: Operator, jobs: Namespace, kind: str) -> None:
     """It asks the scale subresource of its target for a selector; the pods that this finds are the workers."""
     body = typical("scaled", kind, workers=2)

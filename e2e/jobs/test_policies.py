@@ -11,6 +11,7 @@ from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import PLURALS, REPLICAS, Namespace, job, typical
 from e2e.harness.operator import Operator, rests
 from e2e.support import marks
+from e2e.support.profiles import KINDS_NOW, often
 
 pytestmark = [pytest.mark.usefixtures("operator"), marks.real]  # the embedded API server has none of these policies
 
@@ -121,7 +122,7 @@ async def test_a_job_beyond_a_limit_range_goes_on_when_that_is_lifted(jobs: Name
     await finish(jobs, body)
 
 
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, operator: Operator, kind: str) -> None:
     """A limit range fills resources in, and somebody (a VPA, for example) changes them later: neither is drift."""
     limits = [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}]
@@ -157,7 +158,7 @@ def restricted(kind: str) -> Object:
     return body
 
 
-@pytest.mark.parametrize("kind", PLURALS)
+@pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 async def test_jobs_run_under_pod_security_restricted(jobs: Namespace, kind: str) -> None:
     namespace = f"/api/v1/namespaces/{jobs.name}"
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}

@@ -23,8 +23,11 @@ def case(
 
 EACH = [
     case("pytorch", "pytorch/language-model.yaml", (30, 60)),
-    case("jax", "jax/language-model.yaml", (30, 60)),
-    case("lightning", "libraries/lightning/trainer.yaml", (20, 30), "pytorch-lightning", "torch"),
+    case("jax", "jax/language-model.yaml", (30, 60), marks=(pytest.mark.weekly,)),  # two ranks take a minute of a core
+    case(
+        "lightning", "libraries/lightning/trainer.yaml", (20, 30), "pytorch-lightning", "torch",
+        marks=(pytest.mark.weekly,),  # it takes long to import
+    ),
     case(
         "deepspeed", "libraries/deepspeed/trainer.yaml", (20, 30), "deepspeed", "torch",
         marks=(pytest.mark.weekly,),  # it takes long to import

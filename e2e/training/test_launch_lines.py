@@ -55,7 +55,7 @@ def recorded(example: Example) -> Example:
     ("library", "backend", "nodes"),
     [
         pytest.param("pretrain-gpt", "static", [0, 1], marks=launch_line("Megatron-LM"), id="megatron"),
-        pytest.param("nemo", "c10d", [None, None], marks=launch_line("NeMo"), id="nemo"),
+        pytest.param("nemo", "c10d", [None, None], marks=(launch_line("NeMo"), pytest.mark.weekly), id="nemo"),
     ],
 )
 async def test_a_launch_line_names_nodes_processes_and_meeting_point(

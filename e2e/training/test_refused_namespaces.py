@@ -20,8 +20,8 @@ NOT_THERE = {
     "mpi/mpijob-ssh.yaml": "each pod needs a network of its own: unit_tests/local/commands/test_hopeless.py",
     "plugin-deepspeed/deepspeedjob.yaml": "needs another package: e2e/process/test_plugin.py",
 }
-LONG = ("libraries/hugging-face/trainer.yaml", "tensorflow/parameter-server.yaml")
-"""Their processes take long to import what they need: weekly."""
+NOW = (DEMOS["pytorch"].file, DEMOS["mpi"].file)
+"""Two ways to start ranks; the others weekly, because `test_training.py` and demos train with the same files."""
 CHECKS_ITSELF = "tensorflow/parameter-server.yaml"
 """After a few steps it fails, since it has not learned enough."""
 DEMO_OF = {demo.file: name for name, demo in DEMOS.items()}
@@ -31,8 +31,8 @@ def example(file: Path) -> object:
     """One example with the environment that it needs."""
     top, folder, *_ = file.parts
     environment = folder if top == "libraries" and folder in LIBRARIES else top
-    long = [pytest.mark.weekly] if str(file) in LONG else []
-    return pytest.param(str(file), marks=[pytest.mark.framework(name=environment), *long], id=str(file))
+    rare = [] if str(file) in NOW else [pytest.mark.weekly]
+    return pytest.param(str(file), marks=[pytest.mark.framework(name=environment), *rare], id=str(file))
 
 
 FILES = [file.relative_to(EXAMPLES) for file in sorted(EXAMPLES.glob("**/*.yaml"))]

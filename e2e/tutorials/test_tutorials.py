@@ -23,8 +23,8 @@ PYTHON = "/usr/bin/python3"
 SETTINGS_CLASSES = ROOT / "e2e" / "clients" / "train_dependencies"
 """In the place of `peft` and `transformers`, which are gigabytes."""
 
-LONG = [pytest.param(page, marks=pytest.mark.weekly) for page in ("elastic.md", "fine-tune.md")]
-"""They train for a minute."""
+LONG = [pytest.param(page, marks=pytest.mark.weekly) for page in ("elastic.md", "fine-tune.md", "notebook.md")]
+"""They train for long, or repeat what `e2e/clients` tries."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def environment(cluster: Cluster, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @marks.local  # pods must run
-@pytest.mark.parametrize("page", ["first-job.md", "notebook.md", *LONG])
+@pytest.mark.parametrize("page", ["first-job.md", *LONG])
 def test_on_a_laptop(page: str, environment: dict[str, str], tmp_path: Path) -> None:
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode:
         without_pytorch(f"{PYTHON} has no torch")
@@ -54,6 +54,7 @@ def test_on_a_laptop(page: str, environment: dict[str, str], tmp_path: Path) -> 
     walk(tutorial, tmp_path / "folder", environment | {"PYTHONPATH": str(SETTINGS_CLASSES)})
 
 
+@pytest.mark.weekly  # e2e/process/test_plugin.py runs another kind on the local cluster
 @marks.local  # pods must run
 def test_a_kind_of_ones_own(environment: dict[str, str], tmp_path: Path) -> None:
     """In a virtual environment that sees the packages of this one, so that nothing of the clone is changed."""
@@ -69,6 +70,7 @@ def test_a_kind_of_ones_own(environment: dict[str, str], tmp_path: Path) -> None
     walk(read(PAGES / "write-your-own-kind.md"), tmp_path / "folder", environment, {".venv": here})
 
 
+@pytest.mark.weekly  # e2e/integrations/kueue tries the same queues
 @marks.bare  # Kueue is installed into a cluster of its own
 @pytest.mark.parametrize("page", ["share-a-cluster.md"])
 def test_with_kueue(page: str, environment: dict[str, str], tmp_path: Path) -> None:
