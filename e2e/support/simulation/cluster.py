@@ -11,8 +11,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
-import yaml
-from e2e.support.paths import ROOT
 from e2e.support.simulation.api import Api, Json
 from e2e.support.simulation.audit import JOBS, Audit
 from e2e.support.simulation.faults import Faults, FaultyTransport
@@ -20,6 +18,7 @@ from e2e.support.simulation.kubelet import Kubelet
 from e2e.support.simulation.process import SETTINGS, Process
 from e2e.support.status_page import is_documented
 
+from training_api.crd.build import build
 from training_api.registry import KINDS
 from training_controllers.ports import Compute, compute_here
 from training_controllers.reconcile.status_writer import EXTENSIONS, REPLICA_EXTENSIONS
@@ -32,7 +31,6 @@ from training_local.apiserver.types import BUILTIN
 from training_operator.kube.transport import Request, Response
 from training_operator.settings import Settings
 
-CRDS = ROOT / "crds"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock when the clock of the event loop shows 0."""
 
@@ -147,19 +145,13 @@ async def _serve(server: ApiServer) -> None:
 
 @cache
 def job_types(prunes: bool, checks: bool) -> Sequence[ResourceType]:
-    """The resource types of all kinds, from the shipped CRDs."""
-    crds = [_crd(info.plural) for info in KINDS.values()]
+    """The resource types of all kinds, from their CRDs, which are generated faster than they are read."""
+    crds = [build(info) for info in KINDS.values()]
     if prunes:
         crds = [without_extensions(crd) for crd in crds]
     if not checks:
         crds = [without_checks(crd) for crd in crds]
     return [type for crd in crds for type in crd_types(crd)]
-
-
-def _crd(plural: str) -> Json:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loaded: Json = yaml.load((CRDS / f"kubeflow.org_{plural}.yaml").read_text(), loader)
-    return loaded
 
 
 def without_extensions(crd: Json) -> Json:

@@ -41,6 +41,7 @@ def local_process(*arguments: str | bytes, **more: str) -> subprocess.CompletedP
     return subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.weekly  # two interpreters load everything
 def test_output_and_names_that_cannot_be_written_are_escaped(tmp_path: Path, state: Path) -> None:
     file = os.fsencode(tmp_path) + b"/j\xf6b.yaml"
     with open(file, "w", encoding="utf-8") as opened:  # noqa: PTH123 - a path of bytes
@@ -54,6 +55,7 @@ def test_output_and_names_that_cannot_be_written_are_escaped(tmp_path: Path, sta
     assert (again.returncode, again.stderr, again.stdout) == (0, "", "worker-0 | gr\\xf6\\xdfe \\u2603\n")
 
 
+@pytest.mark.weekly  # a whole cluster of its own
 @needs_namespaces
 def test_a_full_disk_for_objects_is_one_sentence(tmp_path: Path, state: Path) -> None:
     data = tmp_path / "data"
@@ -67,7 +69,13 @@ def test_a_full_disk_for_objects_is_one_sentence(tmp_path: Path, state: Path) ->
 
 
 @needs_namespaces
-@pytest.mark.parametrize("verb", [("up", "--detach"), ("run", "job.yaml", "--no-archive")], ids=lambda verb: verb[0])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(("up", "--detach"), marks=pytest.mark.weekly, id="up"),
+        pytest.param(("run", "job.yaml", "--no-archive"), id="run"),
+    ],
+)
 def test_a_full_disk_is_one_sentence(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
 ) -> None:
