@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +53,14 @@ def seen(driver: webdriver.Chrome, *, judged: bool) -> dict[str, Any]:
         "times": driver.execute_script(TIMES),
         "grid": driver.execute_script(GRID),
     }
+
+
+def picture(driver: webdriver.Chrome, width: int, height: int) -> bytes:
+    """What the screen shows, without empty space below the page."""
+    end = driver.execute_script("return document.getElementById('main').getBoundingClientRect().bottom")
+    clip = {"x": 0, "y": 0, "width": width, "height": min(height, math.ceil(end)), "scale": 1}
+    drawn = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})["data"]
+    return base64.b64decode(drawn)
 
 
 def opened(driver: webdriver.Chrome, address: str) -> None:
@@ -112,13 +121,11 @@ def main(address: str, folder: str, *paths: str) -> None:
             resize(driver, width, height)
             opened(driver, address + path)
             told["pages"][path][name] = seen(driver, judged=name == "wide")
-            picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
-            Path(folder, f"{number}-{name}.png").write_bytes(base64.b64decode(picture))
+            Path(folder, f"{number}-{name}.png").write_bytes(picture(driver, *SIZES[name]))
         resize(driver, *SIZES["wide"])
         _colours(driver, "dark")
         told["pages"][path]["dark"] = seen(driver, judged=True)
-        picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
-        Path(folder, f"{number}-dark.png").write_bytes(base64.b64decode(picture))
+        Path(folder, f"{number}-dark.png").write_bytes(picture(driver, *SIZES["wide"]))
         _colours(driver, "light")
     opened(driver, address + "/")
     told["keys"] = keys(driver)
