@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ COLLECT = [sys.executable, "-m", "pytest", "-q", "-n", "0", "e2e/training/test_g
 def run(environments: Path, required: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the training tests of Lightning where no environment is."""
     command = [*COLLECT, f"--environments={environments}", f"--require-frameworks={required}", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    weekly = {**os.environ, "FRESH_SEED": "0"}
+    return subprocess.run(command, cwd=ROOT, env=weekly, capture_output=True, text=True, check=False)
 
 
 def test_a_required_library_that_is_missing_fails(tmp_path: Path) -> None:
