@@ -150,6 +150,15 @@ def test_only_notable_containers_are_kept() -> None:
     )
 
 
+def test_pods_that_have_succeeded_share_what_is_alike_and_keep_no_times_and_addresses() -> None:
+    ended = {"exitCode": 0, "startedAt": "2024-05-01T10:00:03Z", "finishedAt": "2024-05-01T10:00:09Z"}
+    status = {"containerStatuses": [{"name": "main", "restartCount": 0, "state": {"terminated": ended}}]}
+    one, two = (decoders.pod(raw({"phase": "Succeeded", "podIP": "10.0.0.1", **status}, uid=uid)) for uid in "ab")
+    assert one.containers == (ContainerState("main", exit_code=0),)
+    assert one.containers is two.containers
+    assert (one.created is two.created, one.ip) == (True, "")
+
+
 def test_the_newest_condition_is_a_cause_while_no_container_has_a_status() -> None:
     conditions = [
         {"type": "B", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes", "lastTransitionTime": t}
