@@ -9,7 +9,7 @@ from typing import Final
 from training_api.conditions import find, holds, is_finished
 from training_api.kinds import Job
 from training_api.models.common import CleanPodPolicy, ConditionType, ReplicaStatus
-from training_controllers.decide.job_state import JobState
+from training_controllers.decide.job_state import JobState, as_succeeded
 from training_controllers.decide.limits import failed_by_limit
 from training_controllers.decide.owned_changes import granting_objects, owned_changes
 from training_controllers.decide.status_builder import StatusBuilder
@@ -61,19 +61,12 @@ def _complete(builder: StatusBuilder) -> None:
 
 
 def _final_statuses(state: JobState, deleted: Collection[PodRecord]) -> dict[str, ReplicaStatus]:
-    """The last counters of each type.
-
-    What was active counts as succeeded if the job has, as in v1 (E-081); of a failed job those pods are active that
-    are still there and kept (K-42).
-    """
+    """The last counters of each type; of a failed job those pods are active that are still there and kept (K-42)."""
     stored = state.job.status.replica_statuses
     update = {"restarting_indexes": ""}
     last = {name: stored[name].model_copy(update=update) for name in state.job.replicas if name in stored}
     if holds(state.job.status, ConditionType.SUCCEEDED):
-        return {
-            name: status.model_copy(update={"succeeded": status.succeeded + status.active, "active": 0, "ready": 0})
-            for name, status in last.items()
-        }
+        return {name: as_succeeded(status) for name, status in last.items()}
     gone = {pod.uid for pod in deleted}
     pods_by_slot = state.assignment.pods_by_slot.items()
     kept = [(slot, pod) for slot, pod in pods_by_slot if is_running(pod) and pod.uid not in gone]

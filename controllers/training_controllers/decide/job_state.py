@@ -31,12 +31,20 @@ class JobState:
     def statuses_after_success(self) -> dict[str, ReplicaStatus]:
         """The replica statuses once the job has succeeded: auxiliary types do not count any more."""
         auxiliary_types = self.framework.auxiliary_types
-        return {name: at_rest(status) if name in auxiliary_types else status for name, status in self.statuses.items()}
+        return {
+            name: at_rest(status) if name in auxiliary_types else as_succeeded(status)
+            for name, status in self.statuses.items()
+        }
 
 
 def at_rest(status: ReplicaStatus) -> ReplicaStatus:
     """What remains of the counters of a type when its pods count no more."""
     return ReplicaStatus(selector=status.selector, restarts=status.restarts)
+
+
+def as_succeeded(status: ReplicaStatus) -> ReplicaStatus:
+    """The counters of a type of a job that has succeeded: what was active counts as succeeded, as in v1 (E-081)."""
+    return status.model_copy(update={"succeeded": status.succeeded + status.active, "active": 0, "ready": 0})
 
 
 def observe(snapshot: Snapshot, framework: Framework) -> JobState:
