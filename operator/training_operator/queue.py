@@ -84,7 +84,10 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_at(due, self._ring, key, priority)
 
     async def get(self) -> K:
-        """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed."""
+        """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed.
+
+        What it was to be ready for later is over: whoever works on it now says anew when to do so again.
+        """
         while True:
             await self._entries.acquire()
             if self._closed:
@@ -92,6 +95,8 @@ class WorkQueue(Generic[K]):
             _, _, key = heapq.heappop(self._ready)
             if key in self._dirty and key not in self._active:  # else a stale, outbid entry
                 _, since = self._dirty.pop(key)
+                if (timer := self._timers.pop(key, None)) is not None:  # what it is for is seen now
+                    timer.cancel()
                 now = self._clock()
                 self._active[key] = now
                 if self._metrics:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from training_api.kinds import KindInfo
-from training_controllers.model.records import JobRecord, PodRecord, Record
+from training_controllers.model.records import JobRecord, PodRecord, Record, ServiceRecord
 from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_operator.cache.store import Change, Store
@@ -32,6 +32,13 @@ class KindQueue:
     info: KindInfo
     store: Store[JobRecord]
     queue: WorkQueue[JobKey]
+
+
+class _Owner(NamedTuple):
+    """The job that controls an object."""
+
+    kind: KindQueue
+    job: JobRecord
 
 
 class Triggers:
@@ -65,20 +72,19 @@ class Triggers:
 
     def enqueue_owners(self, pods: list[PodRecord]) -> None:
         """Enqueue the jobs of these pods."""
-        for kind, key in {owner for pod in pods if (owner := self._job_of(pod)) is not None}:
-            self._kinds[kind].queue.add_after(key, BATCH_SECONDS, priority=NORMAL)
+        for owner in map(self._job_of, pods):
+            if owner is not None:
+                owner.kind.queue.add_after(owner.job.key, BATCH_SECONDS, priority=NORMAL)
 
     def _dependent_changed(self, dependents: Store[Any], change: Change[Any]) -> None:
         if change.old is not None and change.new is not None and _same(change.old, change.new):
             return
-        keys = {owner for record in (change.old, change.new) if (owner := self._job_of(record)) is not None}
-        for kind, key in keys:
-            delay = max(BATCH_SECONDS, self._siblings(dependents, kind, key) * BATCH_SECONDS_PER_OBJECT)
-            self._kinds[kind].queue.add_after(key, delay, priority=_urgency_of_dependent(change))
-
-    def _siblings(self, dependents: Store[Any], kind: str, key: JobKey) -> int:
-        job = self._kinds[kind].store.get(*key)
-        return dependents.count_of_owner(job.namespace, job.uid) if job else 0
+        for owner in map(self._job_of, (change.old, change.new)):  # of the same key only the first one counts
+            if owner is not None and not _is_left_over(change, owner.job):
+                job, urgency = owner.job, _urgency_of_dependent(change, owner.job)
+                objects = dependents.count_of_owner(job.namespace, job.uid)
+                batch = max(BATCH_SECONDS, objects * BATCH_SECONDS_PER_OBJECT)
+                owner.kind.queue.add_after(job.key, batch, priority=urgency)
 
     def _count_end(self, change: Change[PodRecord]) -> None:
         """Count a pod of ours that has just failed; a standby sees it too, and leaves it to the leader (K-25, K-39)."""
@@ -88,14 +94,14 @@ class Triggers:
         if new.phase == "Failed" != old.phase:
             self._metrics.count_object(ObjectCounter.PODS_FAILED)
         if is_disrupted(new) and not is_disrupted(old):
-            self._metrics.count_disruption(self._kinds[owner[0]].info, new.namespace)
+            self._metrics.count_disruption(owner.kind.info, new.namespace)
 
-    def _job_of(self, record: Record | None) -> tuple[str, JobKey] | None:
+    def _job_of(self, record: Record | None) -> _Owner | None:
         """Find the cached job that controls `record`; a namesake with another uid is none (E-016)."""
         if record is None or record.owner is None or (kind := self._kinds.get(record.owner.kind)) is None:
             return None
         job = kind.store.get(record.namespace, record.owner.name)
-        return (kind.info.kind, job.key) if job is not None and job.uid == record.owner.uid else None
+        return _Owner(kind, job) if job is not None and job.uid == record.owner.uid else None
 
 
 def _enqueue(queue: WorkQueue[JobKey]) -> Callable[[Change[JobRecord]], None]:
@@ -119,12 +125,20 @@ def _is_status_only(change: Change[JobRecord]) -> bool:
     return change.old is not None and change.new is not None and change.old.raw == change.new.raw
 
 
-def _urgency_of_dependent(change: Change[Any]) -> int:
-    """The priority of the job of a changed object: what comes up is only counted, what ends may be replaced."""
+def _is_left_over(change: Change[Any], job: JobRecord) -> bool:
+    """Whether a service has gone whose job has ended: nothing more depends on it."""
+    return change.new is None and isinstance(change.old, ServiceRecord) and job.ended
+
+
+def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
+    """The priority of the job of a changed object: what comes up is only counted, what ends may be replaced.
+
+    What happens to the objects of a job that has ended can wait for the ends of others.
+    """
     if change.initial:
         return LOW
     comes_up = change.new is not None and not change.new.deleting and getattr(change.new, "phase", "") in COMING_UP
-    return FOLLOW_UP if comes_up else NORMAL
+    return FOLLOW_UP if comes_up or job.ended else NORMAL
 
 
 def _same(old: Record, new: Record) -> bool:

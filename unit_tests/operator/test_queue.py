@@ -112,6 +112,16 @@ async def test_of_several_times_the_earliest_counts() -> None:
     assert await empty(queue)
 
 
+async def test_who_gets_a_key_now_does_not_get_it_again_for_what_was_due_later() -> None:
+    queue = WorkQueue[str]()
+    queue.add_after("a", 10)
+    queue.add("a")
+    await taken(queue)
+    queue.done("a")
+    await asyncio.sleep(100)
+    assert await empty(queue)
+
+
 async def test_time_does_not_pass_for_what_is_due_already() -> None:
     queue = WorkQueue[str]()
     queue.add_after("now", 0)

@@ -131,6 +131,27 @@ async def test_the_end_of_a_pod_is_urgent_and_its_beginning_is_not(change: PodRe
     assert await world.before(("ns", "other")) is urgent
 
 
+async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait() -> None:
+    world = World()
+    world.jobs.put(msgspec.structs.replace(JOB, version="2", status=b'{"completionTime":"..."}'), expected=True)
+    world.pods.observe(pod(1))
+    await world.enqueued()
+    world.pods.observe(pod(2, "Succeeded"))
+    assert not await world.before(("ns", "other"))
+
+
+@pytest.mark.parametrize(("status", "after"), [(b"{}", BATCH_SECONDS), (b'{"completionTime":"..."}', None)])
+async def test_that_a_service_goes_after_the_end_of_its_job_causes_no_reconcile(
+    status: bytes, after: float | None
+) -> None:
+    world, service = World(), ServiceRecord("ns", "sim-worker-0", "s", "1", OURS, "worker", 0)
+    world.jobs.put(msgspec.structs.replace(JOB, version="2", status=status), expected=True)
+    world.services.observe(service)
+    await world.enqueued()
+    world.services.remove(msgspec.structs.replace(service, version="2"))
+    assert await world.enqueued() == (pytest.approx(after) if after else None)
+
+
 @pytest.mark.parametrize(("raw", "urgent"), [(b"{}", False), (b'{"spec":1}', True)])
 async def test_a_job_whose_status_alone_has_changed_can_wait(raw: bytes, urgent: bool) -> None:
     world = World()

@@ -125,6 +125,11 @@ class JobRecord(msgspec.Struct, gc=False, frozen=True):
         """Namespace and name."""
         return self.namespace, self.name
 
+    @property
+    def ended(self) -> bool:
+        """Whether the status has the time of the job's end; v1 has left it out in some of those that failed."""
+        return b'"completionTime"' in self.status
+
 
 class NodeRecord(msgspec.Struct, gc=False, frozen=True):
     """A node, as far as it matters to pods that are on it already."""

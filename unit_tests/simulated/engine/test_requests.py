@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 
 import pytest
@@ -56,6 +57,19 @@ async def test_a_job_of_four_takes_sixteen_requests() -> None:
         ended = ", ".join(f"default.{name}" for name in pods)
         assert await world.events("ExitedWithCode") == [f"Pods: {ended} exited with code 0"]
         assert await world.events("SuccessfulDeleteService") == []
+
+
+async def test_a_job_of_two_is_reconciled_only_when_there_is_something_to_do() -> None:
+    """To create its pods, to say so, that it runs, that it has ended; to clean up.
+
+    Twice more because here the watch shows two statuses before their requests are answered.
+    """
+    async with cluster() as world:
+        world.operator()
+        await lived(world, pytorch("life", workers=1))
+        page = world.processes[0].app.metrics.exposition().decode()
+        looks = re.findall(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", page, re.MULTILINE)
+        assert sum(map(float, looks)) == 5 + 2
 
 
 async def test_a_job_of_three_hundred_takes_few_requests_beside_those_for_its_objects() -> None:
