@@ -59,6 +59,9 @@ async def measure_jobs(
         say(found, f"{size}: placed / floor", lambda r: r.ratio, "", 1.6)
         say(found, f"{size}: last pod Running -> last job", lambda r: r.running_lag_s, " s", 1)
         say(found, f"{size}: last pod Succeeded -> last job", lambda r: r.succeeded_lag_s, " s", 1)
+        if at_once > AT_ONCE:
+            say(found, f"{size}: the same of a process that only follows", lambda r: r.running_floor_s, " s")
+            say(found, f"{size}: and for Succeeded", lambda r: r.succeeded_floor_s, " s")
         say(found, f"{size}: CPU of the operator per pod", lambda r: r.cpu_ms_per_pod, " ms")
         say(found, f"{size}: peak memory of the operator", lambda r: r.peak_memory_mb, " MB", 128)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
+from e2e.harness.processes import Child
 from e2e.harness.usage import cpu_at_rest, memory_mb
 
 from training_operator.kube.client import KubeClient
@@ -32,6 +34,9 @@ class Round:
     succeeded_lag_s: float
     cpu_ms_per_pod: float
     peak_memory_mb: float
+    running_floor_s: float = 0.0
+    """The lags of a process that does nothing but follow the pods (`follower`), measured under pressure only."""
+    succeeded_floor_s: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -67,11 +72,12 @@ class ManyJobs:
         """Measure the floor, then the jobs."""
         namespace = await self._namespace()
         floor = await self._floor(namespace, objects)
+        least = await self._followed(namespace) if self._at_once > AT_ONCE else (0.0, 0.0)
         await empty(self._api, namespace)
         namespace = await self._namespace()
         placed, lags, cpu, memory = await self._run(namespace, self._jobs)
         await empty(self._api, namespace)
-        return Round(floor, placed, *lags, cpu * 1000 / (self._jobs * self._pods), memory)
+        return Round(floor, placed, *lags, cpu * 1000 / (self._jobs * self._pods), memory, *least)
 
     async def _namespace(self) -> str:
         self._serial += 1
@@ -94,6 +100,19 @@ class ManyJobs:
                 await asyncio.gather(*(_create(client, namespace, *each, uids) for each in everything))
                 await stage.until(lambda: len(stage.pods) == self._jobs * self._pods, "all pods of the floor")
                 return time.perf_counter() - begun
+
+    async def _followed(self, namespace: str) -> tuple[float, float]:
+        """The lags of Running and Succeeded where a process does nothing but follow the pods that are there."""
+        follower = [sys.executable, "-m", "e2e.bench.many.follower", str(self._cluster.kubeconfig), namespace]
+        child = Child([*follower, str(self._pods)], self._folder / f"follower-{namespace}.log")
+        try:
+            async with fast_client(self._cluster, self._at_once) as client:
+                stage = Stage(client, namespace)
+                async with stage.watched():
+                    await stage.until(lambda: len(stage.pods) == self._jobs * self._pods, "all pods of the floor")
+                    return await stage.run("Running"), await stage.run("Succeeded")
+        finally:
+            child.kill()
 
     async def _run(self, namespace: str, jobs: int) -> tuple[float, tuple[float, float], float, float]:
         """Seconds until all pods exist, the lags of Running and Succeeded, CPU seconds and peak MB of the operator."""
