@@ -19,6 +19,8 @@ from e2e.harness.floor import fast_client
 from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import PODS
 
+FOLLOWING = "following"
+"""What it prints once it watches."""
 AT_ONCE = 64
 """Statuses in flight: as many as the operator sends."""
 
@@ -45,7 +47,10 @@ async def follow(client: KubeClient, namespace: str, pods: int) -> None:
         await client.patch(JOBS, namespace, name, {"status": status(name, phase)}, subresource="status")
 
     async with asyncio.TaskGroup() as saying, client.watch(PODS, namespace, version="0", seconds=3600) as events:
+        print(FOLLOWING, flush=True)
         async for event in events:
+            if event.type not in ("ADDED", "MODIFIED"):
+                continue
             pod = PODS.decode(event.object)
             if pod.owner is None or pod.phase not in ("Running", "Succeeded"):
                 continue

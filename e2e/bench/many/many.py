@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from e2e.bench.many.clean import empty, new_namespace
+from e2e.bench.many.follower import FOLLOWING
 from e2e.bench.many.stage import JOBS, Stage, timed
-from e2e.harness.client import Api, Object
+from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.floor import AT_ONCE, Objects, fast_client, made_in
 from e2e.harness.jobs import job
 from e2e.harness.operator import running_operator
 from e2e.harness.processes import Child
+from e2e.harness.startup import START_LIMIT
 from e2e.harness.usage import cpu_at_rest, memory_mb
 
 from training_operator.kube.client import KubeClient
@@ -105,7 +107,13 @@ class ManyJobs:
         """The lags of Running and Succeeded where a process does nothing but follow the pods that are there."""
         follower = [sys.executable, "-m", "e2e.bench.many.follower", str(self._cluster.kubeconfig), namespace]
         child = Child([*follower, str(self._pods)], self._folder / f"follower-{namespace}.log")
+
+        async def follows() -> bool:
+            child.check_alive()
+            return FOLLOWING in child.output()
+
         try:
+            await eventually(follows, "a process that follows the pods", START_LIMIT)
             async with fast_client(self._cluster, self._at_once) as client:
                 stage = Stage(client, namespace)
                 async with stage.watched():
