@@ -14,7 +14,7 @@ from training_api.problems import Problem, ProblemKind
 Model = TypeVar("Model", bound=ApiModel)
 
 MAPS = {"replicaStatuses", "labels", "annotations", "minResources"}
-"""Fields, beside the replica map, whose keys are the user's; paths show these keys in brackets."""
+"""Fields, next to the replica map, whose keys are the user's; paths show these keys in brackets."""
 
 
 class DecodeError(ValueError):

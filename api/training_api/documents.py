@@ -37,7 +37,7 @@ class Document:
 
 
 def place(document: Document) -> str:
-    """Where it is, as people and editors read it."""
+    """Where it is, as users and editors read it."""
     name = "standard input" if document.source == STANDARD_INPUT else document.source
     return f"{name}:{document.line}" if document.line else name
 
@@ -88,7 +88,7 @@ def read_stream(stream: TextIO, most: int | None = None) -> str:
 def read(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
     """All objects of files and folders and, for `-`, of `stdin`; lists of objects are taken apart.
 
-    What cannot be read is one document with the reason; what follows it is read all the same.
+    What cannot be read is one document with the reason; what follows it is read nevertheless.
     """
     for path in files(paths):
         try:

@@ -33,7 +33,7 @@ class BadDeclaration(ValueError):
 class KindInfo:
     """The declaration of one job kind; CRDs, defaults, validation and engine are derived from it.
 
-    Raises `BadDeclaration` with all that is wrong with it: what Kubernetes would refuse later, with every CRD,
+    Raises `BadDeclaration` with all that is wrong with it: what Kubernetes would reject later, with every CRD,
     pod or service of the kind, or what would have no effect.
     """
 
@@ -57,9 +57,9 @@ class KindInfo:
     """Whether every replica has a service of its name. Then the job's name must fit into that of a service, and the
     container called `container` must exist and gets the default port."""
     other_types: bool = False
-    """Whether replica types beside the canonical ones are accepted."""
+    """Whether replica types next to the canonical ones are accepted."""
     required_types: tuple[str, ...] = ()
-    """Types without which the job is refused."""
+    """Types without which the job is rejected."""
     single_types: tuple[str, ...] = ()
     """Types that have exactly one replica if they are present."""
     populated_types: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class KindInfo:
     default_replicas: Mapping[str, int] = field(default_factory=dict)
     """Number of replicas where it is absent, for types of which that is not 1."""
     rules: tuple[SpecRule, ...] = ()
-    """What else is refused."""
+    """What else is rejected."""
     age_first: bool = False
     """Whether `kubectl get` shows the column Age before the column State."""
 

@@ -1,4 +1,4 @@
-"""What names Kubernetes takes where, for names that a kind declares and that would be refused only much later."""
+"""What names Kubernetes takes where, for names that a kind declares and that would be rejected only much later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NameRule:
     pattern: re.Pattern[str]
 
     def broken_by(self, name: str) -> str:
-        """Why the name is refused, in words that follow the name; empty if it is fine."""
+        """Why the name is rejected, in words that follow the name; empty if it is fine."""
         if len(name) > self.longest:
             return f"has {len(name)} characters and must be at most {self.longest} long"
         return "" if self.pattern.fullmatch(name) else f"must be {self.what}"

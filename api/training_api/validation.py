@@ -1,7 +1,7 @@
 """The rules that the CRDs make the API server enforce, in Python, for objects that came in through v1's own CRDs.
 
 They are those of v1 with four differences: an object is validated as defaults would complete it (K-54), negative
-counts are refused (K-07), the longest name of a replica must fit into the name of a service (K-33), and there is a
+counts are rejected (K-07), the longest name of a replica must fit into the name of a service (K-33), and there is a
 maximum of replicas.
 """
 
@@ -67,7 +67,7 @@ def problems(info: KindInfo, stored: object, max_replicas: int = MAX_REPLICAS) -
 def problems_of(job: Job, max_replicas: int = MAX_REPLICAS) -> list[Problem]:
     """All reasons to refuse a decoded job, without defaults.
 
-    An empty `managedBy` is refused at admission, but not here: stored, it means this operator (K-19).
+    An empty `managedBy` is rejected at admission, but not here: stored, it means this operator (K-19).
     """
     info = job.info
     found = [*_name_problems(job), *_manager_problems(job), *_type_problems(job)]

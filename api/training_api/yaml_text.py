@@ -195,7 +195,7 @@ def _refuse_size(root: yaml.Node, given: int) -> None:
     if depth > DEEPEST:
         raise RecursionError
     if size > max(2 * given, min(MOST_TIMES * given, MOST_EXPANDED)):
-        raise _Unusable("its aliases make it far too large")
+        raise _Unusable("its aliases expand to too many values")
 
 
 def _expanded(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -> tuple[int, int]:
@@ -204,7 +204,7 @@ def _expanded(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -
         return 1 + len(node.value), 0
     if node in known:
         if (found := known[node]) is None:
-            raise _Unusable("it contains itself by an alias, which makes it endless")
+            raise _Unusable("an alias in it refers to a value that contains the alias")
         return found
     known[node] = None
     inside = (each for pair in node.value for each in pair) if isinstance(node, yaml.MappingNode) else node.value
@@ -216,10 +216,10 @@ def _expanded(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -
 def _sentence(problem: str, line: int, chunk: str) -> str:
     hint = ""
     if "{{" in chunk:
-        hint = "; it looks like a template of Helm, which has to be rendered first"
+        hint = "; it looks like a Helm template: render it first, with `helm template`"
     elif _TAB.search(chunk):
-        hint = "; YAML is indented by spaces, and there are tabs"
-    return f"It is not YAML for Kubernetes: {problem} (line {line}){hint}."
+        hint = "; it contains tabs: indent YAML with spaces"
+    return f"It is not valid YAML: {problem} (line {line}){hint}."
 
 
 _TAB: Final = re.compile(r"^ *\t", re.MULTILINE)

@@ -46,7 +46,7 @@ AUTHENTICATIONS = ("kubeconfig", "header", "token")
     help="Show a recorded run instead of a cluster: its folder or its name (see `local runs`).",
 )
 @click.option("--export", type=click.Path(path_type=Path, dir_okay=False), help="Write that run into one HTML file.")
-@click.option("--end-with-parent", is_flag=True, hidden=True, help="End when the program that started it is gone.")
+@click.option("--end-with-parent", is_flag=True, hidden=True, help="Exit when the program that started it exits.")
 @click.option("--open", "open_browser", is_flag=True, help="Open it in the browser.")
 def console(
     *,

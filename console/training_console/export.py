@@ -33,7 +33,7 @@ async def export(run: ArchivedRun, file: Path) -> None:
         with file.open("x", encoding="utf-8") as target:
             target.write(text)
     except FileExistsError:
-        raise BadInput(f"--export {file}: it exists already; name another file") from None
+        raise BadInput(f"--export {file}: it already exists; name another file") from None
     except OSError as error:
         raise BadInput(f"--export {file}: it cannot be written: {error.strerror}") from None
 

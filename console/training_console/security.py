@@ -50,7 +50,7 @@ class Settings:
         site, mode = (request.headers.get(f"Sec-Fetch-{name}", "") for name in ("Site", "Mode"))
         if site in ("", "same-origin", "none") or mode == "navigate":
             return None
-        return web.Response(status=403, text="Pages of other sites are told nothing.\n")
+        return web.Response(status=403, text="Requests from pages of other sites are rejected.\n")
 
     def check_origin(self, request: web.Request) -> None:
         """Raise `Refused` for a form that another site has sent."""

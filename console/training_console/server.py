@@ -222,7 +222,7 @@ class Console:
         problem = (
             ""
             if token.isascii() and 0 < len(token) <= LONGEST_TOKEN and token.isprintable()
-            else "This is no bearer token."
+            else "This is not a bearer token."
         )
         if not problem:
             try:

@@ -92,14 +92,14 @@ async def _run(wanted: Wanted) -> None:
         host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
         address = f"http://{host}:{port}{settings.base_path}/"
         click.echo(address)
-        click.echo("Ctrl-C ends the console.", err=True)
+        click.echo("Ctrl-C stops the console.", err=True)
         if wanted.open_browser:
             webbrowser.open(address)
         await _until(stopped, with_parent=wanted.end_with_parent)
 
 
 async def _until(stopped: asyncio.Event, *, with_parent: bool) -> None:
-    """Wait for a signal or, `with_parent`, until somebody else has become the parent of this process."""
+    """Wait for a signal or, `with_parent`, until another process has become the parent of this one."""
     parent = os.getppid()
     while not stopped.is_set() and (not with_parent or os.getppid() == parent):
         with suppress(TimeoutError):
@@ -143,7 +143,7 @@ async def _config(wanted: Wanted) -> ClusterConfig:
     if wanted.cluster is None:
         return await load(str(wanted.kubeconfig or ""), anonymous=anonymous)
     if wanted.kubeconfig is not None:
-        raise BadInput("--cluster and --kubeconfig exclude each other: use one of them")
+        raise BadInput("--cluster and --kubeconfig are mutually exclusive: use one of them")
     config = access(find(wanted.cluster))
     return replace(config, credentials=Fixed()) if anonymous else config
 
@@ -161,7 +161,7 @@ def authenticator_of(wanted: Wanted) -> Authenticator:
             raise BadInput(f"--trusted-proxy: {error}") from None
     if not _is_loopback(wanted.host):
         raise BadInput(
-            f"--host {wanted.host}: with --auth kubeconfig everybody who reaches the console has the permissions of "
+            f"--host {wanted.host}: with --auth kubeconfig any client of the console has the permissions of "
             "its kubeconfig, so it listens on the loopback interface only; use --auth header or token"
         )
     return Everybody()

@@ -87,7 +87,7 @@ class Jobs(Protocol):
     async def patch_status(self, job: JobRecord, status: Mapping[str, Any]) -> JobRecord:
         """Send `status` as a merge patch of the status, on condition that `job.version` is still stored.
 
-        Returns what is stored now. Raises `Conflict` for another version, `NotFound` for a job that is gone.
+        Returns what is stored now. Raises `Conflict` for another version, `NotFound` for a job that no longer exists.
         Statuses go before all other requests, those with which jobs end first.
         """
         ...
@@ -181,7 +181,7 @@ class Compute(Protocol):
     """Where long computations are done."""
 
     async def __call__(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns; meanwhile everything else may go on."""
+        """Return what `work` returns; meanwhile everything else may continue."""
         ...
 
 

@@ -67,7 +67,7 @@ async def test_idle_connections_keep_nobody_from_probes_and_metrics(
         assert "process_open_fds" in get(operator.metrics)[1]
         await jobs.run_to_success(job("alongside", Master=1))
         assert open_files(operator) < 700
-        assert "too many ask for nothing" in operator.child.output()
+        assert "too many are idle" in operator.child.output()
 
 
 async def test_a_log_on_a_full_disk_stops_nobody(cluster: Cluster, jobs: Namespace, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def waits_for(jobs: Namespace, name: str, what: str) -> None:
 
     async def told() -> bool:
         waiting = (await jobs.api.call("GET", f"{jobs.jobs('MPIJob')}/{name}")).get("status", {}).get("waiting", {})
-        return waiting.get("reason") == "NameTaken" and f"{what} exists already" in waiting["message"]
+        return waiting.get("reason") == "NameTaken" and f"{what} already exists" in waiting["message"]
 
     await eventually(told, f"{name} waits for {what}")
 

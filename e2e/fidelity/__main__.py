@@ -1,4 +1,4 @@
-"""`python -m e2e.fidelity`: record the answers of a real API server anew, or of some cases only."""
+"""`python -m e2e.fidelity`: record the answers of a real API server again, or of some cases only."""
 
 from __future__ import annotations
 

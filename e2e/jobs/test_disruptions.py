@@ -42,9 +42,9 @@ async def test_an_evicted_pod_is_replaced(scene: Scene, kind: str, policy: str, 
     await scene.start(training(kind, policy, mode))
     before = await scene.uid("train-worker-1")
     await scene.evict("train-worker-1")
-    consequence = "which counts as a restart" if restarts else "which does not count as a restart"
+    consequence = "this counts as a restart" if restarts else "this does not count as a restart"
     told = await scene.event("PodDisrupted")
-    assert told == f"pod train-worker-1 was disrupted (EvictionByEvictionAPI): it is replaced, {consequence}"
+    assert told == f"pod train-worker-1 was disrupted (EvictionByEvictionAPI): it is replaced; {consequence}"
     await scene.stopped("train-worker-1")
     await scene.replaced("train-worker-1", before)
     await scene.jobs.set_phase(NAME, "Running")

@@ -103,14 +103,14 @@ async def test_a_name_that_somebody_else_has(stage: Stage) -> None:
     theirs = {"metadata": {"name": f"{NAME}-master-0"}, "spec": spec}
     uid = (await stage.api.create(f"{stage.core}/pods", theirs))["metadata"]["uid"]
     await stage.create()
-    await stage.waits("NameTaken", f"pod {NAME}-master-0 exists already and is not touched")
+    await stage.waits("NameTaken", f"pod {NAME}-master-0 already exists and is not changed")
     assert (await stage.api.call("GET", stage.pod))["metadata"]["uid"] == uid
 
 
 async def test_a_pod_that_cannot_be_placed_until_it_is(stage: Stage) -> None:
     await stage.started()
     await stage.tell(conditions=[NOT_PLACED])
-    await stage.waits("Unschedulable", f"pod {NAME}-master-0 cannot be placed: 0/3 nodes: no GPU")
+    await stage.waits("Unschedulable", f"pod {NAME}-master-0 cannot be scheduled: 0/3 nodes: no GPU")
     await stage.tell(conditions=[{"type": "PodScheduled", "status": "True"}], phase="Running")
     await stage.waits(None)
 
@@ -136,7 +136,7 @@ async def test_a_pod_that_does_not_go(stage: Stage) -> None:
     await stage.started()
     await stage.api.patch(stage.pod, {"metadata": {"finalizers": ["example.com/hold"]}})
     await stage.api.delete(stage.pod)
-    await stage.waits("Terminating", f"pod {NAME}-master-0 has been deleted but is still there")
+    await stage.waits("Terminating", f"pod {NAME}-master-0 was deleted but still exists")
     await stage.api.patch(stage.pod, {"metadata": {"finalizers": None}})
     await stage.waits(None)
     await stage.jobs.pods_reach(NAME, 1)

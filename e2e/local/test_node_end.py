@@ -215,12 +215,14 @@ def test_each_missing_capability_costs_only_itself(tmp_path: Path, setting: str,
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
-        ("echo 0 > /proc/sys/user/max_net_namespaces", "network namespaces are refused"),
+        ("echo 0 > /proc/sys/user/max_net_namespaces", "network namespaces are not permitted"),
         pytest.param(
-            "echo 0 > /proc/sys/user/max_mnt_namespaces", "mount namespaces are refused", marks=pytest.mark.weekly
+            "echo 0 > /proc/sys/user/max_mnt_namespaces", "mount namespaces are not permitted", marks=pytest.mark.weekly
         ),
         pytest.param(
-            "echo 0 > /proc/sys/user/max_pid_namespaces", "process id namespaces are refused", marks=pytest.mark.weekly
+            "echo 0 > /proc/sys/user/max_pid_namespaces",
+            "process id namespaces are not permitted",
+            marks=pytest.mark.weekly,
         ),
     ],
 )

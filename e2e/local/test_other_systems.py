@@ -149,7 +149,7 @@ def test_commands_for_files_run_on_windows_as_here(windows: dict[str, Any], monk
     ("line", "sentence"),
     [
         (LOCAL_RUN, "on Windows it runs within WSL2 (`wsl --install`); `validate` and `migrate` run here"),
-        ("run", "This system (win32) has no such module: it needs Linux, on Windows by WSL2."),
+        ("run", "This system (win32) lacks the module: use Linux, or WSL2 on Windows."),
     ],
 )
 def test_what_does_not_run_on_windows_says_what_serves(windows: dict[str, Any], line: str, sentence: str) -> None:

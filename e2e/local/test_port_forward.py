@@ -125,7 +125,7 @@ def test_local_forward(cluster_up: LocalUp, tmp_path: Path) -> None:
     assert process.returncode == 130
     for arguments, said in (
         (["nosuch", "6006"], "there is no pod nosuch; there is: board"),
-        (["board", "0"], "'0' is no port from 1 to 65535"),
+        (["board", "0"], "'0' is not a port from 1 to 65535"),
     ):
         done = subprocess.run([*local, *arguments], capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

@@ -40,8 +40,8 @@ def test_a_job_succeeds_and_the_start_names_cause_and_remedy(tmp_path: Path, mon
     assert "worker-1 | rank 1 of 2" in ended.stdout
     start = ended.stdout.splitlines()
     assert (
-        "Pods cannot be isolated on this machine: mount namespaces are refused (unshare: Operation not permitted)."
-        in start
+        "Pods cannot be isolated on this machine: "
+        "mount namespaces are not permitted (unshare: Operation not permitted)." in start
     )
     cause = "user.max_user_namespaces is 0; `sudo sysctl -w user.max_user_namespaces=15000` lets pods be isolated."
     assert cause in start

@@ -129,7 +129,7 @@ def test_what_admission_refuses_is_refused(verify: Verify) -> None:
     nowhere = {**TRAIN_JOB, "metadata": {"name": "lost"}, "spec": {"runtimeRef": {"name": "nowhere"}}}
     done = verify(reserved, nowhere)
     assert done.exit_code == 4, done.output
-    assert "As predicted: TrainJob given was refused" in done.stdout
+    assert "As predicted: TrainJob given was rejected" in done.stdout
     assert "not to be seen" not in done.output
     assert "Its runtime is neither in the files nor in the cluster." in done.stdout
 

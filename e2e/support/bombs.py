@@ -24,12 +24,12 @@ def _levels(first: str, each: str) -> str:
 
 
 BOMBS: dict[str, tuple[str, str]] = {
-    "aliases": (f"{_HEAD}{_levels('[x, x]', '[%s]')}\n", "far too large"),
-    "merges": (f"{_HEAD}{_levels('{x: 1, y: 2}', '{<<: [%s]}')}\n", "far too large"),
-    "text by alias": (f"{_HEAD}a: &a {'x' * 5000}\nb: [{', '.join(['*a'] * 5000)}]\n", "far too large"),
-    "self-reference": (f"{_HEAD}spec: &a\n  b: *a\n", "contains itself"),
-    "self-reference by a merge": (f"{_HEAD}spec: &a\n  <<: *a\n", "contains itself"),
-    "self-reference as a key": (f"{_HEAD}spec: &a\n  ? *a\n  : 1\n", "contains itself"),
+    "aliases": (f"{_HEAD}{_levels('[x, x]', '[%s]')}\n", "expand to too many values"),
+    "merges": (f"{_HEAD}{_levels('{x: 1, y: 2}', '{<<: [%s]}')}\n", "expand to too many values"),
+    "text by alias": (f"{_HEAD}a: &a {'x' * 5000}\nb: [{', '.join(['*a'] * 5000)}]\n", "expand to too many values"),
+    "self-reference": (f"{_HEAD}spec: &a\n  b: *a\n", "a value that contains the alias"),
+    "self-reference by a merge": (f"{_HEAD}spec: &a\n  <<: *a\n", "a value that contains the alias"),
+    "self-reference as a key": (f"{_HEAD}spec: &a\n  ? *a\n  : 1\n", "a value that contains the alias"),
     "chain of aliases": (
         "\n".join([_HEAD, "a0: &a0 [x]", *(f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 400))]),
         "nested too deeply",

@@ -1,4 +1,4 @@
-"""Work that goes on beside other work, and whose failure is not lost."""
+"""Work that continues next to other work, and whose failure is not lost."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _double(owner: Any, key: Any, places: list[Place], random: Random) -> None:
 
 
 def _retype(owner: Any, key: Any, places: list[Place], random: Random) -> None:
-    """The same content in another type, as people get it wrong."""
+    """The same content in another type, as users get it wrong."""
     value = owner[key]
     if isinstance(value, dict):
         owner[key] = random.choice(([{**value}], [{"name": name, "value": each} for name, each in value.items()]))

@@ -11,4 +11,4 @@ _REFUSING: Final = (
     'exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"'
 )
 REFUSED: Final[Sequence[str]] = ("unshare", "--user", "--map-root-user", "sh", "-c", _REFUSING, "sh")
-"""What to put before a command so that it runs there; where they are refused anyway it cannot."""
+"""What to put before a command so that it runs there; where they are rejected anyway it cannot."""

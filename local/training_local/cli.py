@@ -14,7 +14,7 @@ VERBS: Final = {
     for name, said in {
         "up": "Start a cluster and keep it until Ctrl-C, or in the background.",
         "status": "Show the running clusters, or the one called NAME.",
-        "down": "Stop the cluster NAME with all its pods, and wait until it is gone.",
+        "down": "Stop the cluster NAME with all its pods, and wait until it has exited.",
         "run": "Start a cluster, run the job of FILES in it, show its progress, and stop the cluster.",
         "demo": "Run an example that really trains, distributed over several processes.",
         "runs": "Show the recorded runs, the newest first.",

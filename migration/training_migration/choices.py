@@ -55,5 +55,5 @@ class NoteStyle(StrEnum):
     INLINE = "inline"
     """Comments at the head of the YAML."""
     FILE = "file"
-    """A text file beside the YAML."""
+    """A text file next to the YAML."""
     NONE = "none"

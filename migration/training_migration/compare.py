@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """One sentence for people."""
+        """One sentence for users."""
         alone = [name for name, record in (("v1", self.v1), ("v2", self.v2)) if trains_alone(record)]
         if alone == ["v2"]:
             return f"Not the same training: on v2 every node trains alone, while v1 had {formation(self.v1)}."
@@ -114,7 +114,7 @@ def _end(v1: RunRecord, v2: RunRecord) -> Row:
 
 
 def _ended(state: EndState) -> str:
-    return "was refused" if state is EndState.REFUSED else state.value
+    return "was rejected" if state is EndState.REFUSED else state.value
 
 
 def _ranks(v1: RunRecord, v2: RunRecord) -> Row:

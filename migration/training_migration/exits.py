@@ -31,7 +31,7 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.REFUSED: "a job is not converted: the admission of v2 would reject the result, or its kind is not supported",
     Exit.ENVIRONMENT: "environment: no cluster reachable, no permission, Trainer or JobSet not installed, no sandbox",
     Exit.DIFFERENT: "both sides ran, and the outcome differs",
-    Exit.INCONCLUSIVE: "inconclusive: timeout, no witness, or logs are gone",
+    Exit.INCONCLUSIVE: "inconclusive: timeout, no witness, or missing logs",
     Exit.INTERRUPTED: "interrupted (Ctrl-C); created objects are deleted",
 }
 """What each code says: for `--help` and the documentation."""
@@ -87,7 +87,7 @@ def final(examined: Iterable[Exit], failed: Iterable[Exit], fail_on: Severity | 
     """The code of a verb: by the codes of the jobs that it has examined, and of what it could not examine.
 
     With `--fail-on never` what is said of jobs is a report and no more, unless there is nothing to report on;
-    `--strict` is obeyed all the same.
+    `--strict` is obeyed nevertheless.
     """
     codes = list(examined)
     if fail_on is None and codes:
@@ -96,7 +96,7 @@ def final(examined: Iterable[Exit], failed: Iterable[Exit], fail_on: Severity | 
 
 
 def of_findings(findings: Iterable[Finding], fail_on: Severity | None, *, strict: bool = False) -> Exit:
-    """The code for what is found in one job without what a conversion has mended; None fails on nothing."""
+    """The code for what is found in one job without what a conversion has fixed; None fails on nothing."""
     open_ones = [each for each in findings if not each.fixed]
     if strict and any(each.lacks_counterpart for each in open_ones):
         return Exit.NO_COUNTERPART

@@ -36,7 +36,7 @@ class Rule:
     """One thing that is looked for; its page in the documentation is made from this."""
 
     id: str
-    """`MIG` and three digits; never used for anything else, even after the rule is gone."""
+    """`MIG` and three digits; never used for anything else, even after the rule no longer exists."""
     severity: Severity
     finds: str
     """What is found, as the title of its page."""
@@ -47,9 +47,9 @@ class Rule:
     reference: str
     """Where the fact is from: an issue of kubeflow/trainer, a page of its documentation, a Kubernetes API."""
     converted: bool = False
-    """Whether `convert` mends it."""
+    """Whether `convert` fixes it."""
     counterpart: bool = True
-    """Whether v2 has anything that does the same; a job may train without it all the same."""
+    """Whether v2 has anything that does the same; a job may train without it nevertheless."""
     trains: bool = True
     """Whether a TrainJob can do the training of a job with this."""
 
@@ -70,7 +70,7 @@ class Finding:
     severity: Severity | None = None
     """Where it is not the rule's."""
     fixed: bool = False
-    """Whether the conversion that it belongs to has mended it."""
+    """Whether the conversion that it belongs to has fixed it."""
 
     @property
     def level(self) -> Severity:
@@ -79,7 +79,7 @@ class Finding:
 
     @property
     def lacks_counterpart(self) -> bool:
-        """Whether v2 has nothing that does the same, and that is not mended and matters."""
+        """Whether v2 has nothing that does the same, and that is not fixed and matters."""
         return not self.rule.counterpart and not self.fixed and self.level is not Severity.INFO
 
 

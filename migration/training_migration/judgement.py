@@ -15,7 +15,7 @@ from training_migration.v1_job import V1Job
 
 
 def judged(job: V1Job, options: Options) -> Conversion:
-    """The conversion of a job with what the rules find in the job beside what the conversion tells itself."""
+    """The conversion of a job with what the rules find in the job next to what the conversion tells itself."""
     conversion = convert(job, options)
     unwanted = ignored_by_annotation(job.object)
     linted = [each for each in lint_v1(job, options) if each.rule.id not in unwanted]
@@ -27,8 +27,8 @@ def judged(job: V1Job, options: Options) -> Conversion:
 def together(linted: Iterable[Finding], converted: Iterable[Finding]) -> tuple[Finding, ...]:
     """What is found in a job and its conversion, by rule.
 
-    Of a rule that both apply the conversion knows more: what it has mended. What it does not speak of but is said to
-    mend is mended.
+    Of a rule that both apply the conversion knows more: what it has fixed. What it does not speak of but is said to
+    fix is fixed.
     """
     known = tuple(converted)
     told = {each.rule.id for each in known}

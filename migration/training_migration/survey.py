@@ -60,7 +60,7 @@ class Row:
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
-        """Those that the conversion has not mended."""
+        """Those that the conversion has not fixed."""
         return tuple(each for each in self.findings if not each.fixed)
 
 
@@ -125,7 +125,7 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
     try:
         job = v1_job(obj, document.source, document.line)
     except Refused as refused:
-        return replace(row, error=f"v1 would refuse it: {refused}.")
+        return replace(row, error=f"v1 would reject it: {refused}.")
     try:
         return examined(row, job, options)
     except Exception as error:
@@ -133,7 +133,7 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
 
 
 def our_mistake(error: Exception) -> str:
-    """What is said of a job with which this program cannot cope; what is known of all others is said all the same."""
+    """What is said of a job with which this program cannot cope; what is known of all others is said nevertheless."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(last.filename).name}:{last.lineno}"
     return f"It cannot be read: {type(error).__name__}: {error} ({place}). {REPORT_IT}"

@@ -53,11 +53,11 @@ class Features:
     merges_resources: bool
     """Whether `resourcesPerNode` is merged key by key; else its limits or requests replace the template's."""
     refuses_torch_env: bool
-    """Whether the torch policy's variables are always refused in `trainer.env`; else only beside `numProcPerNode`."""
+    """Whether the torch policy's variables are always refused in `trainer.env`; else only next to `numProcPerNode`."""
     refuses_mpi_env: bool
-    """Whether the variables of Open MPI that the policy sets are refused in `trainer.env`."""
+    """Whether the variables of Open MPI that the policy sets are rejected in `trainer.env`."""
     ttl_runs_again: bool
-    """Whether a failed job whose JobSet expires runs again, for ever (kubeflow/trainer 3779)."""
+    """Whether a failed job whose JobSet expires runs again, forever (kubeflow/trainer 3779)."""
     nodes_first: bool
     """Whether the shipped MPI runtimes list nodes before the launcher, so that rank 0 is a node."""
     counts_template: bool

@@ -42,7 +42,7 @@ class V1Job:
 
 
 class Refused(ValueError):
-    """An object that v1 would refuse; the text is one sentence for each reason."""
+    """An object that v1 would reject; the text is one sentence for each reason."""
 
     def __init__(self, problems: list[Problem]) -> None:
         text = "; ".join(map(str, problems))
@@ -100,7 +100,7 @@ def prefix_of(obj: Json) -> str:
 
 
 def _named(obj: Json) -> Json:
-    """The same with a name in the place of what an API server makes one from."""
+    """The same with a name in place of what an API server makes one from."""
     name = prefix_of(obj)
     return {**obj, "metadata": {**obj["metadata"], "name": name}} if name else obj
 

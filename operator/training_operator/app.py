@@ -84,7 +84,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class OwnedCache:
-    """The cache of one kind of owned objects beside pods and services."""
+    """The cache of one kind of owned objects next to pods and services."""
 
     resource: Resource[OwnedRecord]
     store: Store[OwnedRecord]
@@ -126,7 +126,7 @@ class App:
         self._labelled = Labelled(self._services)
         known = frameworks(framework_options(settings))
         for problem in plugins().problems:
-            structlog.get_logger().error("a framework cannot be used", error=problem)
+            structlog.get_logger().error("a framework cannot be loaded", error=problem)
         chosen = [known[kind] for kind in settings.kinds]
         watched = {each.name: each for framework in chosen for each in framework.owned_kinds if each.watched}
         self._owned_caches = {name: self._cache_owned_kind(kind) for name, kind in watched.items()}
@@ -390,7 +390,7 @@ class App:
 
     def _unhealthy(self) -> str:
         silent = [each.name for each in self._reflectors if self._clock() - each.progress > SILENCE_SECONDS]
-        return f"nothing heard of {', '.join(silent)} for {SILENCE_SECONDS:g} s" if silent else ""
+        return f"no watch events of {', '.join(silent)} for {SILENCE_SECONDS:g} s" if silent else ""
 
     def _unready(self) -> str:
         if self._stopping:

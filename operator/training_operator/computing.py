@@ -1,4 +1,4 @@
-"""Long computations beside the event loop: in one thread, so that the loop competes with one for the interpreter."""
+"""Long computations next to the event loop: in one thread, so that the loop competes with one for the interpreter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 TURN_SECONDS: Final = 0.001
-"""After so long the thread lets the event loop go on; an answer to a probe takes several turns."""
+"""After so long the thread lets the event loop continue; an answer to a probe takes several turns."""
 
 
 class Beside:
-    """Computes one thing after the other, while the event loop goes on."""
+    """Computes one thing after the other, while the event loop continues."""
 
     def __init__(self) -> None:
         sys.setswitchinterval(TURN_SECONDS)

@@ -108,7 +108,7 @@ class Connections(web.Server):
         self._idle[key] = idle
         if len(self._idle) > self._idle_most:
             self._close_longest_idle()
-            self._warn("connections closed: too many ask for nothing")
+            self._warn("connections closed: too many are idle")
 
     def _close_longest_idle(self) -> None:
         for key, idle in tuple(self._idle.items())[:1]:

@@ -98,7 +98,7 @@ class Controller(Generic[K]):
         try:
             outcome = self._settle(key, await self._reconciler.reconcile(key))
         except Conflict as error:
-            # Somebody else was faster: what he wrote is on its way to the cache.
+            # Another client was faster: what he wrote is on its way to the cache.
             self._log.debug("overtaken by another write", error=str(error), **self._describe(key))
             self._retry(key, None)
         except (ApiError, OSError) as error:

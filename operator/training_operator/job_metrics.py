@@ -66,7 +66,7 @@ class JobSeries:
         )
         self.disrupted = Counter(
             "training_operator_pods_disrupted_total",
-            "Pods that the cluster ended: evicted, preempted, shut down or lost with their node",
+            "Pods that the cluster terminated: evicted, preempted, shut down or lost with their node",
             JOB_LABELS,
             registry=registry,
         )

@@ -113,7 +113,7 @@ def load(target: str) -> Callable[..., Any]:
 
 
 def unavailable(name: str, error: ImportError) -> click.Command:
-    """A command in the place of one that cannot be imported: it says why, and what would help."""
+    """A command in place of one that cannot be imported: it says why, and what would help."""
 
     def complain() -> None:
         raise click.ClickException(f"`{name}` cannot be loaded: {error}. {_remedy(error)}".rstrip())
@@ -128,12 +128,12 @@ def _remedy(error: ImportError) -> str:
         return ""
     module = error.name.partition(".")[0]
     if module in UNIX:
-        return f"This system ({sys.platform}) has no such module: it needs Linux, on Windows by WSL2."
+        return f"This system ({sys.platform}) lacks the module: use Linux, or WSL2 on Windows."
     package = OTHER_NAMES.get(module, module)
     extras = _extras(package)
     if "" in extras:
-        return f"pip install {package} brings it."
-    return f"pip install '.[{extras[0]}]' in a clone of the repository brings it." if extras else ""
+        return f"pip install {package} installs it."
+    return f"pip install '.[{extras[0]}]' in a clone of the repository installs it." if extras else ""
 
 
 def _extras(package: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Leader election by a Lease: one process of several acts (K-21).
 
 The age of a lease is measured by how long *we* have seen it unchanged, on a clock that never goes back; the times that
-are written in it are for people, because clocks of two machines differ.
+are written in it are for users, because clocks of two machines differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEVER: Final = -math.inf
 
 
 class LeadershipLost(Exception):
-    """The lease could not be renewed in time, or somebody else holds it: the process must end at once."""
+    """The lease could not be renewed in time, or another client holds it: the process must end at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class LeaderElector:
             self._observe(False)
 
     def certain(self) -> bool:
-        """Whether no other process can lead yet: the last renewal began so lately that the lease has not run out."""
+        """Whether no other process can lead yet: the last renewal began so recently that the lease has not run out."""
         return self._left() > 0
 
     async def opened(self) -> None:

@@ -1,4 +1,4 @@
-"""Logging: structlog, as lines for people on a terminal and as JSON elsewhere (K-67); a line that fails fails alone."""
+"""Logging: structlog, as lines for users on a terminal and as JSON elsewhere (K-67); a line that fails fails alone."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ class _Unfailing:
             for process in self._processors:
                 made = process(logger, method, made)
         except Exception as error:  # a value that has no words, a traceback whose source cannot be opened
-            return json.dumps({"event": "a log line could not be made", "level": method, "error": type(error).__name__})
+            return json.dumps(
+                {"event": "a log line cannot be formatted", "level": method, "error": type(error).__name__}
+            )
         return made
 
 

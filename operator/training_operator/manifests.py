@@ -44,7 +44,7 @@ def _of_package(package: str) -> list[Framework]:
     found = [each.framework for each in known.found if _normalized(each.package) == _normalized(package)]
     if not found:
         there = ", ".join(dict.fromkeys(each.package for each in known.found)) or "none"
-        why = f"{package} is no package with a framework; installed are: {there}"
+        why = f"{package} is not an installed package with a framework; installed are: {there}"
         raise UnknownPackage("; ".join([why, *known.problems]))
     return found
 
@@ -55,7 +55,7 @@ def _normalized(package: str) -> str:
 
 
 def rules_of(framework: Framework) -> Iterator[PolicyRule]:
-    """What the operator needs for one kind beside what it needs for all; only the user writes a job's spec."""
+    """What the operator needs for one kind next to what it needs for all; only the user writes a job's spec."""
     plural = framework.info.plural
     yield PolicyRule(GROUP, plural, ("delete", "list", "watch"))
     yield PolicyRule(GROUP, f"{plural}/status", ("patch",))

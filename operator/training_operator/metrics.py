@@ -27,9 +27,9 @@ from training_operator.controller import ResultLabel
 from training_operator.job_metrics import JobCounters, JobSeries, JobStates
 
 NEVER_COUNTED: Final = {
-    "certwatcher_read_certificate_total": "Certificates read; there are none",
-    "certwatcher_read_certificate_errors_total": "Certificates that could not be read; there are none",
-    "leader_election_slowpath_total": "Renewals of the lease on a slow path; there is none",
+    "certwatcher_read_certificate_total": "Certificates read; always 0",
+    "certwatcher_read_certificate_errors_total": "Certificates that could not be read; always 0",
+    "leader_election_slowpath_total": "Renewals of the lease on a slow path; always 0",
 }
 """Names that dashboards of v1 may ask for and that have nothing to count here."""
 RECONCILE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -59,10 +59,10 @@ class Metrics:
         )
         self._panics = self._counter("controller_runtime_reconcile_panics_total", "Unexpected errors", "controller")
         self._timeouts = self._counter(
-            "controller_runtime_reconcile_timeouts_total", "Reconciles cut off; none ever is", "controller"
+            "controller_runtime_reconcile_timeouts_total", "Reconciles that timed out; always 0", "controller"
         )
         self._undecodable = self._counter(
-            "training_operator_undecodable_objects_total", "Objects skipped because they make no sense", "resource"
+            "training_operator_undecodable_objects_total", "Objects that cannot be decoded and are skipped", "resource"
         )
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
@@ -198,23 +198,27 @@ class _QueueSeries:
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("name", "controller")
         self.depth = Gauge("workqueue_depth", "Keys that wait", labels, registry=registry)
-        self.adds = Counter("workqueue_adds_total", "Keys that became ready", labels, registry=registry)
-        self.retries = Counter("workqueue_retries_total", "Keys that failed and wait", labels, registry=registry)
+        self.adds = Counter("workqueue_adds_total", "Keys added to the queue", labels, registry=registry)
+        self.retries = Counter("workqueue_retries_total", "Keys requeued after an error", labels, registry=registry)
         self.unfinished = Gauge(
-            "workqueue_unfinished_work_seconds", "Time spent on keys that are not done yet", labels, registry=registry
+            "workqueue_unfinished_work_seconds", "Time spent so far on unfinished keys", labels, registry=registry
         )
         self.longest = Gauge(
             "workqueue_longest_running_processor_seconds",
-            "Time spent on the key that takes longest",
+            "Time spent so far on the longest of them",
             labels,
             registry=registry,
         )
         self.waited = Histogram(
-            "workqueue_queue_duration_seconds", "How long keys wait", labels, registry=registry, buckets=QUEUE_SECONDS
+            "workqueue_queue_duration_seconds",
+            "Time that keys wait in the queue",
+            labels,
+            registry=registry,
+            buckets=QUEUE_SECONDS,
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
-            "How long keys are worked on",
+            "Time that workers take for a key",
             labels,
             registry=registry,
             buckets=QUEUE_SECONDS,

@@ -1,7 +1,7 @@
 """Whether another operator, the Go one above all, works in the cluster, for a process that takes no lease.
 
 Two operators would work on the same jobs. To look takes permissions that the operator's role does not have and does not
-get: where they are missing, as in a pod, that is said, and nothing is refused.
+get: where they are missing, as in a pod, that is said, and nothing is rejected.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ async def look(transport: Transport, namespace: str, lease: str, *, in_pod: bool
             lambda found: _of_lease(found, moment),
         ),
         (
-            f"web-hooks {WEBHOOKS}",
+            f"webhook configuration {WEBHOOKS}",
             f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{WEBHOOKS}",
-            lambda found: "which the Go operator answers",
+            lambda found: "which calls the Go operator",
         ),
     ]
     if not in_pod:
@@ -69,9 +69,9 @@ async def look(transport: Transport, namespace: str, lease: str, *, in_pod: bool
 def refusal(sight: Sight, namespace: str) -> AnotherOperator:
     """The error for an operator that would be the second one."""
     return AnotherOperator(
-        f"another operator works in this cluster: there is {'; '.join(sight.signs)}. Two would work on the same jobs: "
-        f"stop the other one (kubectl -n {namespace} scale deployment {DEPLOYMENT} --replicas=0, and delete its "
-        "web-hooks), or take turns with it (--leader-elect, on both), or say --force"
+        f"another operator runs in this cluster: {'; '.join(sight.signs)}. Two operators would reconcile the same "
+        f"jobs: stop the other one (kubectl -n {namespace} scale deployment {DEPLOYMENT} --replicas=0, and delete its "
+        "webhooks), or use leader election (--leader-elect, for both), or start it nevertheless (--force)"
     )
 
 
@@ -95,7 +95,7 @@ def _of_deployment(found: Object) -> str:
 
 
 def _of_lease(found: Object, now: datetime) -> str:
-    """Who holds it, if it was renewed lately by the clock of this machine."""
+    """Who holds it, if it was renewed recently by the clock of this machine."""
     spec = found.get("spec") or {}
     try:
         age = (now - datetime.fromisoformat(spec["renewTime"])).total_seconds()

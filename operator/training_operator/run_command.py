@@ -19,7 +19,7 @@ JOBS = cloup.OptionGroup("Jobs")
 API = cloup.OptionGroup("Kubernetes API")
 SERVING = cloup.OptionGroup("Serving")
 LOGS = cloup.OptionGroup("Logs")
-OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
+OLD = cloup.OptionGroup("Without effect, accepted for compatibility with v1")
 
 
 @cloup.command()
@@ -28,7 +28,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     multiple=True,
     metavar="KIND",
     show_default=False,
-    help=f"A kind to run, in any case; repeatable. One of {', '.join(SCHEMES)}, or of "
+    help=f"A kind to run, case-insensitive; repeatable. One of {', '.join(SCHEMES)}, or of "
     "an installed package. Default: every kind.",
 )
 @JOBS.option("--namespace", envvar="KUBEFLOW_NAMESPACE", show_envvar=True, help="The only namespace to watch.")
@@ -40,13 +40,12 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
 )
 @JOBS.option(
     "--gang-scheduler-name",
-    help="The scheduler that places the pods of a job together: `volcano`, or the name of one with scheduler-plugins. "
-    "Default: none.",
+    help="Gang scheduler: `volcano`, or the name of a scheduler with scheduler-plugins. Default: none.",
 )
 @JOBS.option(
     "--replace-pods-on-lost-nodes-after",
     metavar="DURATION",
-    help="Force-delete and replace pods whose node has been gone or not ready for this time: 90s, 5m, "
+    help="Force-delete and replace pods whose node has been deleted or not ready for this time: 90s, 5m, "
     "1h30m. Default: never.",
 )
 @JOBS.option(
@@ -66,7 +65,7 @@ OLD = cloup.OptionGroup("Without effect, accepted for v1's sake")
     "--cluster-domain",
     envvar="CUSTOM_CLUSTER_DOMAIN",
     show_envvar=True,
-    help="Domain of the cluster, which ends the names of TFJob replicas after `svc`.",
+    help="DNS domain of the cluster; names of TFJob replicas end with it.",
 )
 @API.option("--kubeconfig", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @API.option("--kube-api-qps", type=float, help="Requests per second. Default: no limit.")

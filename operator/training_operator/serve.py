@@ -76,7 +76,7 @@ async def check_connection(transport: Transport, config: ClusterConfig) -> None:
     try:
         answer = await transport.request(Request("GET", "/version", timeout=CONNECTION_SECONDS))
     except OSError as error:
-        why = str(error) or f"no answer within {CONNECTION_SECONDS:g} s"
+        why = str(error) or f"no response within {CONNECTION_SECONDS:g} s"
         raise ConfigError(f"no API server can be reached at {config.server} (from {config.source}): {why}") from None
     if answer.status == 401:
         raise ConfigError(
@@ -93,7 +93,7 @@ async def refuse_second(transport: Transport, settings: Settings, namespace: str
         raise refusal(sight, namespace)
     if sight.unseen:
         structlog.get_logger().info(
-            "cannot check whether another operator works here, continuing without --leader-elect",
+            "cannot check whether another operator runs in this cluster: continuing without --leader-elect",
             unseen=list(sight.unseen),
         )
 

@@ -122,7 +122,7 @@ class Settings(BaseModel):
     health_probe_bind_address: Address = ":8081"
     leader_elect: bool = False
     force: bool = False
-    """Whether to start beside another operator."""
+    """Whether to start next to another operator."""
     leader_election_id: Domain = "1ca428e5.training-operator.kubeflow.org"
     gang_scheduler_name: Annotated[str, AfterValidator(_scheduler)] = ""
     """The gang scheduler: `volcano`, the name of a scheduler with scheduler-plugins, or empty for none."""
@@ -137,7 +137,7 @@ class Settings(BaseModel):
     cluster_domain: Annotated[str, AfterValidator(_domain_or_none)] = ""
     """What names of TFJob replicas end in, after `svc`: `cluster.local`, for example."""
     log_format: LogFormat | None = None
-    """None: for people on a terminal, JSON elsewhere (K-67)."""
+    """None: for users on a terminal, JSON elsewhere (K-67)."""
     log_level: LogLevel = LogLevel.INFO
     without_effect: tuple[str, ...] = ()
     """Flags that were given and have no effect, to be named in one log line."""

@@ -11,7 +11,7 @@ from training_operator.cli import COMPLETION, command
 
 SHELLS = ("bash", "zsh", "fish")
 NO_FILES, FILES = 4, 0
-"""What kubectl may offer beside our answer, in the numbers of the library that it is made with (cobra)."""
+"""What kubectl may offer next to our answer, in the numbers of the library that it is made with (cobra)."""
 
 
 @click.command

@@ -161,11 +161,11 @@ def test_what_is_no_list_of_objects_is_an_object() -> None:
     ("text", "line", "words"),
     [
         ("a: 1\nb: [\n", 3, "did not find expected"),
-        ("a: 1\n---\n{{ if .Values.x }}\nb: 1\n", 3, "it looks like a template of Helm"),
-        ("a:\n  b: 1\n\tc: 1\n", 3, "YAML is indented by spaces, and there are tabs"),
+        ("a: 1\n---\n{{ if .Values.x }}\nb: 1\n", 3, "it looks like a Helm template"),
+        ("a:\n  b: 1\n\tc: 1\n", 3, "it contains tabs: indent YAML with spaces"),
         ("- a\n", 1, "It is a list, not an object with apiVersion and kind."),
         ("--- 3\n", 1, "It is 3, not an object"),
-        ("a: &a\n  b: *a\n", 1, "endless"),
+        ("a: &a\n  b: *a\n", 1, "refers to a value that contains the alias"),
         ("a: .nan\n", 1, "JSON has no equivalent of nan"),
         ("a: !!binary aGk=\n", 1, "JSON has no equivalent of b'hi'"),
         ("a: !!python/name:os.system x\n", 1, "could not determine a constructor"),
@@ -190,7 +190,7 @@ def test_depth_does_not_end_the_process(deep: str, levels: int) -> None:
 
 def test_aliases_do_not_multiply_without_end() -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))]
-    assert "far too large" in from_text("\n".join(lines))[0].error
+    assert "expand to too many values" in from_text("\n".join(lines))[0].error
 
 
 def test_folders_are_read_with_all_below_but_what_is_hidden(tmp_path: Path) -> None:

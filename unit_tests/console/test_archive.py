@@ -87,7 +87,7 @@ def test_it_is_written_as_one_file(run: Path, tmp_path: Path) -> None:
     assert "exited with code 1" in text and "step 5 loss 0.4" in text and "&lt;b&gt;it failed" in text
     assert not re.search(r"<script|<link|https?://(?!www\.w3\.org)|(src|href)=\"/", text), "nothing is fetched"
     again = CliRunner().invoke(console, flags)
-    assert again.exit_code == 1 and "it exists already" in again.output
+    assert again.exit_code == 1 and "it already exists" in again.output
 
 
 @pytest.mark.parametrize("archive", ["nothing-of-that-name", "."])

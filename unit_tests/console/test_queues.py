@@ -56,7 +56,7 @@ def test_the_order_is_by_priority_then_by_age_and_of_those_that_wait() -> None:
     places = {uid: position.place for uid, position in computed(rows).items()}
     assert places == {"urgent": 1, "preempted": 2, "old": 3, "young": 4, "evicted": 5, "elsewhere": 1}
     assert computed(rows)["old"].of == 5
-    assert "Kueue itself has not said" in computed(rows)["old"].sentence
+    assert "Kueue has not reported it" in computed(rows)["old"].sentence
 
 
 def test_what_kueue_has_not_tried_says_so() -> None:
@@ -67,7 +67,7 @@ def test_what_kueue_has_not_tried_says_so() -> None:
 
 def test_what_kueue_says_is_taken_as_it_is() -> None:
     assert said(SUMMARY) == {("team", "first"): Position(1, 2, 1), ("team", "second"): Position(2, 2, 4)}
-    assert said(SUMMARY)["team", "second"].sentence == "2 of 2 in its queue, 4 in the cluster queue, as Kueue says"
+    assert said(SUMMARY)["team", "second"].sentence == "2 of 2 in its queue, 4 in the cluster queue, says Kueue"
 
 
 class Kueue:

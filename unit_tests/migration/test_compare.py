@@ -103,7 +103,7 @@ def test_pods_that_never_initialise_are_alone() -> None:
          {"processes": tuple(Process(*place) for place in V2_PLACES)}, "ranks", "inconclusive",
          "no process initialised distributed training on either side"),
         ({}, {"end": EndState.FAILED, "reasons": ("FailedJobs",)}, "end state", "different", "v1 succeeded, v2 failed"),
-        ({}, {"end": EndState.REFUSED}, "end state", "different", "v1 succeeded, v2 was refused"),
+        ({}, {"end": EndState.REFUSED}, "end state", "different", "v1 succeeded, v2 was rejected"),
         ({}, {"end": EndState.TIMED_OUT}, "end state", "inconclusive", "v2 did not end in time"),
         ({"end": EndState.UNKNOWN}, {}, "end state", "inconclusive", "v1 has an unknown end"),
         ({}, {"pods": pods(V2_PLACES, exit_code=1)}, "exit codes", "different",

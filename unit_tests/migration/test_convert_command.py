@@ -110,7 +110,7 @@ def test_broken_input_is_told_with_its_place_and_the_rest_is_converted(tmp_path:
     result = run(str(tmp_path), "-o", str(tmp_path / "v2"))
     assert result.exit_code == 2
     assert "a.yaml:" in result.stderr
-    assert "JAXJob other would be refused by v1" in result.stderr
+    assert "JAXJob other would be rejected by v1" in result.stderr
     assert (tmp_path / "v2" / "b.yaml").exists()
 
 

@@ -103,7 +103,7 @@ def test_what_is_broken_does_not_keep_it_from_the_rest(tmp_path: Path) -> None:
         (
             [naive(pytorch(1), nodes=2)[2] | {"metadata": {"name": "Job", "namespace": "team"}}],
             4,
-            "v2.yaml: v2 would refuse it: metadata.name",
+            "v2.yaml: v2 would reject it: metadata.name",
         ),
     ],
 )
@@ -171,7 +171,7 @@ def test_html_has_pictures_and_no_markup_of_others() -> None:
 
 def test_the_picture_shows_who_is_told_of_whom(tmp_path: Path) -> None:
     page = as_html(compared(*naive(pytorch(1), nodes=2)))
-    assert "worker 0 is told about pod 0" in page
-    assert "node 1 is told about" not in page
+    assert "worker 0 is configured with pod 0" in page
+    assert "node 1 is configured with" not in page
     result = called(*files(tmp_path, pytorch(1), [naive(pytorch(1), nodes=2)[2]]), "--format", "html")
     assert result.output.startswith("<!doctype html>")

@@ -165,13 +165,13 @@ def test_every_group_of_pods_counts_for_the_quota() -> None:
 @pytest.mark.parametrize(
     ("obj", "why"),
     [
-        (text_of(jax()), "it stands there as text"),
+        (text_of(jax()), "it is embedded as text"),
         ({"kind": "Workflow", "spec": {"job": jax()}}, "how a Workflow holds TrainJobs is not known here"),
         ({"step": {"job": jax()}}, "how an object without a kind holds TrainJobs is not known here"),
         (experiment(tensorflow(Worker=2)), "would have to hold the trial's name"),
         (experiment(tensorflow({"args": ["${trialParameters.lr}"]}, Worker=1)), "would have to hold the trial's"),
-        (experiment({**jax(), "spec": {}}), "v1 would refuse the job: "),
-        (experiment(jax(), trialSpec={**jax(), "spec": {"jaxReplicaSpecs": 1}}), "v1 would refuse the job: "),
+        (experiment({**jax(), "spec": {}}), "v1 would reject the job: "),
+        (experiment(jax(), trialSpec={**jax(), "spec": {"jaxReplicaSpecs": 1}}), "v1 would reject the job: "),
         ({**app_wrapper(), "spec": {"other": jax()}}, "jobs of v1 stand elsewhere"),
         (app_wrapper({**jax(), "metadata": {"name": "j" * 50}}), "at most"),
         ({**experiment(jax()), "metadata": 1}, "its fields are not those of an Experiment"),

@@ -108,7 +108,7 @@ def test_a_patch_of_another_kind_stays_and_one_without_effect_is_gone(tmp_path: 
         ({"resources": ["https://example.com/base"], "patches": [{"path": "p.yaml"}]}, "not among its local resources"),
         ({"patches": [{"patch": yaml.safe_dump({**MERGED, "spec": {"$patch": "delete"}})}]}, "a `$patch` directive"),
         ({"patches": [{"patch": '[{"op": "remove", "path": "/spec/x"}]', "target": TARGET}]}, "does not fit the job"),
-        ({"patches": [{"patch": yaml.safe_dump({**MERGED, "spec": {"pytorchReplicaSpecs": None}})}]}, "would refuse"),
+        ({"patches": [{"patch": yaml.safe_dump({**MERGED, "spec": {"pytorchReplicaSpecs": None}})}]}, "would reject"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_converted_is_left_with_the_reason(kustomization: Json, why: str, tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ def test_a_placeholder_is_told_from_a_mistake(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: [", "standard input:2: It is not YAML for Kubernetes: did not find expected node content"),
+        ("a: [", "standard input:2: It is not valid YAML: did not find expected node content"),
         (dump([OTHER]), "-: there is no v1 job in it."),
         ("", "-: there is no v1 job in it."),
-        (dump([{**GOOD, "spec": {}}]), "standard input:1: JAXJob a would be refused by v1: spec.jaxReplicaSpecs"),
-        (dump([{**GOOD, "metadata": []}]), "standard input:1: JAXJob without a name would be refused by v1: metadata"),
+        (dump([{**GOOD, "spec": {}}]), "standard input:1: JAXJob a would be rejected by v1: spec.jaxReplicaSpecs"),
+        (dump([{**GOOD, "metadata": []}]), "standard input:1: JAXJob without a name would be rejected by v1: metadata"),
         (
             dump([GOOD, {**GOOD, "metadata": {"name": "b"}}]),
             "One job is expected, but there are 2: JAXJob a, JAXJob b.",

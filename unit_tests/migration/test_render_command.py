@@ -119,7 +119,7 @@ def test_what_is_broken_does_not_keep_it_from_the_rest() -> None:
     ("objects", "code", "sentence"),
     [
         ([{"kind": "Other"}], 2, "Error: -: there is no job of this side in it.\n"),
-        ([{**job(), "spec": {}}], 2, "Error: standard input:1: PyTorchJob a would be refused by v1: spec"),
+        ([{**job(), "spec": {}}], 2, "Error: standard input:1: PyTorchJob a would be rejected by v1: spec"),
         (
             [{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "t"},
               "spec": {"runtimeRef": {"name": "mine"}}}],
@@ -130,7 +130,7 @@ def test_what_is_broken_does_not_keep_it_from_the_rest() -> None:
             [{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "t" * 64},
               "spec": {"runtimeRef": {"name": "torch-distributed"}}}],
             4,
-            "Error: standard input:1: v2 would refuse it: metadata.name",
+            "Error: standard input:1: v2 would reject it: metadata.name",
         ),
     ],
 )  # fmt: skip

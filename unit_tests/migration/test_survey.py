@@ -77,8 +77,8 @@ def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
         ("bad", True),
         ("", True),
     ]
-    assert content["jobs"][1]["error"].startswith("v1 would refuse it: spec.jaxReplicaSpecs")
-    assert "is not YAML" in content["jobs"][2]["error"]
+    assert content["jobs"][1]["error"].startswith("v1 would reject it: spec.jaxReplicaSpecs")
+    assert "is not valid YAML" in content["jobs"][2]["error"]
     assert content["jobs"][2]["ref"]["line"] > text.count("\n") - 2
     assert survey("-", stdin=text).exit_code == 2
     assert survey("-", "--fail-on", "never", stdin=text).exit_code == 0
@@ -149,7 +149,7 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
     [
         ([], "Give a PATH or --from-cluster."),
         (["x", "-n", "a"], "Options of the cluster need --from-cluster."),
-        (["--from-cluster", "-A", "-n", "a"], "--namespace and --all-namespaces exclude each other."),
+        (["--from-cluster", "-A", "-n", "a"], "--namespace and --all-namespaces are mutually exclusive."),
     ],
 )
 def test_wrong_usage(arguments: list[str], sentence: str) -> None:

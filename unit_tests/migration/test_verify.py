@@ -119,7 +119,7 @@ def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path: Pat
             (),
             "TrainJob cannot be read: spec: Required value",
         ),
-        (yaml.safe_dump(train_job({})), ("--dry-run", "--unsuspended"), "exclude each other"),
+        (yaml.safe_dump(train_job({})), ("--dry-run", "--unsuspended"), "mutually exclusive"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path: Path, text: str, options: Any, sentence: str) -> None:

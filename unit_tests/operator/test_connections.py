@@ -101,7 +101,7 @@ async def test_the_longest_idle_go_first(secure: bool, context: ssl.SSLContext) 
         for each in idle[3:]:
             with pytest.raises(BlockingIOError):
                 each.recv(1)
-        assert [each["event"] for each in said] == ["connections closed: too many ask for nothing"]
+        assert [each["event"] for each in said] == ["connections closed: too many are idle"]
         for each in idle:
             each.close()
 

@@ -127,8 +127,11 @@ def complaint(error: ImportError) -> str:
     [
         (ModuleNotFoundError("No module named 're2'", name="re2"), "pip install '.[local]' in a clone"),
         (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), "pip install '.[local]' in a clone of the "),
-        (ModuleNotFoundError("No module named 'yaml'", name="yaml"), "pip install pyyaml brings it."),
-        (ModuleNotFoundError("No module named 'fcntl'", name="fcntl"), "it needs Linux, on Windows by WSL2."),
+        (ModuleNotFoundError("No module named 'yaml'", name="yaml"), "pip install pyyaml installs it."),
+        (
+            ModuleNotFoundError("No module named 'fcntl'", name="fcntl"),
+            "lacks the module: use Linux, or WSL2",
+        ),
         (
             ModuleNotFoundError("No module named 'mine'", name="mine"),
             "`it` cannot be loaded: No module named 'mine'.\n",

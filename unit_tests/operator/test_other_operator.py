@@ -60,7 +60,7 @@ def held(renewed: str, holder: str = "manager-1") -> dict[str, Any]:
         (LEASES, held("2026-01-01T11:59:50.000000Z", ""), ""),
         (LEASES, held("no time"), ""),
         (LEASES, {"spec": None}, ""),
-        (WEBHOOKS, {}, "web-hooks validator.training-operator.kubeflow.org, which the Go operator answers"),
+        (WEBHOOKS, {}, "webhook configuration validator.training-operator.kubeflow.org, which calls the Go operator"),
     ],
 )
 async def test_what_another_operator_leaves_in_a_cluster_is_seen(path: str, found: Any, sign: str) -> None:

@@ -135,7 +135,7 @@ async def test_beside_another_operator_it_does_not_start(tmp_path: Path) -> None
     async with cluster(tmp_path, beside_another) as (_, config):
         status, errors = await text_of("--kubeconfig", config, *ANY_PORT)
     assert status == 2
-    assert "another operator works in this cluster: there is Deployment kubeflow/training-operator" in errors
+    assert "another operator runs in this cluster: Deployment kubeflow/training-operator" in errors
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def build(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> dict[str, Any]:
 def job_schema(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> Schema:
     """The schema of a whole job."""
     schema = {
-        "description": f"A {info.kind}: its spec says what to run, its status what has become of it.",
+        "description": f"A {info.kind}: the spec is its desired state, the status its observed state.",
         "type": "object",
         "required": ["spec"],
         "properties": {

@@ -36,7 +36,7 @@ def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Sc
 
 
 def _without_indirections(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow references and drop the alternative null; what stands beside them wins over what they lead to."""
+    """Follow references and drop the alternative null; what stands next to them wins over what they lead to."""
     alternatives = [s for s in schema.get("anyOf", ()) if s.get("type") != "null"]
     if len(alternatives) == 1:
         target = alternatives[0]

@@ -1,6 +1,6 @@
 """The schemas that Kubernetes itself defines and that stand inside ours: pod template and autoscaler metric.
 
-They are taken from the OpenAPI documents of an API server and kept as `kubernetes.json` beside this module:
+They are taken from the OpenAPI documents of an API server and kept as `kubernetes.json` next to this module:
 
     kubectl get --raw /openapi/v3/api/v1 > core.json
     kubectl get --raw /openapi/v3/apis/autoscaling/v2 > autoscaling.json
@@ -38,7 +38,7 @@ SPECIAL = {
 }
 
 KEPT = ("type", "format", "required", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type")
-"""What is taken over as it is. Enumerations are not: a newer Kubernetes may add values, not to be refused here."""
+"""What is taken over as it is. Enumerations are not: a newer Kubernetes may add values, not to be rejected here."""
 
 
 @cache
@@ -57,7 +57,7 @@ def render(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def _structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     """The schema without references, descriptions and defaults, in the form that CRDs demand."""
-    if "allOf" in schema:  # a reference with a description or a default beside it
+    if "allOf" in schema:  # a reference with a description or a default next to it
         return _structural(schema["allOf"][0], definitions)
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]

@@ -124,7 +124,7 @@ StoredCleanPodPolicy = Annotated[CleanPodPolicy | None, BeforeValidator(_other_t
 
 
 class ReplicaSpec(ApiModel):
-    """The replicas of one type: how many, made from which template, restarted when."""
+    """The replicas of one type: number, pod template, restart policy."""
 
     replicas: ReplicaCount | None = None
     """How many replicas of this type the job has. Absent means the default of the type, which is nearly always 1."""
@@ -139,22 +139,22 @@ ReplicaSpecs = dict[str, ReplicaSpec]
 
 
 class SchedulingPolicy(ApiModel):
-    """What a gang scheduler is told about the job."""
+    """Settings for a gang scheduler."""
 
     min_available: Int32 | None = None
-    """How many pods must be placeable before any of them starts. Absent means all."""
+    """Minimum number of pods that must be schedulable before any of them starts. Absent means all."""
     queue: str | None = None
-    """Queue of the gang scheduler. It cannot be changed."""
+    """Queue of the gang scheduler. Immutable."""
     min_resources: dict[str, Quantity] | None = None
     """Resources that must be free before any pod starts. Absent means those that minAvailable pods request."""
     priority_class: str | None = None
     """Priority class of the whole gang."""
     schedule_timeout_seconds: Int32 | None = None
-    """Seconds after which a gang that could not be placed is given up."""
+    """Seconds after which the scheduler gives up on a gang that cannot be scheduled."""
 
 
 class RunPolicy(ApiModel):
-    """How long a job may run, how often it may restart, what remains of it."""
+    """Limits of a job: how long it may run, how often it may restart, which pods are kept."""
 
     clean_pod_policy: StoredCleanPodPolicy = None
     """Which pods are deleted when the job has finished. Absent means None, except that a job which exceeded a limit
@@ -164,14 +164,14 @@ class RunPolicy(ApiModel):
     active_deadline_seconds: Int64 | None = None
     """Seconds that the job may be active, counted again after each resume, before it fails."""
     backoff_limit: Int32 | None = None
-    """Number of restarts at which the job fails. Absent means that it may restart without end."""
+    """Number of restarts at which the job fails. Absent means no limit."""
     scheduling_policy: SchedulingPolicy | None = None
-    """What a gang scheduler is told about the job."""
+    """Settings for a gang scheduler."""
     suspend: bool = False
     """True stops the job and deletes its pods; false starts or resumes it."""
     managed_by: Annotated[str | None, Field(json_schema_extra={"enum": [*MANAGERS]})] = None
-    """The controller in charge of the job. Absent means this operator, which leaves the jobs of others alone.
-    It cannot be changed."""
+    """The controller in charge of the job. Absent means this operator, which ignores jobs of other controllers.
+    Immutable."""
 
 
 class JobCondition(ApiModel):
@@ -182,9 +182,9 @@ class JobCondition(ApiModel):
     status: ConditionStatus
     """Whether the condition holds."""
     reason: Legible = ""
-    """One word for what led to the condition, beginning with the kind of the job."""
+    """The reason for the last transition, in CamelCase, beginning with the kind of the job."""
     message: Legible = ""
-    """One sentence for people."""
+    """Details for humans."""
     last_update_time: Time | None = None
     """When status, reason or message changed last."""
     last_transition_time: Time | None = None
@@ -197,7 +197,7 @@ class ReplicaStatus(ApiModel):
     active: Int32 = 0
     """Replicas that run."""
     succeeded: Int32 = 0
-    """Replicas that have ended well."""
+    """Replicas that have succeeded."""
     failed: Int32 = 0
     """Replicas that have failed and not been replaced yet."""
     selector: str | None = None
@@ -216,32 +216,32 @@ class Waiting(ApiModel):
     """Why a job makes no progress."""
 
     reason: Legible
-    """One word, for example Unschedulable, ImagePull, Quota, NameTaken, CrashLoop."""
+    """The reason, in CamelCase: Unschedulable, ImagePull, Quota, NameTaken, CrashLoop ..."""
     message: Legible = ""
-    """One sentence for people that names the object in question."""
+    """Details for humans; names the object that the job waits for."""
     since: Time | None = None
     """When the cause was first seen."""
 
 
 class JobStatus(ApiModel):
-    """What has become of a job so far."""
+    """The observed state of a job."""
 
     conditions: tuple[JobCondition, ...] = ()
     """The states that the job has reached; false ones come first, the newest true one is the last."""
     replica_statuses: dict[str, ReplicaStatus] = Field(default_factory=dict)
     """The replicas counted by state, by replica type."""
     start_time: Time | None = None
-    """When the job became active first, or last after a resume."""
+    """When the job started, or was last resumed."""
     completion_time: Time | None = None
     """When the job succeeded or failed."""
     last_reconcile_time: Time | None = None
-    """When the operator last reconciled a job that waits for its gang to be placed."""
+    """When the operator last reconciled a job whose gang waits to be scheduled."""
     observed_generation: Int64 | None = None
-    """Generation of the job that this status speaks of."""
+    """The generation of the job that the operator has observed."""
     waiting: Waiting | None = None
     """Why the job makes no progress; absent while it does."""
     attempt: Int32 = 0
-    """Number of the present attempt of a job that restarts as a whole; the first is 0."""
+    """Number of the current attempt of a job that restarts as a whole; the first is 0."""
 
 
 class JobSpec(ApiModel):
@@ -251,7 +251,7 @@ class JobSpec(ApiModel):
     """
 
     run_policy: RunPolicy = Field(default_factory=RunPolicy)
-    """How long the job may run, how often it may restart, what remains of it."""
+    """Limits of the job: how long it may run, how often it may restart, which pods are kept."""
     replica_specs: ReplicaSpecs
     """The replicas of the job by replica type."""
 

@@ -14,7 +14,7 @@ Metric = Annotated[dict[str, Any], Field(json_schema_extra={"upstream": "MetricS
 
 
 class ElasticPolicy(ApiModel):
-    """Between which bounds the number of workers may change."""
+    """Bounds for the number of workers."""
 
     min_replicas: ReplicaCount | None = None
     """Smallest number of workers. Absent means maxReplicas, or the number of workers if that is absent too."""

@@ -20,10 +20,10 @@ class RendezvousSetting(ApiModel):
 
 
 class PyTorchElasticPolicy(ElasticPolicy):
-    """With how many nodes torchrun may work, and how they find each other."""
+    """Settings for torchrun: the number of nodes, and their rendezvous."""
 
     rdzv_backend: str | None = None
-    """Kind of the rendezvous: c10d (the default), etcd, etcd-v2, or one that the image brings."""
+    """Backend of the rendezvous: c10d (the default), etcd, etcd-v2, or one that the image provides."""
     rdzv_port: Int32 | None = None
     """Port of the rendezvous. Absent means the port pytorchjob-port of the workers."""
     rdzv_host: str | None = None

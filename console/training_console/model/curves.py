@@ -1,4 +1,4 @@
-"""Numbers that a program prints beside a name, such as `loss 0.42` or `lr=1e-3`, as curves; no effects."""
+"""Numbers that a program prints next to a name, such as `loss 0.42` or `lr=1e-3`, as curves; no effects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COUNTERS: Final = frozenset(
 
 @dataclass(slots=True)
 class Curve:
-    """What was printed beside one name, in the order of the log."""
+    """What was printed next to one name, in the order of the log."""
 
     name: str
     values: list[float] = field(default_factory=list)

@@ -57,7 +57,7 @@ def over_time(rows: Sequence[JobRow], now: datetime, longest: timedelta = timede
 
 
 def _at(moments: Sequence[datetime], spans: Sequence[tuple[datetime | None, datetime | None]]) -> list[int]:
-    """How many of the spans hold each moment; one without an end goes on."""
+    """How many of the spans hold each moment; one without an end continues."""
     changes: Counter[int] = Counter()
     step = (moments[-1] - moments[0]) / (len(moments) - 1)
     for begun, ended in spans:

@@ -1,4 +1,4 @@
-"""What the table of jobs says of each: the six kinds, those of plugins, and Trainer's TrainJobs beside them."""
+"""What the table of jobs says of each: the six kinds, those of plugins, and Trainer's TrainJobs next to them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from training_operator.kube.resources import Resource
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """From the start of a container to its end; without an end it goes on."""
+    """From the start of a container to its end; without an end it continues."""
 
     started: datetime
     ended: datetime | None

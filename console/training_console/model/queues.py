@@ -15,7 +15,7 @@ from training_operator.kube.resources import Resource
 
 GROUP: Final = "kueue.x-k8s.io"
 UNTRIED: Final = "Kueue has not tried to admit it yet."
-"""It does not try those that are like one that it has just tried in vain, either."""
+"""It does not try those that are like one that it has just tried without success, either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class Position:
         if self.in_cluster_queue is None:
             return (
                 f"{self.place} of {self.of} in its queue, by priority and age of those that you may see: "
-                "Kueue itself has not said"
+                "Kueue has not reported it"
             )
-        return f"{self.place} of {self.of} in its queue, {self.in_cluster_queue} in the cluster queue, as Kueue says"
+        return f"{self.place} of {self.of} in its queue, {self.in_cluster_queue} in the cluster queue, says Kueue"
 
 
 def computed(rows: Iterable[WorkloadRow]) -> dict[str, Position]:

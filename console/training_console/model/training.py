@@ -13,7 +13,7 @@ from training_local.run.endings import moment
 from training_local.show.steps import Steps
 
 MOST_NUMBERS: Final = 3
-"""Beside the steps, for example the loss."""
+"""Next to the steps, for example the loss."""
 
 
 @dataclass(frozen=True, slots=True)

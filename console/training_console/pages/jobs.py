@@ -79,7 +79,7 @@ def by_owner(queues: Feed[WorkloadRow]) -> dict[str, WorkloadRow]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the table says of a job beside what its own object does."""
+    """What the table says of a job next to what its own object does."""
 
     workload: WorkloadRow | None = None
     position: Position | None = None

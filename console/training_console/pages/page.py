@@ -45,7 +45,7 @@ class Page(Protocol):
 
 
 class Snapshots:
-    """What browsers show, by a name that the page has: a stream that is opened again goes on from there."""
+    """What browsers show, by a name that the page has: a stream that is opened again continues from there."""
 
     def __init__(self) -> None:
         self._shown: OrderedDict[str, Mapping[str, int]] = OrderedDict()

@@ -61,13 +61,15 @@ class ArchiveTransport:
             listed = {"metadata": {"resourceVersion": VERSION}, "items": objects}
             return Response(200, msgspec.json.encode(listed))
         named = [each for each in objects if each["metadata"]["name"] == found["name"]]
-        return Response(200, msgspec.json.encode(named[0])) if named else _status(404, f"{found['name']} was not kept")
+        return (
+            Response(200, msgspec.json.encode(named[0])) if named else _status(404, f"{found['name']} was not recorded")
+        )
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """Hand out a log line by line, or a watch in which nothing happens; initial events come as lists only."""
         if "sendInitialEvents" in request.query:
-            refused = _status(422, "lists are had by paging")
+            refused = _status(422, "lists need pagination")
             yield Stream(422, _nothing(), refused.body)
             return
         answer = await self.request(request)

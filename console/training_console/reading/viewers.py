@@ -49,14 +49,14 @@ class Viewer:
 
 
 class Refused(Exception):
-    """A request whose sender is not known, or not believed; the message is one sentence for people."""
+    """A request whose sender is not known, or not believed; the message is one sentence for users."""
 
 
 class Authenticator(Protocol):
     """Finds out who sends a request."""
 
     signs_in: bool
-    """Whether people can sign in by pasting a token."""
+    """Whether users can sign in by pasting a token."""
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
         """Return who looks, None before they have signed in; raises `Refused`."""
@@ -74,7 +74,7 @@ class Everybody:
 
 
 class TrustedProxy:
-    """An authenticating proxy names the user in a header; whoever is not that proxy is refused."""
+    """An authenticating proxy names the user in a header; whoever is not that proxy is rejected."""
 
     signs_in = False
 
@@ -84,7 +84,7 @@ class TrustedProxy:
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
-        """Return the user that the proxy names; raises `Refused` if none is named, or by somebody else."""
+        """Return the user that the proxy names; raises `Refused` if none is named, or by another client."""
         peer = ipaddress.ip_address((request.remote or "0.0.0.0").partition("%")[0])
         if not any(peer in network for network in self._proxies):
             raise Refused("Open this console through its authenticating proxy.")
@@ -119,7 +119,7 @@ class _Session:
 
 
 class Sessions:
-    """People paste a bearer token, which this process remembers; their browser has nothing but a random name for it."""
+    """Users paste a bearer token, which this process remembers; their browser has nothing but a random name for it."""
 
     signs_in = True
 

@@ -2,7 +2,7 @@
 
 The number of the present attempt is in the status, and on each pod the one that it belongs to. Raising the number is
 all it takes to end an attempt: pods with a lower one hold no slot any more, they are deleted, and nothing is created
-until the last of them has gone. So it does not matter where an operator stops and another one goes on.
+until the last of them has gone. So it does not matter where an operator stops and another one continues.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def wait_for_attempt(state: JobState, builder: StatusBuilder) -> None:
         more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
         names = ", ".join(left[:MOST_NAMES]) + more
         builder.set_waiting(
-            "Terminating", f"attempt {state.assignment.attempt} begins when these pods have gone: {names}"
+            "Terminating", f"attempt {state.assignment.attempt} starts when these pods are deleted: {names}"
         )
 
 
@@ -74,7 +74,7 @@ def _end_of_attempt(state: JobState) -> str:
 
 
 def _lost_replicas(state: JobState, replica_type: str) -> int:
-    """How many replicas that ran at the last reconcile have lost their pods to somebody else.
+    """How many replicas that ran at the last reconcile have lost their pods to another client.
 
     Their peers may wait for them indefinitely. A pod that had not begun to run is simply created again.
     """

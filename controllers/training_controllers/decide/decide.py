@@ -40,7 +40,7 @@ POLICIES: Final[tuple[Policy, ...]] = (
 def decide(snapshot: Snapshot, framework: Framework) -> Plan:
     """What to write, emit, delete and create for a job as it is now. Total, and a function of its arguments only.
 
-    The plan is empty for a job that somebody else manages or that is being deleted (E-013).
+    The plan is empty for a job that another client manages or that is being deleted (E-013).
     """
     job = snapshot.job
     if job.metadata.deletion_timestamp is not None or not managed_here(job):

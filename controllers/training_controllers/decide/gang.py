@@ -25,7 +25,7 @@ from training_controllers.observe.slots import filled_indexes
 
 
 def wait_for_gang(state: JobState, builder: StatusBuilder) -> Plan | None:
-    """Hold the job back until its gang may start; a job that has started goes on."""
+    """Hold the job back until its gang may start; a job that has started continues."""
     scheduler = gang_of(state.job, state.framework.gang)
     wanted = pod_groups(state)
     if scheduler is None or not wanted:

@@ -60,7 +60,7 @@ def _is_broken(state: JobState, slot: Slot, pod: PodRecord) -> bool:
 
 
 def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[ConditionUpdate]:
-    """Types of which replicas restart because they were disrupted, beside those that restart anyway."""
+    """Types of which replicas restart because they were disrupted, next to those that restart anyway."""
     restarting_types = {update.replica_type for update in updates if update.condition == ConditionType.RESTARTING}
     job, notable = state.job, state.assignment.notable.items()
     restarting = [

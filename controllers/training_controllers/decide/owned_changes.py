@@ -1,4 +1,4 @@
-"""The objects beside pods and services: those of an active job are there and as they should be."""
+"""The objects next to pods and services: those of an active job are there and as they should be."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def unavailable(snapshot: Snapshot, wanted: Sequence[OwnedObject]) -> Iterator[C
             text = f"{subject} cannot be created: the API server does not have {owned.kind.api_version}"
             yield WaitingReason.API_MISSING, text
         if (owned.kind.name, owned.name) in leaving:
-            text = f"{subject} has been deleted but is still there: a finalizer may hold it"
+            text = f"{subject} was deleted but still exists: a finalizer may block its deletion"
             yield WaitingReason.TERMINATING, text
 
 

@@ -102,7 +102,7 @@ def _warning(pod: PodRecord, reason: str, what: str, *, key: str) -> JobEvent:
 
 
 def kept_pods(number: int, what: str) -> Iterator[JobEvent]:
-    """The warning that so many pods of a job that ends go on, because its policy keeps them (K-18)."""
+    """The warning that so many pods of a job that ends continue, because its policy keeps them (K-18)."""
     if number:
         text = f"{number} pod(s) of the {what} and hold their resources because cleanPodPolicy is None"
         yield JobEvent(EventType.WARNING, "PodsKeptRunning", text)
@@ -117,7 +117,7 @@ def disruptions(job: Job, assignment: SlotAssignment) -> Iterator[JobEvent]:
 
 
 _CONSEQUENCES: Final = {
-    FailureAction.REPLACE: "it is replaced, which does not count as a restart",
-    FailureAction.RESTART: "it is replaced, which counts as a restart",
-    FailureAction.FAIL: "its replica has failed for good",
+    FailureAction.REPLACE: "it is replaced; this does not count as a restart",
+    FailureAction.RESTART: "it is replaced; this counts as a restart",
+    FailureAction.FAIL: "its replica has failed permanently",
 }

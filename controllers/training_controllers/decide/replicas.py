@@ -39,7 +39,7 @@ MOST_AT_ONCE: Final = 1000
 """Replicas of one type that one plan creates. Those that follow are planned when these exist, so that a decision costs
 what it does next, not what the job asks for."""
 FIRST_AT_ONCE: Final = 100
-"""So many while none of them exists: where pods are refused, by a quota for example, no more services are made."""
+"""So many while none of them exists: where pods are rejected, by a quota for example, no more services are made."""
 
 
 def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
@@ -55,7 +55,7 @@ def run_replicas(state: JobState, builder: StatusBuilder) -> Plan:
             builder.set_replicas(state.statuses_after_success)
         if job.spec.run_policy.clean_pod_policy in (None, CleanPodPolicy.NONE):
             waiting_pods = sum(map(has_not_started, snapshot.pods))
-            builder.add_events(kept_pods(waiting_pods, "finished job have not started, wait on"))
+            builder.add_events(kept_pods(waiting_pods, "finished job have not started, still wait"))
         # As in v1: the list of hosts loses the worker that has ended the job.
         return builder.plan(owned_changes=changes, requeue_after=0.0)
 

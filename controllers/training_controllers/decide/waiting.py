@@ -49,7 +49,7 @@ def pod_causes(state: JobState) -> Iterator[Cause]:
     for reason, words in reasons:
         found = {slot: text for slot, pod in notable if (text := words(slot, pod))}
         if found:
-            others = f"; {len(found) - 1} more pod(s) wait like this" if len(found) > 1 else ""
+            others = f"; {len(found) - 1} more pod(s) wait for the same reason" if len(found) > 1 else ""
             yield reason, found[min(found)] + others
 
 
@@ -62,13 +62,13 @@ def _deletion_overdue(snapshot: Snapshot, _slot: Slot, pod: PodRecord) -> str:
     moment = deletion_overdue_at(pod)
     if not pod.deleting or (moment is not None and moment > snapshot.now):
         return ""
-    return f"pod {pod.name} has been deleted but is still there: a finalizer or a lost node may hold it"
+    return f"pod {pod.name} was deleted but still exists: a finalizer or a lost node may block its deletion"
 
 
 def _unscheduled(_slot: Slot, pod: PodRecord) -> str:
     if pod.deleting or pod.phase != "Pending" or pod.condition_reason not in NOT_SCHEDULED:
         return ""
-    return f"pod {pod.name} cannot be placed: {pod.condition_message or pod.condition_reason}"
+    return f"pod {pod.name} cannot be scheduled: {pod.condition_message or pod.condition_reason}"
 
 
 def _waits(kubelet_reasons: frozenset[str], what: str, _slot: Slot, pod: PodRecord) -> str:
@@ -83,7 +83,7 @@ def _backs_off(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> str:
     """Its container or its replacement waits for a back-off (K-57)."""
     container = _waiting_container(pod, CRASHED)
     if container is not None:
-        return f"pod {pod.name}, container {container.name} fails again and again: {container.message}"
+        return f"pod {pod.name}, container {container.name} keeps failing: {container.message}"
     if not restarts.will_be_replaced(snapshot, slot, pod):
         return ""
     moment = restarts.replaced_at(snapshot, slot, pod)

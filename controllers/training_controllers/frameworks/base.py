@@ -95,13 +95,13 @@ class Framework:
     publish_when_ready: Callable[[Job, Slot], bool] = never
     """Whether other replicas wait for this one to be ready, so that its service must not publish it earlier."""
     owned_kinds: Sequence[OwnedKind] = ()
-    """The kinds of objects beside pods and services that jobs of this kind may own."""
+    """The kinds of objects next to pods and services that jobs of this kind may own."""
     permissions: Sequence[PolicyRule] = ()
     """Further RBAC rules of the operator: it cannot grant to pods what it does not have itself."""
     owned_objects: Callable[[Job, PodsBySlot], Sequence[OwnedObject]] = no_owned_objects
     """Those that the job should have while it is active, in the order of their creation."""
     events: Callable[[Job, PodsBySlot], Sequence[JobEvent]] = no_events
-    """Events about the pods of an active job, beside those of all kinds."""
+    """Events about the pods of an active job, next to those of all kinds."""
     pod_created: Callable[[Slot, str], tuple[str, str]] = pod_created
     """Reason and message of the event for the new pod in a slot, by its name."""
     emits_exit_events: bool = True

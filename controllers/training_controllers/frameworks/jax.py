@@ -62,7 +62,7 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
 
 
 VARIABLES: Final = {
-    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "PYTHONUNBUFFERED": "Python does not buffer its output",
     "COORDINATOR_PORT": "port of worker 0",
     "COORDINATOR_ADDRESS": "name of worker 0, also in worker 0 itself; the program joins it with the port",
     "NUM_PROCESSES": "number of workers",

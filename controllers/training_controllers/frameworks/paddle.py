@@ -79,11 +79,11 @@ def _updates(job: Job, statuses: ReplicaStatuses) -> Iterator[ConditionUpdate]:
 
 
 VARIABLES: Final = {
-    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "PYTHONUNBUFFERED": "Python does not buffer its output",
     "PADDLE_JOB_ID": "name of the job",
     "PADDLE_NNODES": "replicas of all types",
-    "PADDLE_MASTER": "where they meet: Master 0, or worker 0 without one; that pod itself gets its own address",
-    "POD_IP_DUMMY": "its address, filled in by Kubernetes; only in the pod where the others meet",
+    "PADDLE_MASTER": "rendezvous address: Master 0, or worker 0 without one; that pod itself gets its own address",
+    "POD_IP_DUMMY": "its own address, set by Kubernetes; only in the rendezvous pod",
     "PADDLE_SERVER_NUM": "1, in a Master",
     "PADDLE_TRAINER_NUM": "1, in a Worker of a job with a Master",
 }

@@ -28,7 +28,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plugins:
-    """What other packages add, and what is wrong with those that add nothing; found anew it is another one."""
+    """What other packages add, and what is wrong with those that add nothing; found again it is another one."""
 
     found: tuple[Plugin, ...]
     problems: tuple[str, ...]
@@ -47,9 +47,9 @@ def plugins() -> Plugins:
     for entry in sorted(entry_points(group=GROUP), key=lambda each: (_package(each), each.name)):
         try:
             framework = _loaded(entry, [*KINDS.values(), *(each.framework.info for each in found)])
-        except Exception as error:  # whatever somebody else's module does
+        except Exception as error:  # whatever a third party's module does
             why = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
-            problems.append(f"the framework {entry.value} of the package {_package(entry)} is left out: {why}")
+            problems.append(f"the framework {entry.value} of the package {_package(entry)} is ignored: {why}")
         else:
             found.append(Plugin(_package(entry), framework))
     return Plugins(tuple(found), tuple(problems))

@@ -107,7 +107,7 @@ VARIABLES: Final = {
     "MASTER_ADDR": "name of the Master, also in the Master itself",
     "WORLD_SIZE": "replicas of both types",
     "RANK": "0 for the Master, then the workers",
-    "PYTHONUNBUFFERED": "output of Python appears at once",
+    "PYTHONUNBUFFERED": "Python does not buffer its output",
     "WORKER_PORT": "port of the workers; absent in a job of one replica",
     "WORKER_ADDRS": "names of the workers, with commas; absent in a job of one replica",
 }

@@ -15,7 +15,7 @@ Amounts = Mapping[str, Amount]
 def pod_requests(spec: PodSpec) -> Amounts:
     """What a pod takes from its node.
 
-    Init containers run one after the other, so the largest counts, beside the sidecars that are running by then;
+    Init containers run one after the other, so the largest counts, next to the sidecars that are running by then;
     regular containers and sidecars run together. Requests of the pod as a whole replace sums, its limits fill gaps.
     """
     sidecars: Amounts = {}

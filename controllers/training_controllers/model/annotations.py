@@ -66,7 +66,7 @@ def _complaints(job: Job, known: dict[str, JobAnnotation]) -> Iterator[str]:
         declared = known.get(annotation)
         if declared is None:
             names = ", ".join(sorted(declared.name for declared in known.values()))
-            yield f"annotation {annotation} has no effect: under this prefix, {job.info.kind}s know {names}"
+            yield f"annotation {annotation} has no effect: with this prefix {job.info.kind}s support {names}"
         elif value not in declared.values:
             choices = " or ".join(f'"{each}"' for each in declared.values)
             yield f"annotation {annotation}: {value!r} must be {choices}; {declared.default}"

@@ -1,4 +1,4 @@
-"""Objects beside pods and services that a job owns: which kinds there are, and what such an object contains."""
+"""Objects next to pods and services that a job owns: which kinds there are, and what such an object contains."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ KEYS: Final = OwnedKind(
     "Secret",
     "v1",
     watched=False,
-    advice="an operator that shall start MPI over SSH may create secrets in its own namespace with "
-    "deploy/components/mpi-ssh, in another one with deploy/mpi-ssh-namespace there",
+    advice="MPI over SSH needs permission to create Secrets: deploy/components/mpi-ssh grants it in the "
+    "operator's namespace, deploy/mpi-ssh-namespace in another one",
 )
 
 OWNED_KINDS: Final[Mapping[str, OwnedKind]] = MappingProxyType(
@@ -112,7 +112,7 @@ class OwnedObject:
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Set when the object is created, not reconciled later."""
     shared: bool = False
-    """Whether an object that somebody else controls does as well."""
+    """Whether an object that another client controls does as well."""
     existing_only: bool = False
     """Whether it is kept as it should be if it is there, and not created."""
 

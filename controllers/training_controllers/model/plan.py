@@ -79,7 +79,7 @@ class Snapshot:
     history: Mapping[Slot, RestartHistory] = field(default_factory=dict)
     """What the process remembers of pods that it deleted to replace them; empty after a restart of the process."""
     lost_nodes: Mapping[str, datetime] = field(default_factory=dict)
-    """Nodes that are gone or not ready, and when their pods count as lost; empty unless nodes are watched."""
+    """Nodes that are missing or not ready, and when their pods count as lost; empty unless nodes are watched."""
     changed_templates: Collection[str] | None = ()
     """Types whose pod templates have changed since the last reconcile; None if the spec has changed while no operator
     ran, so that the types are unknown."""

@@ -28,8 +28,8 @@ def too_long_for_env(path: str, name: str, size: int) -> Iterator[Problem]:
     """The problem of a variable whose value would have `size` bytes, if no program could be started with it."""
     whole = len(name) + len("=") + size + 1
     if whole > LONGEST_VARIABLE:
-        text = f"{name}, which names every replica, would have {whole} bytes, and Linux starts no program with a "
-        text += f"variable of more than {LONGEST_VARIABLE}: take fewer replicas"
+        text = f"{name} lists every replica and would have {whole} bytes; an environment variable on Linux has at "
+        text += f"most {LONGEST_VARIABLE}: use fewer replicas"
         yield Problem(path, ProblemKind.FORBIDDEN, text)
 
 

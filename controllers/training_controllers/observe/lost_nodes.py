@@ -1,4 +1,4 @@
-"""Pods on lost nodes, which are gone or not ready: they fail and are deleted by force after a timeout.
+"""Pods on lost nodes, which are missing or not ready: they fail and are deleted by force after a timeout.
 
 The API server keeps such pods as they were last seen, or terminating, until somebody deletes them by force. That does
 not stop what may still run on the node, so it happens only if a flag of the operator asks for it.
@@ -54,7 +54,7 @@ def force_delete_at(snapshot: Snapshot) -> Iterator[datetime]:
 
 
 def forced_deletion_events(deletions: Iterable[PodDeletion]) -> Iterator[JobEvent]:
-    """One warning for each pod that is deleted by force: its processes may go on."""
+    """One warning for each pod that is deleted by force: its processes may continue."""
     for pod in (deletion.pod for deletion in deletions if deletion.force):
         text = f"pod {pod.name} is deleted by force because its node {pod.node} is lost"
         yield JobEvent(EventType.WARNING, "LostNode", text, once=f"lost/{pod.uid}")
@@ -73,5 +73,5 @@ def lost_since(
 def _as_lost(snapshot: Snapshot, pod: PodRecord) -> PodRecord:
     if not is_active(pod) or not must_be_forced(snapshot, pod):
         return pod
-    text = f"node {pod.node} is gone or not ready"
+    text = f"node {pod.node} does not exist or is not ready"
     return msgspec.structs.replace(pod, phase="Failed", reason=NODE_LOST, message=text)

@@ -20,9 +20,9 @@ async def own_or_taken(context: JobContext, objects: Dependents[R], noun: str, n
         return found
     predecessor = owner is not None and (owner.kind, owner.name) == (context.job.info.kind, context.record.name)
     if found is None or found.deleting or predecessor:
-        raise NotFound(f"{noun} {name} is still there, but about to go: it has been deleted, or its job has")
+        raise NotFound(f"{noun} {name} still exists, but it or its job is being deleted")
     whose = f"{owner.kind} {owner.name}" if owner is not None else f"a {noun} that no job controls"
-    text = f"NameTaken by {whose}: {noun} {name} exists already and is not touched; {then} once the name is free"
+    text = f"NameTaken by {whose}: {noun} {name} already exists and is not changed; {then} once the name is free"
     return JobEvent(EventType.WARNING, "NameTaken", text, once=f"taken/{noun}/{name}/{whose}")
 
 

@@ -76,7 +76,7 @@ class Creator:
     async def _create(
         self, context: JobContext, kind: ReplicaKind[R, N], failures: Failures, created: list[JobEvent], new: N
     ) -> bool:
-        """Create one object, and note the event; returns whether that went well enough to go on."""
+        """Create one object, and note the event; returns whether that went well enough to continue."""
         slot = _slot(new)
         name = replica_name(context.job, slot)
         if (kind.noun, name) in context.memory.names_taken:

@@ -23,7 +23,7 @@ TOGETHER: Final = 3
 
 
 class Deleter:
-    """Deletes pods, then services, each with slow start; what is gone or terminating is skipped."""
+    """Deletes pods, then services, each with slow start; what no longer exists or terminating is skipped."""
 
     def __init__(self, ports: Ports, framework: Framework, events: EventDedup) -> None:
         self._ports = ports
@@ -104,7 +104,7 @@ class Deleter:
         *,
         force: bool,
     ) -> bool:
-        """Delete one object, and note that; returns whether that went well enough to go on."""
+        """Delete one object, and note that; returns whether that went well enough to continue."""
         try:
             await kind.objects.delete(record, flow=context.uid, force=force, cleanup=is_finished(context.job.status))
         except (NotFound, Conflict):

@@ -49,7 +49,7 @@ class Loader:
         return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
 
     def forget(self, raw: bytes) -> None:
-        """The job with this JSON is gone."""
+        """The job with this JSON no longer exists."""
         if self._recent.pop(raw, None) is not None:
             self._bytes -= len(raw)
 

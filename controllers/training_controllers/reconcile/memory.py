@@ -17,7 +17,7 @@ from training_controllers.reconcile.status_throttle import StatusThrottle
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 300.0
 NAME_TAKEN_RETRY: Final = 60.0
-"""Seconds until a name that somebody else has is tried again."""
+"""Seconds until a name that another client has is tried again."""
 MAX_EVENT_KEYS: Final = 5000
 """Event keys kept per job; beyond, the oldest may be emitted again."""
 
@@ -44,7 +44,7 @@ class Retry:
 
 @dataclass(slots=True)
 class JobMemory:
-    """The memory of one job, from its first reconcile until it is gone."""
+    """The memory of one job, from its first reconcile until it no longer exists."""
 
     uid: str
     raw: bytes = b""
@@ -69,7 +69,7 @@ class JobMemory:
     _due: set[str] = field(default_factory=set)
     """What was due when this reconcile began, and has not been tried yet."""
     lost_nodes: dict[str, datetime] = field(default_factory=dict)
-    """Nodes of the job's pods that are gone or not ready, and since when."""
+    """Nodes of the job's pods that are missing or not ready, and since when."""
     templates: TemplateFingerprints | None = None
     generation: int = 0
     status: JobStatus | None = None
@@ -89,7 +89,7 @@ class JobMemory:
     def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:
         """Begin a reconcile of the job, whose status says what it waits for.
 
-        A changed spec may mend what failed, so it is tried at once.
+        A changed spec may fix what failed, so it is tried at once.
         """
         if self.generation == 0 and waiting is not None and waiting.reason in OF_CREATION:
             # What an earlier process has found holds until this one has tried.

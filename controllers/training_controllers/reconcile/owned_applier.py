@@ -1,4 +1,4 @@
-"""Applying what a plan says about owned objects beside pods and services."""
+"""Applying what a plan says about owned objects next to pods and services."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class JobReconciler:
         return JobContext(record, job, memory)
 
     def _forget_predecessor(self, key: JobKey, record: JobRecord | None) -> None:
-        """Drop what is remembered of a job that is gone, whether another one has its name or not."""
+        """Drop what is remembered of a job that no longer exists, whether another one has its name or not."""
         known = self._memory.get(key)
         if known is not None and (record is None or record.uid != known.uid):
             self._loader.forget(known.raw)

@@ -1,4 +1,4 @@
-"""Slow start: batches that double, so that few of many requests are wasted when they are refused (K-01)."""
+"""Slow start: batches that double, so that few of many requests are wasted when they are rejected (K-01)."""
 
 from __future__ import annotations
 

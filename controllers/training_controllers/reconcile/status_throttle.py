@@ -12,9 +12,9 @@ BURST: Final = 5
 """Writes of a job's status that may follow each other at once after a time without any: its usual life is never held
 up. In the long run there is one a second."""
 WORDING_SECONDS: Final = 60.0
-"""Between two writes that only say in other words what the job waits for, as schedulers do again and again."""
+"""Between two writes that only say in other words what the job waits for, as schedulers do repeatedly."""
 REPLICAS_PER_SECOND: Final = 100
-"""Between two writes that only count replicas anew lies a second for so many of them, and none for fewer."""
+"""Between two writes that only count replicas again lies a second for so many of them, and none for fewer."""
 LONGEST_COUNT: Final = 10.0
 COUNTS: Final = ("active", "ready", "succeeded", "completed_indexes")
 """Counters on which nothing depends but what is shown; that a replica has failed or restarts is no such thing."""

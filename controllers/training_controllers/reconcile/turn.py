@@ -9,7 +9,7 @@ TURN_SECONDS: Final = 1.0
 
 
 class Turn:
-    """The turn of one job; what is left of its plan when it is over is decided on anew in the next one."""
+    """The turn of one job; what is left of its plan when it is over is decided on again in the next one."""
 
     def __init__(self, clock: Callable[[], float], others_wait: Callable[[], bool]) -> None:
         self._clock, self._others_wait = clock, others_wait

@@ -78,7 +78,7 @@ class HttpsTarget:
                 async with asyncio.timeout(PATIENCE):
                     codes[await self._send(request)] += 1
             except TimeoutError:
-                raise AssertionError(f"no answer within {PATIENCE} s: {request}") from None
+                raise AssertionError(f"no response within {PATIENCE} s: {request}") from None
         check_storage(self._server)
         return codes
 

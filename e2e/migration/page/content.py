@@ -55,7 +55,7 @@ def html() -> str:
     """The page of three hundred jobs, a month after a first survey."""
     chance = random.Random(17)
     jobs = [_job(number, chance) for number in range(JOBS)]
-    jobs[5] |= {"verdict": None, "error": "It is not YAML for Kubernetes: a tab where spaces belong.", "findings": []}
+    jobs[5] |= {"verdict": None, "error": "It is not valid YAML: a tab where spaces belong.", "findings": []}
     before = [{**job, "verdict": "impossible"} if at % 11 == 0 else job for at, job in enumerate(jobs[20:])]
     now = jobs[:-40]
     content = report("2.3", "", now, {"v1 ConfigMap": 112, "v1 Service": 9})

@@ -15,7 +15,7 @@ from training_api.registry import KINDS
 
 Json = dict[str, Any]
 MOST_REPLICAS: Final = 100
-"""Of a type, where the number is mended: what large jobs cost is for tests of their own."""
+"""Of a type, where the number is fixed: what large jobs cost is for tests of their own."""
 ODD_TEXTS: Final = (
     *("", " ", "0", "-1", "null", "true", "1e400", "1" * 400, "1e999999", "10Gi"),
     *("a\0b", "\x1b[2J\x1b]0;x\x07", "\u202e", "\ud7ff", "é" * 70, "x" * 3000),
@@ -145,7 +145,7 @@ def any_job(kind: str, seed: object) -> Json:
 
 
 def _mend(job: Json) -> None:
-    """Take away what nearly every arbitrary job is refused for, so that the others get further."""
+    """Take away what nearly every arbitrary job is rejected for, so that the others get further."""
     info, spec = KINDS[job["kind"]], job["spec"]
     job["metadata"]["name"] = "job"
     replicas = {name: _mapping(replica) for name, replica in _mapping(spec.get(info.replica_field)).items()}

@@ -59,7 +59,7 @@ LITERAL: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
 def kind_reference(info: KindInfo) -> str:
-    """One kind: its names, its spec, its replica types, and what is refused."""
+    """One kind: its names, its spec, its replica types, and what is rejected."""
     names = [("resource", code(f"{info.plural}.kubeflow.org")), ("short name", ", ".join(map(code, info.short_names)))]
     names += [("scale subresource", "the number of workers" if info.scalable else "none")]
     if info.services:
@@ -75,7 +75,7 @@ def kind_reference(info: KindInfo) -> str:
         table(FIELDS, _fields(info.spec, {"properties": spec["properties"]}, defaults)),
         "Replica types:",
         table(("type", "replicas where absent", "limits"), _replica_types(info)),
-        "Also refused:",
+        "Also rejected:",
         "\n".join(f"- {text}" for text in _refusals(info)),
     ]
     return "\n\n".join(parts)

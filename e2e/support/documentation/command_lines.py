@@ -223,7 +223,7 @@ def _module(name: str, arguments: tuple[str, ...], whole: bool) -> None:
 def lines(text: str) -> Iterator[tuple[str, bool]]:
     """The command lines and other code of a page in its order, and whether they stand in a block of commands.
 
-    A line of a block goes on where a quote is open or a backslash ends it.
+    A line of a block continues where a quote is open or a backslash ends it.
     """
     for language, block, code in re.findall(
         r"^```(\w*)[^`\n]*\n(.*?)^```$|`([^`\n]+)`", text, re.MULTILINE | re.DOTALL

@@ -1,4 +1,4 @@
-"""What mkdocs is told beside `mkdocs.yml`: runs in the environment of the site, which has nothing of ours."""
+"""What mkdocs is told next to `mkdocs.yml`: runs in the environment of the site, which has nothing of ours."""
 
 from __future__ import annotations
 

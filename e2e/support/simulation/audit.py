@@ -13,7 +13,7 @@ from training_controllers.model.annotations import DISRUPTIONS, RESTART_SCOPE
 JOBS = frozenset(info.plural for info in KINDS.values())
 ENDS = ("Succeeded", "Failed")
 DUPLICATE = "test/duplicate"
-"""Annotation of pods that a test put beside others of the same index."""
+"""Annotation of pods that a test put next to others of the same index."""
 
 Json = dict[str, Any]
 Place = tuple[str, str, str]
@@ -151,7 +151,7 @@ def attempt_of(pod: Json) -> str | None:
 
 
 def is_duplicate(pod: Json) -> bool:
-    """Whether a test put the pod beside another one of the same index."""
+    """Whether a test put the pod next to another one of the same index."""
     return DUPLICATE in pod["metadata"].get("annotations", {})
 
 

@@ -51,11 +51,11 @@ class FaultyTransport:
         self._rng = rng
         self.faults = faults
         self.refuse: Callable[[Request], Response | None] = lambda request: None
-        """What this test refuses, beside what chance does."""
+        """What this test refuses, next to what chance does."""
         self.lose_answer: Callable[[Request], bool] = lambda request: False
-        """Which answers this test loses, beside those that chance does."""
+        """Which answers this test loses, next to those that chance does."""
         self.delay: Callable[[Request], float] = lambda request: 0.0
-        """By how many seconds this test delays answers, beside what chance does."""
+        """By how many seconds this test delays answers, next to what chance does."""
         self.frozen: Callable[[Request], bool] = lambda request: False
         """Which watches deliver nothing any more."""
         self.die_after = die_after
@@ -136,7 +136,7 @@ class FaultyTransport:
         return probability > 0 and self._rng.random() < probability
 
     async def _live(self) -> None:
-        """Go on, unless the process is dead: then never."""
+        """Continue, unless the process is dead: then never."""
         if self.died.is_set():
             await asyncio.get_running_loop().create_future()
 

@@ -58,8 +58,8 @@ class HttpsFront:
         except ApiError as error:
             answer = refusal(error)
         except Exception:
-            _log.exception("a request could not be answered", method=http.method, path=http.path)
-            answer = refusal(internal("the request could not be answered; the server's log says why"))
+            _log.exception("internal error while handling a request", method=http.method, path=http.path)
+            answer = refusal(internal("internal error; see the server's log"))
         if isinstance(answer, Response):
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
@@ -128,7 +128,7 @@ async def serving(
     `host` is not a loopback address.
     """
     if not ipaddress.ip_address(host).is_loopback:
-        raise ValueError(f"the API server listens on loopback addresses only, not on {host}")
+        raise ValueError(f"the API server listens only on loopback addresses, not on {host}")
     known = Tokens(tokens, server.has) if isinstance(tokens, str) else tokens
     listeners = bound(host, port)
     async with answering(server, known.user) as connections, connections.listening(listeners, tls(identity)):

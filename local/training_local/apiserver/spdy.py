@@ -65,7 +65,7 @@ class SpdyStream:
         return await self._reader.read(BLOCK)
 
     async def write(self, data: bytes) -> None:
-        """Send; raises `ConnectionError` if nobody listens any more."""
+        """Send; raises `ConnectionError` if no process listens any more."""
         if self._finished:
             raise ConnectionResetError("the stream has been closed")
         await self._connection.send(Frame(Type.DATA, self.id, data=data))

@@ -50,7 +50,7 @@ async def connect(choice: ClusterChoice) -> AsyncIterator[Connection]:
     elif choice.name is None:
         title, config = f"the cluster of {choice.kubeconfig}", await _read(choice.kubeconfig)
     else:
-        raise BadInput("--name and --kubeconfig exclude each other: use one of them")
+        raise BadInput("--name and --kubeconfig are mutually exclusive: use one of them")
     transport = HttpTransport(config, connections=0)  # every log that is followed holds one
     try:
         yield Connection(title, config, transport)

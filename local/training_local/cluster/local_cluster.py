@@ -158,7 +158,9 @@ class LocalCluster:
         try:
             here = Path.cwd()
         except FileNotFoundError:
-            raise BadInput("the current folder, in which pods would run, has been deleted: cd to another one") from None
+            raise BadInput(
+                "the current folder, the working directory of pods, does not exist: change to another one"
+            ) from None
         claim = stack.enter_context(claimed(self._options.name or random_name("run")))
         self.folder = claim.folder
         mode = await self._choose_mode()
@@ -284,7 +286,7 @@ class LocalCluster:
                 path = f"{CRDS}/{crd['metadata']['name']}"
                 answer = await self.transport.request(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
             if answer.status >= 300:
-                raise RuntimeError(f"the CRD of {info.kind} was refused: {answer.body.decode()}")
+                raise RuntimeError(f"the CRD of {info.kind} was rejected: {answer.body.decode()}")
 
 
 @asynccontextmanager

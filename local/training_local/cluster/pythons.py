@@ -154,7 +154,7 @@ class Pythons:
         if not python.modules and len(modules) == 1:
             looked = [python] if self._option else known_pythons(self._environment, modules)
             where = ", ".join(str(each.path) for each in looked)
-            remark = f"No module {modules[0]}, which a {kind} needs, in {where}: --python names one that has it"
+            remark = f"No module {modules[0]}, which a {kind} needs, in {where}: use --python for one that has it"
             return PythonChoice(python.path, remark, lacking=True)
         usual = python.path == self.default.path
         return PythonChoice(python.path, "" if usual else f"Pods of a {kind} run {python.description}")

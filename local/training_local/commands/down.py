@@ -17,7 +17,7 @@ from training_operator.lazy_commands import carry_out
     "--all", "everything", is_flag=True, help="Stop all clusters of this user, including those of `local run`."
 )
 def down(**options: Any) -> None:
-    """Stop the cluster NAME with all its pods, and wait until it is gone.
+    """Stop the cluster NAME with all its pods, and wait until it has exited.
 
     Without NAME it stops the only running cluster, else the one called `default`. The exit status is 0 also if there
     is nothing to end.

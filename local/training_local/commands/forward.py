@@ -21,6 +21,6 @@ def forward(**options: Any) -> None:
     """Forward a port of a pod to this machine until Ctrl-C: local forward worker-0 6006, then http://127.0.0.1:6006.
 
     POD is the name of a pod, or of a replica as in worker-0. PORT is that of the pod's localhost, and the same here;
-    8080:6006 makes it 8080 here, :6006 any free port. Nobody else's machine can connect.
+    8080:6006 makes it 8080 here, :6006 any free port. Only this machine can connect.
     """
     carry_out("training_local.verbs.forward:forward", **options)

@@ -16,7 +16,7 @@ from training_operator.lazy_commands import carry_out
 @click.argument("target", required=False, metavar="[POD | JOB | KIND/NAME]", shell_complete=targets)
 @connection_flags
 @click.option("--follow", "-f", is_flag=True, help="Follow until the job has finished, including new replicas.")
-@click.option("--tail", type=click.IntRange(min=0), help="Begin with this many lines of each replica. Default: all.")
+@click.option("--tail", type=click.IntRange(min=0), help="Start with this many lines of each replica. Default: all.")
 @click.option("--previous", "-p", is_flag=True, help="Logs of the attempt before the last restart.")
 @click.option("--timestamps", is_flag=True, help="Print the time of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")

@@ -29,7 +29,7 @@ class _RunCommand(cloup.Command):
 @resource_flags
 @follow_flags
 @archive_flags
-@click.option("--namespace", "-n", help="Namespace of objects that name none. Default: default.")
+@click.option("--namespace", "-n", help="Namespace of objects without one. Default: default.")
 @click.option("--workers", type=click.IntRange(1), help="Replicas that run the script. Default: 1.")
 @click.option(
     "--framework", type=click.Choice(FRAMEWORKS), help="Framework of the script. Default: the one that it imports."
@@ -42,7 +42,7 @@ class _RunCommand(cloup.Command):
     type=click.FloatRange(0),
     default=10.0,
     show_default=True,
-    help="Give up a job that has lacked a prerequisite for this many seconds (exit status 2).",
+    help="Give up when the job has waited for a missing prerequisite for this many seconds (exit status 2).",
 )
 @click.option("--scale-resources", is_flag=True, help="Scale requests of CPU and memory down until all pods fit.")
 @click.option("--keep", is_flag=True, help="Keep the cluster after the job has finished, for kubectl, until Ctrl-C.")

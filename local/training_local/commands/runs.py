@@ -11,7 +11,7 @@ from training_operator.lazy_commands import carry_out
 
 
 @cloup.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, as through a pipe.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the default if the output is not a terminal.")
 def runs(**options: Any) -> None:
     """Show the recorded runs, the newest first.
 

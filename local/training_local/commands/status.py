@@ -13,7 +13,7 @@ from training_operator.lazy_commands import carry_out
 
 @cloup.command()
 @click.argument("name", required=False, shell_complete=clusters)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, as through a pipe.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; the default if the output is not a terminal.")
 def status(**options: Any) -> None:
     """Show the running clusters, or the one called NAME.
 

@@ -99,7 +99,7 @@ async def refusal(
             status: Mapping[str, Any] = await answer.json()
             return status
         except (ValueError, aiohttp.ClientError):
-            return {"message": f"pod {pod} cannot be entered: the API server answers {answer.status}"}
+            return {"message": f"pod {pod} cannot be entered: the API server responds with {answer.status}"}
 
 
 async def _converse(socket: aiohttp.ClientWebSocketResponse, execution: Execution) -> int:

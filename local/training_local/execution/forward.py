@@ -97,7 +97,7 @@ class PodPort:
             status = await refusal(self.session, self.url, (), self.pod)
             raise PodGone(str(status.get("message") or f"pod {self.pod} cannot be reached")) from None
         except aiohttp.ClientConnectorError as error:
-            raise PodGone(f"the cluster cannot be reached any more: {error}") from None
+            raise PodGone(f"the cluster cannot be reached: {error}") from None
         except aiohttp.ClientError as error:
             raise ConnectionError(str(error)) from None
 

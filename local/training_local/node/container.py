@@ -241,7 +241,7 @@ class ContainerLife:
             async with asyncio.timeout(grace):
                 problem = await self._hook("preStop", attempt)
         except TimeoutError:
-            problem = f"it was not done within the grace period of {grace:g}s"
+            problem = f"it did not finish within the grace period of {grace:g}s"
         if problem:
             self._host.event("Warning", "FailedPreStopHook", f"PreStopHook failed: {problem}")
         spent = loop.time() - begun

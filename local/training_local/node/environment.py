@@ -180,7 +180,7 @@ def _value_from(source: ValueFrom, container: Container, facts: Facts) -> str | 
                 where = f"{facts.pod.metadata.namespace}/{reference.name}"
                 raise ConfigError(f"couldn't find key {reference.key} in {shown} {where}")
             return data[reference.key].decode()
-    raise ValueError("valueFrom names no source that is known here")
+    raise ValueError("valueFrom names no supported source")
 
 
 def _find(facts: Facts, kind: str, name: str, *, optional: bool) -> Mapping[str, bytes] | None:

@@ -20,8 +20,8 @@ _OF_OPERATOR = frozenset({CONFIG_VOLUME["mountPath"], KUBECTL_VOLUME["mountPath"
 """Given to all pods of an MPIJob; those that need them name them."""
 
 _NO_SSH = (
-    "host mode cannot run an MPIJob that starts over SSH, because the sshd of every worker listens on port "
-    f"{PORT} of a network of its own: start it through kubectl exec, as examples/mpi/mpijob.yaml does, or where "
+    "host mode cannot run an MPIJob that starts over SSH, because the sshd of every worker needs port "
+    f"{PORT} of its own network: start it through kubectl exec, as examples/mpi/mpijob.yaml does, or where "
     "--sandbox netns works"
 )
 

@@ -40,7 +40,9 @@ def parse(arguments: Sequence[str]) -> Call:
     """Read a command line without the name of the program; raises `Failure`."""
     own, command = _split(arguments)
     if not own or own[0] != "exec":
-        raise Failure(f"inside pods of a local cluster kubectl knows exec only, not {' '.join(own[:1]) or 'nothing'}")
+        raise Failure(
+            f"inside pods of a local cluster kubectl supports only exec, not {' '.join(own[:1]) or 'nothing'}"
+        )
     values: dict[str, str] = {}
     switches: set[str] = set()
     names: list[str] = []

@@ -19,7 +19,7 @@ def main() -> int:
     """Put a program `kubectl` into the folder `$TARGET_DIR`."""
     folder = os.environ.get("TARGET_DIR")
     if not folder:
-        print("the variable TARGET_DIR must name the folder that gets kubectl", file=sys.stderr)
+        print("the variable TARGET_DIR must name the folder to install kubectl into", file=sys.stderr)
         return 1
     program = (sys.executable, "-I", "-m", "training_local.node.kubectl")
     target = Path(folder, "kubectl")

@@ -18,11 +18,11 @@ from training_local.node.sandbox.client import Process
 _log = structlog.get_logger(__name__)
 
 _SAMPLING_SECONDS = 0.5
-BY_GROUPS = "Limits of memory and processors are enforced by control groups, an overrun of memory at once."
-BY_MEMORY_GROUPS = "Limits of memory are enforced by control groups; limits of processors have no effect."
+BY_GROUPS = "Memory and CPU limits are enforced by cgroups; exceeding the memory limit kills the container."
+BY_MEMORY_GROUPS = "Memory limits are enforced by cgroups; CPU limits have no effect."
 BY_WATCHING = (
-    "Limits of memory are enforced twice a second, because this machine lets us make no control groups; "
-    "limits of processors have no effect."
+    "Memory limits are enforced twice a second, because cgroups cannot be created on this machine; "
+    "CPU limits have no effect."
 )
 
 
@@ -85,7 +85,7 @@ class Limits:
         try:
             return self._hierarchies.group(name)
         except OSError as error:
-            _log.warning("no control group for a container: its memory is watched", container=name, error=str(error))
+            _log.warning("no cgroup for a container: its memory is polled", container=name, error=str(error))
             return None
 
     def _forget(self, confinement: Confinement) -> None:

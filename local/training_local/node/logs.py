@@ -135,7 +135,11 @@ class LogWriter:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
             if not self._losing:
-                _log.warning("output is lost: its log cannot be written", log=str(self._path), error=str(error))
+                _log.warning(
+                    "the output of a container is lost: its log cannot be written",
+                    log=str(self._path),
+                    error=str(error),
+                )
             self._losing = True
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)  # no part of a record

@@ -308,4 +308,4 @@ async def _guarded(work: Any) -> None:
     try:
         await work
     except Exception:
-        _log.exception("a pod could not be taken care of")
+        _log.exception("a pod could not be reconciled")

@@ -18,7 +18,7 @@ def resolver_files(folder: Path, server: str = "") -> Sequence[tuple[str, str]]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     shown = []
     if _RESOLV_CONF.exists():
-        # Without a server the resolver asks the pod's own loopback address, where nobody listens.
+        # Without a server the resolver asks the pod's own loopback address, where no process listens.
         (folder / "resolv.conf").write_text(f"nameserver {server}\n" if server else "")
         shown.append((str(folder / "resolv.conf"), str(_RESOLV_CONF)))
     if _NSSWITCH.exists():

@@ -20,7 +20,7 @@ async def persistently(call: Callable[[], Awaitable[None]], what: str) -> None:
         try:
             await call()
         except OSError as error:
-            _log.warning("the API server did not accept it", what=what, error=str(error))
+            _log.warning("the API server rejected it", what=what, error=str(error))
         else:
             return
         await asyncio.sleep(pause)

@@ -84,7 +84,9 @@ def check_private(pod: Pod, private: Sequence[Path]) -> None:
     for volume in pod.spec.volumes:
         path = Path(str((volume.get("hostPath") or {}).get("path") or "/")).resolve()
         if any(path.is_relative_to(each.resolve()) for each in private):
-            raise VolumeError(f"volume {volume['name']!r}: hostPath {path} is the cluster's own, which pods do not see")
+            raise VolumeError(
+                f"volume {volume['name']!r}: hostPath {path} belongs to the cluster itself and is not visible to pods"
+            )
 
 
 def _no_claims(namespace: str, name: str) -> Path:
@@ -235,7 +237,9 @@ def mounts(container: Container, volumes: Volumes, env: Mapping[str, str]) -> li
         if not path.is_absolute() or ".." in path.parts or str(path) == "/":
             raise VolumeError(f"mountPath {mount.mount_path!r} of container {container.name!r} must be absolute, not /")
         if mount.name not in volumes.paths:
-            raise VolumeError(f"container {container.name!r} mounts volume {mount.name!r}, which the pod does not have")
+            raise VolumeError(
+                f"container {container.name!r} mounts volume {mount.name!r}, but the pod has no such volume"
+            )
         source = _part(volumes.paths[mount.name], mount.sub_path or environment.expand(mount.sub_path_expr, env))
         found.append(Mount(str(source), str(path), mount.read_only or mount.name in volumes.readonly))
     return found
@@ -247,7 +251,7 @@ def _part(volume: Path, sub_path: str) -> Path:
         return volume
     part = volume / _inside(sub_path)
     if not part.resolve().is_relative_to(volume.resolve()):
-        raise VolumeError(f"subPath {sub_path!r} leads out of its volume")
+        raise VolumeError(f"subPath {sub_path!r} is outside of its volume")
     if not part.exists():
         part.mkdir(mode=0o755, parents=True)
     return part

@@ -45,7 +45,7 @@ def load_objects(files: Iterable[Path], namespace: str | None = None) -> list[di
         _check(document.object, where, namespace)
         objects.append(document.object)
     if not objects:
-        raise BadInput(f"{', '.join(paths) or 'no file'}: it contains no object")
+        raise BadInput(f"{', '.join(paths) or 'no file'}: no object found")
     return objects
 
 
@@ -85,7 +85,7 @@ def refuse(objects: Sequence[dict[str, Any]]) -> None:
     for item in objects:
         errors = [text for severity, text in check_object(item) if severity is Severity.ERROR]
         if errors:
-            raise BadInput(f"{_title(item)} was refused: {'; '.join(errors)}")
+            raise BadInput(f"{_title(item)} is invalid: {'; '.join(errors)}")
 
 
 def _is_job(item: dict[str, Any]) -> bool:
@@ -114,7 +114,7 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
         )
         if response.status >= 400:
             reason = json.loads(response.body).get("message", response.body.decode(errors="replace"))
-            raise BadInput(f"{_title(item)} was refused: {reason}")
+            raise BadInput(f"{_title(item)} was rejected: {reason}")
         warnings += [f"{_title(item)}: {text}" for text in warnings_of(response)]
         stored = json.loads(response.body)
     metadata = stored["metadata"]
@@ -138,7 +138,7 @@ async def _create_namespaces(transport: Transport, objects: Sequence[dict[str, A
         response = await transport.request(Request("POST", "/api/v1/namespaces", body=json.dumps(body).encode()))
         if response.status >= 400 and response.status != 409:
             reason = json.loads(response.body).get("message", "")
-            raise BadInput(f"namespace {name} was refused: {reason}")
+            raise BadInput(f"namespace {name} was rejected: {reason}")
 
 
 async def _collection(transport: Transport, item: dict[str, Any]) -> str:

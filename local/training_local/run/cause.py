@@ -110,7 +110,7 @@ def standstill(job: JobRef, progress: JobProgress, since: datetime, now: datetim
     if progress.managed_by:
         return f"{job} is ignored: its spec.runPolicy.managedBy names another controller, {progress.managed_by}"
     if progress.suspended:
-        return f"{job} is suspended (spec.runPolicy.suspend is true) until somebody resumes it: {resume_command(job)}"
+        return f"{job} is suspended (spec.runPolicy.suspend is true); resume it with: {resume_command(job)}"
     started = any(r.phase not in ("Pending", "Terminating") or r.restarts for r in progress.replicas)
     return "" if started or now - since < PATIENCE else _not_started(job, progress)
 

@@ -86,7 +86,7 @@ def check(documents: Iterable[Document], max_replicas: int = MAX_REPLICAS) -> It
         if isinstance(meta, dict) and meta.get("name"):
             key = tuple(str(each) for each in (item.get("kind"), meta.get("namespace", ""), meta["name"]))
             if key in seen:
-                message = f"it is there already: {seen[key]}; the later one would replace it"
+                message = f"it already exists: {seen[key]}; the later one would overwrite it"
                 yield Finding(Severity.ERROR, document.source, document.line, name, message)
             seen.setdefault(key, place(document))
 
@@ -102,14 +102,14 @@ def check_object(item: Json, max_replicas: int = MAX_REPLICAS) -> Iterator[tuple
     """What is to be said about one object, unknown fields first: they explain what is missing."""
     for field in ("apiVersion", "kind"):
         if not isinstance(item.get(field), str):
-            yield Severity.ERROR, f"{field}: Required value: every object says what it is"
+            yield Severity.ERROR, f"{field}: Required value: every object needs apiVersion and kind"
             return
     kind = item["kind"]
     served = _type(item["apiVersion"], kind, max_replicas)
     if served is None:
         unknown = meant(item["apiVersion"], kind)
         problem = kind not in OTHERS and bool(unknown)
-        said = unknown or "nothing is known about this kind"
+        said = unknown or "this kind is unknown"
         yield Severity.ERROR if problem else Severity.WARNING, f"{item['apiVersion']} {kind}: {said}"
         return
     errors = list(_refusals(served, deepcopy(item)))
@@ -202,10 +202,10 @@ def _surprises(job: Job, framework: Framework) -> Iterator[str]:
         if known != given:
             yield f"{path}: it is read as {known}"
         if replica.replicas is None:
-            yield f"{path}.replicas: it is absent, which means {job.info.default_count(given)}"
+            yield f"{path}.replicas: not set; the default is {job.info.default_count(given)}"
         if (replica.template.get("spec") or {}).get("restartPolicy"):
             policy = replica.restart_policy or job.info.restart_policy
-            yield f"{path}.template.spec.restartPolicy: it has no effect; {path}.restartPolicy decides, {policy} here"
+            yield f"{path}.template.spec.restartPolicy: it has no effect; {path}.restartPolicy applies, {policy} here"
 
 
 def _type(api_version: str, kind: str, max_replicas: int) -> ResourceType | None:

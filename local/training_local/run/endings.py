@@ -16,10 +16,10 @@ _NEVER_STARTED: Final = ("StartError", "ContainerCannotRun")
 
 _SIGNALS: Final = {
     "SIGKILL": "was killed with SIGKILL",
-    "SIGSEGV": "crashed with SIGSEGV: it touched memory that is not its own",
+    "SIGSEGV": "crashed with SIGSEGV: invalid memory access",
     "SIGBUS": "crashed with SIGBUS: its memory or shared memory (/dev/shm) is exhausted or its file was cut",
-    "SIGABRT": "gave up with SIGABRT",
-    "SIGTERM": "was asked to end with SIGTERM",
+    "SIGABRT": "aborted with SIGABRT",
+    "SIGTERM": "was terminated with SIGTERM",
     "SIGINT": "was interrupted with SIGINT",
 }
 _CODES: Final = {

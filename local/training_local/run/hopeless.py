@@ -56,7 +56,7 @@ def crash_loop(job: JobRef, progress: JobProgress) -> str:
     if progress.outcome or not looping or others:
         return ""
     first = looping[0]
-    return f"{job} does not get ahead: {first.short_name} has failed {first.restarts + 1} times, at once"
+    return f"{job} makes no progress: {first.short_name} has failed {first.restarts + 1} times, at once"
 
 
 def _loops(replica: Replica) -> bool:

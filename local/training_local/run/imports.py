@@ -50,7 +50,7 @@ def remedy(why: str, python: Python) -> str:
     """Say which module which Python lacks, and what to type."""
     missing = _MISSING.match(why)
     if missing is None:
-        return f"{python} cannot import what the program asks for: {why}"
+        return f"{python} cannot import a module that the program needs: {why}"
     module = missing["module"]
     lacks = f"{python} has no module {module}"
     others = known_pythons(os.environ, [module])

@@ -21,7 +21,7 @@ def meant(api_version: str, kind: str) -> str:
     """What is wrong with an object that no training job is: a clause to follow its name; empty if nothing is known."""
     group = api_version.rpartition("/")[0]
     if group == V2_GROUP or kind == "TrainJob":
-        return f"it is of Trainer v2; here the kinds of {API_VERSION} run: {_listed()}"
+        return f"it is a kind of Trainer v2; supported here are the kinds of {API_VERSION} run: {_listed()}"
     if kind in OTHERS:
         return f"nothing runs {kind}s here; put its pod template into a job of {API_VERSION}: {_listed()}"
     known = nearest(kind, kinds())

@@ -161,7 +161,7 @@ class Recorder:
             write(self.folder)
         except OSError as error:
             if not self._failed:
-                _log.warning("the run is not kept whole", folder=str(self.folder), error=str(error))
+                _log.warning("the run is recorded incompletely", folder=str(self.folder), error=str(error))
             self._failed = True
 
 
@@ -247,7 +247,7 @@ def _alone(runs: Path) -> Iterator[None]:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(runs / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise BadInput(f"{runs}: runs cannot be kept there: {error.strerror}; {OTHER_STATE}") from None
+        raise BadInput(f"{runs}: runs cannot be recorded there: {error.strerror}; {OTHER_STATE}") from None
     try:
         locks.take(descriptor)
         yield

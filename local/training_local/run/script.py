@@ -48,7 +48,7 @@ def objects_of(asked: Script) -> list[Json]:
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise BadInput(f"{script}: {error}") from None
     if sum(len(text.encode()) for text in texts.values()) > _MOST_BYTES:
-        raise BadInput(f"{script}: with the modules in its folder larger than 1 MiB, which is what a ConfigMap holds")
+        raise BadInput(f"{script}: with the modules in its folder larger than 1 MiB, the maximum size of a ConfigMap")
     chosen = asked.framework or _framework(script, ast.parse(texts[script.name]))
     # Anchors of YAML are one object in several places; a change must reach one place only.
     made = yaml.safe_load_all(example(DEMOS[chosen]).read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def save_job(objects: Sequence[Json], file: Path, script: Script) -> None:
     yaml.add_representer(str, _text, Dumper=_Dumper)
     text = yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False)
     if file.exists() and _AS not in file.read_bytes().partition(b"\n")[0].decode(errors="replace"):
-        raise BadInput(f"--save {file}: the file is there, and is not one that --save has written")
+        raise BadInput(f"--save {file}: the file exists, and was not written by --save")
     try:
         file.write_text(_HEADING.format(script=script.path.name, workers=script.workers) + text, encoding="utf-8")
     except OSError as error:
@@ -108,8 +108,8 @@ def _framework(script: Path, tree: ast.AST) -> str:
     found = [name for name, demo in DEMOS.items() if demo.module in imported]
     if len(found) == 1:
         return found[0]
-    said = f"imports {' and '.join(found)}" if found else "imports none of the frameworks"
-    raise BadInput(f"{script} {said}: say which it trains with, --framework {'|'.join(DEMOS)}")
+    said = f"imports {' and '.join(found)}" if found else "imports none of the supported frameworks"
+    raise BadInput(f"{script} {said}: name the framework with --framework {'|'.join(DEMOS)}")
 
 
 def _fill(job: Json, name: str, command: list[str], workers: int) -> None:

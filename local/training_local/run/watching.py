@@ -65,4 +65,4 @@ def message_of(answer: Response) -> str:
     try:
         return str(json.loads(answer.body)["message"])
     except (ValueError, KeyError, TypeError):
-        return f"the API server answers {answer.status}"
+        return f"the API server responds with {answer.status}"

@@ -42,13 +42,13 @@ def failure_report(
             report.append(f"  {first.replica.short_name} | ", colour_of(first.replica))
             report.append(f"{printable(line)}\n")
         if not last_lines and first.ending.started:
-            report.append("  it printed nothing\n", "dim")
+            report.append("  it has no output\n", "dim")
         for remark in remarks:
             report.append(f"  Warning: {legible(remark)}\n", "yellow")
     if progress.outcome:
         report.append(f"{job} {progress.outcome}: {legible(progress.message)}\n")
     elif progress.gone:
-        report.append(f"{job} was deleted before it had ended\n")
+        report.append(f"{job} was deleted before it had finished\n")
     return report
 
 
@@ -57,7 +57,7 @@ def next_steps(arguments: Sequence[str], first: Failure | None) -> Text:
     said: list[str | tuple[str, str]] = [("To run it again: ", "dim"), f"{shlex.join([PROGRAM, *arguments])}\n"]
     if list(arguments[:2]) == ["local", "run"] and KEEP not in arguments:
         kept = [PROGRAM, *arguments[:2], KEEP, *arguments[2:]]
-        said += [("To keep what is left of it for kubectl: ", "dim"), f"{shlex.join(kept)}\n"]
+        said += [("To keep the cluster for kubectl: ", "dim"), f"{shlex.join(kept)}\n"]
     if first is not None and first.ending.started:
         enter = f"{PROGRAM} local shell {first.replica.short_name}\n"
         said += [("To look inside while it runs, from another terminal: ", "dim"), enter]

@@ -22,7 +22,7 @@ def down(name: str | None, everything: bool) -> None:
 
 async def _down(name: str | None, everything: bool) -> int:
     if name and everything:
-        raise BadInput("a name and --all exclude each other: use one of them")
+        raise BadInput("a name and --all are mutually exclusive: use one of them")
     if name is not None:
         check_name(name)
     found = running()
@@ -43,7 +43,7 @@ async def _end(record: ClusterRecord) -> bool:
         return True
     print(
         f"training-operator local: {record.name} has not ended within {PATIENCE_SECONDS:g} s; "
-        f"`kill -9 {record.pid}` ends it at once, and the next start clears up",
+        f"`kill -9 {record.pid}` kills it at once, and the next start cleans up",
         file=sys.stderr,
     )
     return False

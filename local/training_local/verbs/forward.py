@@ -23,7 +23,7 @@ def forward(*, pod: str, ports: str, open_browser: bool, container: str, **choic
     try:
         parsed = Ports.parse(ports)
     except ValueError:
-        told = f"{ports!r} is no port from 1 to 65535, as 6006, 8080:6006 or :6006"
+        told = f"{ports!r} is not a port from 1 to 65535, such as 6006, 8080:6006 or :6006"
         raise click.BadParameter(told, param_hint="'PORT'") from None
     finish(_forward(pod, parsed, open_browser, container, ClusterChoice(**choice)))
 

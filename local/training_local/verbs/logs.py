@@ -55,7 +55,7 @@ def logs(
 
 async def _archived_logs(run: str, target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
     if options.follow or choice != ClusterChoice():
-        raise BadInput("--run is about what is over and kept: --follow, --name, --kubeconfig and --namespace are not")
+        raise BadInput("--run reads a recorded run, and excludes --follow, --name, --kubeconfig and --namespace")
     found = find_run(run)
     printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
     wanted = found.chosen_logs(target, options.container, previous=options.previous)
@@ -66,7 +66,7 @@ async def _archived_logs(run: str, target: str | None, choice: ClusterChoice, op
 
 async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) -> int:
     if options.follow and options.previous:
-        raise BadInput("--follow and --previous exclude each other: a terminated container has no further logs")
+        raise BadInput("--follow and --previous are mutually exclusive: a terminated container has no further logs")
     printer = LinePrinter(Console(highlight=False), timestamps=options.timestamps, as_json=options.as_json)
     status = EXIT_FAILED
     async with connect(choice) as cluster:
@@ -81,7 +81,7 @@ async def _logs(target: str | None, choice: ClusterChoice, options: LogOptions) 
         except* BrokenPipeError:  # our own reader's
             raise
         except* OSError as group:
-            print(f"{cluster.title} does not answer any more: {innermost(group)}", file=sys.stderr)
+            print(f"{cluster.title} no longer responds: {innermost(group)}", file=sys.stderr)
     return status
 
 

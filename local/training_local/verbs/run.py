@@ -91,7 +91,7 @@ def run(
         with one_sentence():
             objects = _objects_of_script(Script(files[0], framework, workers or 1, arguments), save, namespace)
     elif workers or framework or save or arguments:
-        raise click.UsageError("--workers, --framework, --save and what follows -- are for a script such as train.py")
+        raise click.UsageError("--workers, --framework, --save and arguments after -- need a script such as train.py")
     else:
         with one_sentence():
             objects = load_objects(files, namespace)

@@ -25,7 +25,7 @@ def runs(*, as_json: bool) -> None:
     if as_json or not sys.stdout.isatty():
         print(json.dumps([_as_json(run) for run in found], indent=2))
     elif not found:
-        print("No run is kept; `training-operator local run FILES` runs a job and keeps it.")
+        print("No run is recorded; `training-operator local run FILES` runs a job and records it.")
     else:
         _print_table(found)
 

@@ -88,7 +88,7 @@ def _say(cluster: LocalCluster, console: str, detached: Detached | None) -> None
         if detached:
             print(f"It runs in the background; `training-operator local down {cluster.record.name}` ends it.")
         else:
-            print("Ctrl-C ends the cluster and everything that runs in it; in another shell:")
+            print("Ctrl-C stops the cluster and all of its pods; in another shell:")
     print(f"export KUBECONFIG={shlex.quote(str(cluster.kubeconfig))}", flush=True)
 
 

@@ -38,7 +38,7 @@ class Result:
     node: cst.BaseExpression
     imports: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = field(default=())
-    """What has to be looked at all the same."""
+    """What has to be looked at nevertheless."""
 
 
 def rewritten(place: Place, call: cst.Call) -> Result:

@@ -36,7 +36,10 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
         "--sidecars", type=click.Choice(["plain", "native"]), default="plain", help="What further containers become."
     ),
     _choice(
-        "--asymmetric", Asymmetric, Asymmetric.MERGE_MAX, "What becomes of a master whose template is another one."
+        "--asymmetric",
+        Asymmetric,
+        Asymmetric.MERGE_MAX,
+        "How to convert a master whose template differs from the workers'.",
     ),
     cloup.option("--stock", is_flag=True, help="Use a runtime that v2 ships where nothing is lost by it."),
     cloup.option(
@@ -59,7 +62,7 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
         default="",
         metavar="NAME",
         show_default=False,
-        help="What the operator of v1 was told by this flag. Default: as the job looks.",
+        help="The value of this flag of v1's operator. Default: guessed from the job.",
     ),
     cloup.option("--name", default="", show_default=False, help="Name of the TrainJob. Default: the job's."),
     cloup.option(

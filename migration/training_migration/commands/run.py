@@ -33,7 +33,7 @@ from training_migration.commands import flags, run_flags
     type=click.FloatRange(min=0.0),
     default=10.0,
     show_default=True,
-    help="Seconds that pods which still run when the job has ended have to end too.",
+    help="Seconds to wait for pods that still run when the job has finished.",
 )
 @run_flags.place
 @click.option("--records", type=click.Path(path_type=Path, file_okay=False), help="Folder for v1.json and v2.json.")

@@ -60,5 +60,5 @@ def limit(default: float) -> Callable[[_Command], _Command]:
         "limit",
         type=click.FloatRange(min=1.0),
         default=default,
-        help="Seconds after which a side is given up.",
+        help="Timeout of a side, in seconds.",
     )

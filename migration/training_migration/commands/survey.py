@@ -18,21 +18,21 @@ CLUSTER = cloup.OptionGroup("Jobs of a cluster (read-only)")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @flags.target
 @flags.kubernetes
-@CLUSTER.option("--from-cluster", is_flag=True, help="Look at the jobs of a cluster, too.")
+@CLUSTER.option("--from-cluster", is_flag=True, help="Include the jobs of a cluster.")
 @CLUSTER.option(
     "-n", "--namespace", "namespaces", multiple=True, help="One of its namespaces; repeatable. Default: all of them."
 )
 @CLUSTER.option("-A", "--all-namespaces", is_flag=True, help="All of its namespaces, as without --namespace.")
 @CLUSTER.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
 @CLUSTER.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
-@CLUSTER.option("--config-maps", is_flag=True, help="Look into its ConfigMaps as well: jobs may stand there as text.")
+@CLUSTER.option("--config-maps", is_flag=True, help="Include its ConfigMaps: they may contain jobs as text.")
 @PAGE.option(
     "--owner-label",
     "owner_labels",
     multiple=True,
     default=("owner", "team", "app.kubernetes.io/part-of", "kueue.x-k8s.io/queue-name"),
     show_default=True,
-    help="A label of jobs that says whose they are; repeatable, the first that a job has counts.",
+    help="A label with the owner of a job; repeatable, the first that a job has is used.",
 )
 @PAGE.option(
     "--since",

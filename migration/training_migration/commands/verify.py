@@ -26,7 +26,7 @@ from training_migration.commands import flags
     type=click.FloatRange(min=1.0),
     default=60.0,
     show_default=True,
-    help="Seconds after which a job is given up.",
+    help="Timeout of a job, in seconds.",
 )
 @flags.formats("text", "json")
 @flags.output

@@ -42,7 +42,7 @@ class Formation:
         return sum(max(size - len(set(ranks)), 0) for (_, size), ranks in self.ranks)
 
     def __str__(self) -> str:
-        """For people: `ranks 0 to 3 of 4`."""
+        """For users: `ranks 0 to 3 of 4`."""
         if self.alone:
             return f"{self.pods} pods, each alone"
         texts = [f"{name + ' ' if name else ''}{_ranks(ranks)} of {size}" for (name, size), ranks in self.ranks]

@@ -28,7 +28,7 @@ def strategy(framework: Framework) -> Strategy:
 
 
 def convert(job: V1Job, options: Options) -> Conversion:
-    """The objects of v2 that do what the job does, and what is different all the same.
+    """The objects of v2 that do what the job does, and what is different nevertheless.
 
     Never raises for a job that v1 accepts. Where `refused` says something the objects are the nearest that there is,
     but must not be applied.

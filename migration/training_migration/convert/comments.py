@@ -168,7 +168,7 @@ def _same(one: yaml.Node, other: yaml.Node, conversion: Conversion) -> Iterator[
 
 
 def _comments(source: str, root: yaml.Node) -> dict[int, tuple[list[str], str]]:
-    """By the number of each line below the root: the comments above and beside it."""
+    """By the number of each line below the root: the comments above and next to it."""
     lines = source.split("\n")
     ends: dict[int, int] = {}
     text: set[int] = set()

@@ -139,7 +139,7 @@ def _keep_ports_apart(context: Context, container: Json, path: str) -> None:
         _name_ports(context, container, path, "MIG223", why)
     numbers = [port.get("containerPort") for port in container.get("ports") or ()]
     for number in sorted({number for number in numbers if numbers.count(number) > 1}):
-        message = f"port {number} is there with two protocols: v2 writes one over the other, and no pod is made."
+        message = f"port {number} has two protocols: v2 overwrites one of them, and no pod is created."
         context.notes.add("MIG223", message, path)
 
 

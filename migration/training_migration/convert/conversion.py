@@ -43,7 +43,7 @@ class Conversion:
     """The TrainingRuntime; None where a stock one is referred to."""
     train_job: Json
     others: tuple[Json, ...]
-    """What must be there before the TrainJob beside the runtime."""
+    """What must be there before the TrainJob next to the runtime."""
     findings: tuple[Finding, ...]
     refused: str = ""
     """Why the objects must not be applied, in sentences; empty: they may be."""
@@ -58,6 +58,6 @@ class Conversion:
 
     @property
     def verdict(self) -> Verdict:
-        """What becomes of the job; one that is refused is not done."""
+        """What becomes of the job; one that is rejected is not done."""
         found = verdict(self.findings)
         return Verdict.NEEDS_WORK if self.refused and found in (Verdict.EXACT, Verdict.EQUIVALENT) else found

@@ -50,7 +50,7 @@ def fitted(conversion: Conversion, runtimes: Sequence[Json]) -> Conversion:
 
 
 def _told(conversion: Conversion, lost: Sequence[str]) -> Conversion:
-    text = f"the job has another runtime, because the one that is there would lose {', '.join(lost)}."
+    text = f"the job has another runtime, because the existing one would lose {', '.join(lost)}."
     return _with_findings(conversion, [*conversion.findings, _finding(conversion, "MIG008", text, fixed=True)])
 
 

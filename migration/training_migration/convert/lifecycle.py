@@ -49,7 +49,7 @@ def job_limits(context: Context, replica_type: str, *, main: str = NODE, decides
 
 
 def with_restart_policy(context: Context, replica_type: str, template: Json) -> Json:
-    """The template with the restart policy of its pods; those that start anew together are not restarted alone."""
+    """The template with the restart policy of its pods; those that start again together are not restarted alone."""
     alone = not starts_anew_together(context)
     policy = pod_restart_policy(context.replica(replica_type).restart_policy) if alone else "Never"
     return {**template, "spec": {**template["spec"], "restartPolicy": policy}}
@@ -62,7 +62,7 @@ def starts_anew_together(context: Context) -> bool:
 
 
 def failure_policy(context: Context) -> Json:
-    """Of the JobSet: how often all Jobs start anew together, if they do."""
+    """Of the JobSet: how often all Jobs start again together, if they do."""
     if not starts_anew_together(context):
         return {}
     limit = context.job.job.spec.run_policy.backoff_limit

@@ -34,7 +34,7 @@ SESSION: Final = f'. {SCRATCH}/environment; exec /bin/sh -c "$SSH_ORIGINAL_COMMA
 
 
 def with_daemon(template: Json, keys: str) -> Json:
-    """A worker that lets in whoever has the key; a command of its own runs beside the server."""
+    """A worker that lets in whoever has the key; a command of its own runs next to the server."""
     main = main_of(template)
     if "sshd" in " ".join([*(main.get("command") or ()), *(main.get("args") or ())]):
         return template

@@ -40,7 +40,7 @@ def plan(context: Context) -> Plan:
 
 def _in_two_groups(context: Context, count: int) -> Plan:
     """The first worker apart from the others: what each is told can stand in its template."""
-    text = "the first worker is a group of its own, because only it is told its own address."
+    text = "the first worker is a group of its own, because only it gets its own address."
     context.notes.add("MIG214", text, context.path(WORKER, "template.spec.containers"), fixed=True)
     first = replace(_group(context, WORKER, NODE, trains=True, alone=True), count=1)
     others = replace(_group(context, WORKER, OTHERS, index=1, alone=True), count=count - 1)

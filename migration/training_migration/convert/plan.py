@@ -16,7 +16,7 @@ class Group:
     template: Json
     """Of its pods."""
     job: Json
-    """Fields of its Job beside the template: limits and policies."""
+    """Fields of its Job next to the template: limits and policies."""
     count: int
     """How many pods."""
     trains: bool = False
@@ -42,4 +42,4 @@ class Plan:
     """The groups whose success is the job's; empty: all of them."""
     network: Json | None = None
     others: Sequence[Json] = ()
-    """What must be there before the TrainJob beside the runtime."""
+    """What must be there before the TrainJob next to the runtime."""

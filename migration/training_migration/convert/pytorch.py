@@ -114,7 +114,7 @@ def _compat(
             fixed=needed,
         )
     if launcher is Launcher.ABSENT:
-        text = "without a command nobody can see whether the image starts torchrun"
+        text = "without a command it is unknown whether the image starts torchrun"
         end = "; v1's variables are set, which do it no harm." if needed else "; without it every node trains alone."
         context.notes.add("MIG112", text + end, path, fixed=needed)
     elif launcher is Launcher.PYTHON or (launcher is Launcher.UNKNOWN and needed):

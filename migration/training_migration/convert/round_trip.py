@@ -27,7 +27,7 @@ class RoundTrip:
     difference: Difference | None
     """How v2's pods are to v1's; None where one side has none."""
     refused: str = ""
-    """Why v2 would refuse it, in one sentence."""
+    """Why v2 would reject it, in one sentence."""
 
     @property
     def headline(self) -> str:
@@ -40,7 +40,7 @@ def round_trip(
 ) -> RoundTrip:
     """Predict the pods of both sides of a conversion that is not refused, and compare them.
 
-    `runtimes` are those that it may refer to beside its own and v2's. Without `diffs` no pods are,
+    `runtimes` are those that it may refer to next to its own and v2's. Without `diffs` no pods are,
     `brief` is for the headline alone.
     """
     target, job = conversion.options.target, conversion.train_job
@@ -57,7 +57,7 @@ def round_trip(
     except (NotPredicted, CannotBuild):
         return RoundTrip(None)
     except Refusal as refusal:
-        return RoundTrip(None, f"v2 would refuse it: {refusal}.")
+        return RoundTrip(None, f"v2 would reject it: {refusal}.")
     return RoundTrip(diff(before, after, conversion.job, train_job=job, brief=brief))
 
 

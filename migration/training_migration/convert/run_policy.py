@@ -74,7 +74,7 @@ def _keeps_ttl(context: Context, seconds: int) -> bool:
     if context.options.ttl is Ttl.DROP:
         context.notes.add(
             "MIG306",
-            f"dropped: the finished TrainJob stays; somebody else has to delete it after {seconds} s.",
+            f"dropped: the finished TrainJob stays; delete it by other means after {seconds} s.",
             path,
             severity=Severity.WARNING,
         )

@@ -85,7 +85,7 @@ def _folded(match: re.Match[str]) -> str:
 
 
 def notes_text(conversion: Conversion) -> str:
-    """What became of the job, and what is different, for people."""
+    """What became of the job, and what is different, for users."""
     return "\n".join(_lines(conversion)) + "\n"
 
 

@@ -30,7 +30,7 @@ class Reaction:
     """Whose restarts are counted together."""
 
     def __str__(self) -> str:
-        """For people."""
+        """For users."""
         action, _ = self.effective
         if action in (FailureAction.FAILS, FailureAction.GOES_ON):
             return action.value
@@ -59,7 +59,7 @@ class Success:
     """Whether one of them is enough."""
 
     def described(self, names: dict[int, str], everybody: int) -> str:
-        """For people; `names` are those of this side's pods."""
+        """For users; `names` are those of this side's pods."""
         if len(self.pods) == everybody and everybody > 1:
             return "one pod is enough" if self.any_of_them else "all pods have to"
         roles: dict[str, list[int]] = {}

@@ -165,7 +165,7 @@ KNOWN: Final = (
     Known(
         r"containers\[init-pytorch\]$",
         _ONE_SIDED,
-        "names of v2 resolve before anybody is ready, so nobody waits",
+        "names of v2 resolve before pods are ready, so no pod waits",
         kind="PyTorchJob",
         equivalent=True,
     ),

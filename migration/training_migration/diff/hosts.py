@@ -25,7 +25,7 @@ def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[st
     lost = [sorted(_unresolved(each, names, file)) for each, file in zip(views, files, strict=True)]
     texts = (_told(lost[0]), _told(lost[1]))
     if lost[1] and not lost[0]:
-        reason, severity = f"nobody on v2 has the name {lost[1][0]}", Severity.ERROR
+        reason, severity = f"no pod on v2 has the name {lost[1][0]}", Severity.ERROR
         yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.DIFFERENT, reason, severity)
     elif lost[0] and not lost[1]:
         yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.EQUIVALENT, "all names of v2 lead to pods")
@@ -34,7 +34,7 @@ def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[st
 
 
 def _told(lost: Sequence[str]) -> str:
-    return f"nobody's: {', '.join(lost)}" if lost else "all lead to pods"
+    return f"of no pod: {', '.join(lost)}" if lost else "all lead to pods"
 
 
 def _unresolved(view: View, names: tuple[str, str], file: str) -> set[str]:

@@ -32,7 +32,7 @@ class Leaf(NamedTuple):
     """One value, with the path as the pod has it."""
 
     path: str
-    """As in the pod, for people: `spec.containers[node].image`."""
+    """As in the pod, for users: `spec.containers[node].image`."""
     value: Any
     """A text, number, truth value, None, or an empty list or object."""
     entries: tuple[str, ...] = ()

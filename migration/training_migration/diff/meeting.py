@@ -52,7 +52,7 @@ class Meeting:
         wirings, count = list(self.wirings[side].values()), self.counts[side]
         pods = f"{count} pod{'s' * (count > 1)}"
         if all(wiring.alone for wiring in wirings):
-            return f"{pods}, each alone" if count > 1 else f"{pods} that is told nothing"
+            return f"{pods}, each alone" if count > 1 else f"{pods} without configuration"
         meetings = {fact.meaning for wiring in wirings if (fact := wiring.facts.get(Role.HOST))}
         sizes = sorted({fact.shown for wiring in wirings if (fact := wiring.facts.get(Role.SIZE))})
         several = count if len(meetings) == len(wirings) else len(meetings)

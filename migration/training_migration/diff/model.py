@@ -59,7 +59,7 @@ class Item:
     """A field, a role of a variable, or a situation."""
     v1: str
     v2: str
-    """Both for people; secrets are masked."""
+    """Both for users; secrets are masked."""
     verdict: Likeness
     reason: str = ""
     """One sentence without a full stop, where there is more to say than the verdict."""
@@ -94,7 +94,7 @@ class Difference:
     launcher: str
     """What the container that trains starts, as far as its command tells."""
     training: tuple[str, str]
-    """Who trains with whom on v1 and on v2, for people."""
+    """Who trains with whom on v1 and on v2, for users."""
     meets: tuple[Mapping[Place, frozenset[int]], Mapping[Place, frozenset[int]]]
     """Of each side whom every pod that trains is told of, by the number of the pod in this very order."""
     every_node_alone: bool
@@ -132,7 +132,7 @@ class Difference:
 
     @property
     def headline(self) -> str:
-        """One sentence for people."""
+        """One sentence for users."""
         match self.summary:
             case Summary.DIFFERENT if self.every_node_alone:
                 return f"trains differently: every node trains alone (v1: {self.training[0]}; v2: {self.training[1]})"

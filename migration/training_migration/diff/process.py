@@ -1,4 +1,4 @@
-"""What is run in the container that trains, and with which variables beside those by which pods find each other."""
+"""What is run in the container that trains, and with which variables next to those by which pods find each other."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _script(words: Sequence[str]) -> tuple[str, ...]:
 def variable_items(
     kind: str, v1: View, v2: View, readers: Sequence[Reader], told: Collection[str], *, brief: bool
 ) -> Iterator[Item]:
-    """Variables beside those in `told`, which are compared by what they mean to the readers.
+    """Variables next to those in `told`, which are compared by what they mean to the readers.
 
     With `brief` there are no texts to be shown, and none of those that are equal.
     """

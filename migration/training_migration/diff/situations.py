@@ -138,12 +138,12 @@ class Lives:
             "the TrainJob stays, its pods are deleted" if second is not None else "the TrainJob and its pods stay",
         )
         when = f"{first if first is not None else second} s after the end"
-        yield _item(when, *texts, severity=Severity.INFO, reason="somebody else has to delete TrainJobs")
+        yield _item(when, *texts, severity=Severity.INFO, reason="TrainJobs have to be deleted by other means")
 
     def _deleted_pod(self) -> Item:
         limits = [each["template"]["spec"] for each in v2_endings.jobset(self.v2).get("replicatedJobs") or ()]
         fails = any(spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy") for spec in limits)
-        when, v1 = "if somebody deletes a running pod", "a new pod comes under the same name"
+        when, v1 = "if a running pod is deleted", "a new pod with the same name is created"
         if fails:
             v2, reason = (
                 "the job fails, if that pod's Job allows no retry",
@@ -155,7 +155,7 @@ class Lives:
 
     def _suspended(self) -> Item:
         first, second = self.job.job.spec.run_policy.suspend, bool(v2_endings.jobset(self.v2).get("suspend"))
-        texts = ["it waits until somebody resumes it" if each else "it starts" for each in (first, second)]
+        texts = ["it waits until it is resumed" if each else "it starts" for each in (first, second)]
         if first == second:
             return _item("when the job is created", texts[0], texts[1])
         reason = "one side is suspended, the other is not"

@@ -11,13 +11,13 @@ from training_migration.findings import Severity
 
 _ENTERING: Final = "how mpirun reaches its hosts"
 _OBJECTS: Final = {
-    "HorizontalPodAutoscaler": (Aspect.SCHEDULING, Severity.WARNING, "nobody changes the number of v2's nodes"),
+    "HorizontalPodAutoscaler": (Aspect.SCHEDULING, Severity.WARNING, "the number of nodes is fixed in v2"),
     "ServiceAccount": (Aspect.OTHER, None, _ENTERING),
     "Role": (Aspect.OTHER, None, _ENTERING),
     "RoleBinding": (Aspect.OTHER, None, _ENTERING),
     "NetworkPolicy": (Aspect.NETWORK, Severity.INFO, "v2 does not guard the way to workers"),
 }
-"""Objects that v1 may make beside pods and services, and how bad it is that v2 makes none."""
+"""Objects that v1 may make next to pods and services, and how bad it is that v2 makes none."""
 
 
 def whole_items(v1: RenderedSide, v2: RenderedSide) -> Iterator[Item]:

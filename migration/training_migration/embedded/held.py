@@ -83,7 +83,7 @@ _PARAMETER: Final = (
     " into the TrainJob (the number of replicas is spec.trainer.numNodes)."
 )
 _IN_TEXT: Final = (
-    "it stands there as text, which nobody can replace safely; copy the job to a file, convert that, and change the"
+    "it is embedded as text, which cannot be replaced safely: copy the job to a file, convert that file, and change the"
     " text by hand."
 )
 _UNKNOWN: Final = "how {kind} holds TrainJobs is not known here; convert the job alone and change the rest by hand."
@@ -103,7 +103,7 @@ def held(document: Document, options: Options) -> Held | None:
     except Left as left:
         return Held(document, jobs, None, str(left))
     except Refused as refused:
-        why = _PARAMETER if "${trialParameters." in str(refused) else f"v1 would refuse the job: {refused}."
+        why = _PARAMETER if "${trialParameters." in str(refused) else f"v1 would reject the job: {refused}."
         return Held(document, jobs, None, why)
     except (AttributeError, KeyError, TypeError, ValueError):
         return Held(document, jobs, None, f"its fields are not those of {_article(obj)}.")

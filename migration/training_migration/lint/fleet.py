@@ -45,7 +45,7 @@ class Fleet:
     entry: EntryPoint = NOTHING
     """What the image of the jobs starts."""
     after_convert: bool = False
-    """Whether jobs of v1 are converted, to tell what that mends from what is left to people."""
+    """Whether jobs of v1 are converted, to tell what that fixes from what is left to users."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LintResult:
 
     findings: Sequence[Finding]
     problems: Sequence[str]
-    """Of input that could not be read or that v1 would refuse: a sentence each, with where."""
+    """Of input that could not be read or that v1 would reject: a sentence each, with where."""
     jobs: int
     """How many jobs of v1, runtimes and TrainJobs were looked at."""
     others: int
@@ -96,12 +96,12 @@ def _sorted_out(documents: Sequence[Document], work: _Work) -> list[Document]:
             try:
                 work.jobs.append(v1_job(clean(obj), each.source, each.line))
             except Refused as refused:
-                work.problems.append(f"{_where(each)}: v1 would refuse it: {refused}.")
+                work.problems.append(f"{_where(each)}: v1 would reject it: {refused}.")
             else:
                 kept.append(each)
         elif (problem := misfit(obj)) is not None:
             if is_v2(obj):
-                work.problems.append(f"{_where(each)}: v2 would refuse it: {problem}.")
+                work.problems.append(f"{_where(each)}: v2 would reject it: {problem}.")
             work.others += not is_v2(obj)
         else:
             work.others += not is_v2(obj)
@@ -149,7 +149,7 @@ def _scripts_of(obj: Mapping[str, Any]) -> Iterator[Text]:
 def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[Finding]:
     """What is found in files of scripts and in ConfigMaps."""
     commands = list(_commands(fleet, scripts, work.jobs))
-    # What a script lacks the conversion gives to all of its jobs, unless somebody else has written some of them.
+    # What a script lacks the conversion gives to all of its jobs, unless another client has written some of them.
     mended = bool(work.jobs) and len(work.jobs) == _count(fleet, work) and not work.left
     for path, text in fleet.scripts:
         kind, launched = _use(path, commands)

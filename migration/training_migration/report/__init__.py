@@ -1,1 +1,1 @@
-"""What people and programs are shown: texts, tables, JSON, pieces of an HTML page."""
+"""What users and programs are shown: texts, tables, JSON, pieces of an HTML page."""

@@ -168,8 +168,8 @@ def meeting_pictures(difference: Difference) -> tuple[str, str]:
 def _picture(side: str, meets: Mapping[Place, frozenset[int]]) -> str:
     names = [str(place) for place in meets]
     cells = [
-        Cell(line, column, side, f"{place} is told about pod {column}")
+        Cell(line, column, side, f"{place} is configured with pod {column}")
         for line, (place, told) in enumerate(meets.items())
         for column in sorted(told)
     ]
-    return matrix(f"Which pod is told about which on {side}", names, len(names), cells)
+    return matrix(f"Which pod is configured with which on {side}", names, len(names), cells)

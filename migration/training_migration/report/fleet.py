@@ -22,7 +22,7 @@ from training_migration.report.since import in_one_line
 Json = dict[str, Any]
 
 READY: Final = (Verdict.EXACT.value, Verdict.EQUIVALENT.value)
-BLOCKED: Final = {BROKEN: "Not readable, or nothing that v1 would take", "refused": "v2 would refuse what comes of it"}
+BLOCKED: Final = {BROKEN: "Not readable, or not valid for v1", "refused": "v2 would reject the converted job"}
 """What stands in the way of jobs without being a rule."""
 _GROUPS: Final = ("namespace", "kind", "owner")
 _FILTERS: Final = (*_GROUPS, "verdict")

@@ -44,7 +44,7 @@ def _change(old: Mapping[tuple[str, ...], Json], new: Mapping[tuple[str, ...], J
 
 
 def in_one_line(since: Json) -> str:
-    """For people."""
+    """For users."""
     words = {"better": "better", "worse": "worse", "new": "new", "gone": "no longer there (moved or deleted)"}
     counted = [f"{len(since[field])} {said}" for field, said in words.items() if since[field]]
     return f"Since {since['source']}: {', '.join(counted) or 'no change'}."

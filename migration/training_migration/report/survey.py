@@ -1,4 +1,4 @@
-"""A survey for people: a ranked table, and the pieces that its page (`fleet`) is made of. All is made of its JSON."""
+"""A survey for users: a ranked table, and the pieces that its page (`fleet`) is made of. All is made of its JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDER: Final = (*(each.value for each in Verdict), BROKEN)
 MEANINGS: Final[Mapping[str, str]] = {
     Verdict.EXACT.value: "only names differ",
     Verdict.EQUIVALENT.value: "the same training happens, something around it differs",
-    Verdict.NEEDS_WORK.value: "somebody has to change something first",
+    Verdict.NEEDS_WORK.value: "needs a manual change first",
     Verdict.IMPOSSIBLE.value: "no TrainJob can do its training",
     BROKEN: "not readable, or nothing that v1 would take",
 }
@@ -52,7 +52,7 @@ def word(job: Json) -> str:
 
 
 def title(job: Json) -> str:
-    """Kind, namespace and name as people write them."""
+    """Kind, namespace and name as users write them."""
     ref = job["ref"]
     name = "/".join(part for part in (ref["namespace"], ref["name"]) if part)
     return f"{ref['kind']} {name}".strip() or "-"

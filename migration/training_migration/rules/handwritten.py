@@ -1,4 +1,4 @@
-"""Rules on runtimes and TrainJobs that people wrote."""
+"""Rules on runtimes and TrainJobs that users wrote."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ RULES: Final = (
     Rule(
         "MIG503",
         Severity.ERROR,
-        "Fields of the torch policy that are gone",
-        "`mlPolicy.torch.numProcPerNode` and `elasticPolicy` existed in 2.0 and 2.1. From 2.2 on a strict client is "
-        "refused, and any other loses them without a word. The documentation still shows the first.",
+        "Fields of the torch policy that were removed",
+        "`mlPolicy.torch.numProcPerNode` and `elasticPolicy` existed in 2.0 and 2.1. From 2.2 on a request "
+        "with strict field validation is rejected; other requests lose the fields silently. The "
+        "documentation still shows the first.",
         "Give the number in `spec.trainer.numProcPerNode` of the TrainJob.",
         RUNTIMES,
     ),
@@ -48,7 +49,7 @@ RULES: Final = (
     Rule(
         "MIG505",
         Severity.ERROR,
-        "A patch of the runtime that is refused",
+        "A patch of the runtime that v2 rejects",
         "A patch may not set variables of `node` or of the initializers, may not add a container, and may set only a "
         "few fields of a container: variables, mounts, security context.",
         "Set variables of `node` in `spec.trainer.env`. For everything else make a runtime.",

@@ -24,7 +24,7 @@ RULES: Final = (
     Rule(
         "MIG102",
         Severity.ERROR,
-        "A script that continues alone where a variable of the world is missing",
+        "A script that trains alone if a variable of the process group is missing",
         "With v1 the variable was always there. With v2 it is not, unless a launcher or the conversion sets it, and "
         "the script does not fail: every node trains by itself, as rank 0 of 1, with all of the data.",
         "Start with `torchrun` or set the variables, and let the script fail where they are missing: "
@@ -47,7 +47,7 @@ RULES: Final = (
         "MIG104",
         Severity.ERROR,
         "A variable that v2 keeps to itself",
-        "v2's admission refuses a TrainJob whose `trainer.env` names a variable that the policy of its runtime sets: "
+        "v2's admission rejects a TrainJob whose `trainer.env` names a variable that the policy of its runtime sets: "
         "`PET_NNODES`, `PET_NPROC_PER_NODE`, `PET_NODE_RANK`, `PET_MASTER_ADDR`, `PET_MASTER_PORT` with torch, four "
         "`DMLC_*` with xgboost, and from 2.3 on four `OMPI_MCA_*` with mpi.",
         "Leave the variable out. The number of nodes and of processes are fields of the TrainJob.",
@@ -118,7 +118,7 @@ RULES: Final = (
         Severity.WARNING,
         "Several processes for each pod, and nothing that starts them",
         "With a number in `nprocPerNode` v1 multiplied `WORLD_SIZE` by it, while plain `python` starts one process "
-        "only: the group waited for ranks that nobody had started. v2 has no `WORLD_SIZE` at all.",
+        "only: the group waited for ranks that were never started. v2 has no `WORLD_SIZE` at all.",
         "Start with `torchrun`, or set the number to 1.",
         "kubeflow/trainer#1790, kubeflow/trainer#1840",
     ),

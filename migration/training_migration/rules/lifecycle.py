@@ -119,9 +119,9 @@ RULES: Final = (
     Rule(
         "MIG312",
         Severity.INFO,
-        "A gang, and nobody says whose",
-        "v1 learns from a flag of the operator which scheduler places gangs. In v2 every runtime says it itself.",
-        "Tell `convert` with `--gang-scheduler-name` what the operator of v1 was told.",
+        "A gang without a known scheduler",
+        "In v1 a flag of the operator selects the gang scheduler. In v2 every runtime selects its own.",
+        "Tell `convert` with `--gang-scheduler-name` the value of this flag of v1's operator.",
         "kubeflow/trainer, podGroupPolicy of a runtime",
         converted=True,
     ),

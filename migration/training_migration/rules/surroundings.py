@@ -55,7 +55,7 @@ RULES: Final = (
         "MIG405",
         Severity.INFO,
         "Events of v1's operator",
-        "v1's operator tells of pods, exit codes and restarts in events on the job. v2's controllers tell of them on "
+        "v1's operator reports pods, exit codes and restarts by events on the job. v2's controllers report them on "
         "JobSets and Jobs, with other reasons.",
         "Read events of the JobSet and of the Jobs that have the label `jobset.sigs.k8s.io/jobset-name`.",
         "kubernetes-sigs/jobset, events",

@@ -12,7 +12,7 @@ RULES: Final = (
         "MIG001",
         Severity.ERROR,
         "An object of a kind that is not converted",
-        "Nobody has said how jobs of other kinds than the six of `kubeflow.org/v1` are converted, be it MXJob or a "
+        "There is no conversion for kinds other than the six of `kubeflow.org/v1`, be it MXJob or a "
         "kind that a package adds to the operator: `survey` counts them as work to be done, and `convert` leaves them. "
         "An MPIJob of `kubeflow.org/v2beta1` belongs to the MPI operator, which is another controller with other "
         "fields and defaults.",
@@ -25,7 +25,7 @@ RULES: Final = (
         Severity.ERROR,
         "A feature that the target release does not have",
         "Each release of v2 so far added fields and policies: deadlines, patches of the runtime, and the policies for "
-        "JAX and XGBoost came with 2.2, MultiKueue and variables for sidecars with 2.3. An older release refuses or "
+        "JAX and XGBoost came with 2.2, MultiKueue and variables for sidecars with 2.3. An older release rejects or "
         "drops them.",
         "Choose a newer target, or let `convert` write what the release has: a deadline on the Job's template, a plain "
         "runtime with variables written out.",
@@ -38,7 +38,7 @@ RULES: Final = (
         "A name that is too long for v2",
         "v2's pods are called after the TrainJob, the replicated job, two numbers and five random characters, and all "
         "of that must fit into 63 characters. A TrainJob with a longer name is accepted and then never gets a pod; "
-        "only an event tells why.",
+        "only an event reports why.",
         "Give the TrainJob a shorter name, with `--name` of `convert`.",
         f"kubernetes-sigs/jobset, admission of JobSets; {NAMES}",
     ),
@@ -47,7 +47,7 @@ RULES: Final = (
         Severity.ERROR,
         "A Service that has the name of the TrainJob",
         "JobSet makes a headless Service of the TrainJob's name, through which the pods find each other. Where one of "
-        "this name is already there, it makes none, and the names of the pods lead nowhere.",
+        "this name is already there, it makes none, and the names of the pods cannot be resolved.",
         "Rename the Service or the TrainJob.",
         "kubernetes-sigs/jobset, network of a JobSet",
     ),
@@ -82,7 +82,7 @@ RULES: Final = (
     Rule(
         "MIG008",
         Severity.INFO,
-        "A runtime that is there would lose a part of the job",
+        "An existing runtime would lose a part of the job",
         "A runtime of the platform, or one that v2 ships, has its own policies, and a TrainJob can change only some "
         "fields of its pods.",
         "Use the job's own runtime, which `convert` writes instead, or give up the part that is named.",

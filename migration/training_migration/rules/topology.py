@@ -94,8 +94,8 @@ RULES: Final = (
         "MIG209",
         Severity.WARNING,
         "An MPI that v2 does not set up",
-        "v2 sets variables of Open MPI 4 only. Open MPI 5 has other names and starts everything on one host without a "
-        "word; Intel MPI and MPICH read none of them, and a runtime that names one of the two gets no pods at all.",
+        "v2 sets variables of Open MPI 4 only. Open MPI 5 has other names and silently starts everything on one "
+        "host; Intel MPI and MPICH read none of them, and a runtime that names one of the two gets no pods at all.",
         "Give the host file by flag (`mpirun --hostfile /etc/mpi/hostfile`), or use Open MPI 4.",
         "kubeflow/trainer#4028, kubeflow/trainer#4025",
     ),
@@ -132,7 +132,7 @@ RULES: Final = (
         Severity.WARNING,
         "XGBoost with several GPUs for each pod",
         "v2's `DMLC_NUM_WORKER` counts GPUs, while `DMLC_TASK_ID` counts pods: the tracker waits for workers that "
-        "nobody has started.",
+        "are never started.",
         "Start one process for each GPU, or request one GPU for each pod, or set the number by v1's variables.",
         "kubeflow/trainer, xgboost plugin",
     ),
@@ -225,8 +225,8 @@ RULES: Final = (
         Severity.ERROR,
         "Ports of one container that v2 writes over each other",
         "v2 takes two ports of one number for the same, and two without a name as well, in every container, whatever "
-        "the policy. It writes one over the other, has the same port twice then, and the JobSet is refused as invalid: "
-        "only an event tells, and nothing starts.",
+        "the policy. It overwrites one of them, then has the same port twice, and the JobSet is rejected as invalid: "
+        "only an event reports this, and nothing starts.",
         "Give each port a name; of two protocols on one number keep one, or leave `ports` out: it opens nothing.",
         f"kubeflow/trainer#3925 (fixed after 2.3.0); {POD}",
         converted=True,

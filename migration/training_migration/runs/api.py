@@ -120,6 +120,6 @@ def _content(what: str, answer: Response) -> Json:
         message = answer.body.decode(errors="replace")
         with suppress(ValueError, KeyError):
             message = json.loads(answer.body)["message"]
-        raise Refused(f"{what} was refused: {message}", answer.status)
+        raise Refused(f"{what} was rejected: {message}", answer.status)
     content: Json = json.loads(answer.body)
     return content

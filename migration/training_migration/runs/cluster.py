@@ -161,7 +161,7 @@ class ClusterSide:
                 while True:
                     stored = await api.read(job["apiVersion"], ref.kind, self._options.namespace, ref.name)
                     if stored is None:
-                        self.seen.reasons.append("the job was deleted by somebody else")
+                        self.seen.reasons.append("the job was deleted by another client")
                         break
                     if end := self._end_of(stored):
                         self.seen.end, reasons = end
@@ -195,7 +195,7 @@ class ClusterSide:
             except (Refused, OSError) as error:
                 self._tell(f"{self.seen.side}: {each['kind']} {each['metadata']['name']} is left behind: {error}")
         if not any(each["kind"] == self.seen.ref.kind for each in self._made):
-            return  # pods that have the job's name are somebody else's
+            return  # pods that have the job's name are another owner's
         with suppress(TimeoutError, Refused, OSError):
             async with asyncio.timeout(CLEAN_UP_SECONDS):
                 # There is nothing to wait for but another look.

@@ -15,12 +15,12 @@ _V2: Final = {"Complete": EndState.SUCCEEDED, "Failed": EndState.FAILED}
 
 
 def end_of_v1(job: Json) -> End | None:
-    """The end of a v1 job and the words of the condition that says so; None while it goes on."""
+    """The end of a v1 job and the words of the condition that says so; None while it continues."""
     return _end(job, _V1)
 
 
 def end_of_train_job(job: Json) -> End | None:
-    """The end of a TrainJob and the words of the condition that says so; None while it goes on, or for ever."""
+    """The end of a TrainJob and the words of the condition that says so; None while it continues, or forever."""
     return _end(job, _V2)
 
 

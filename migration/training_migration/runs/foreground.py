@@ -16,7 +16,7 @@ T = TypeVar("T")
 def finish(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` to its end; raises KeyboardInterrupt when it was interrupted and has tidied up.
 
-    Of the log of a cluster that it starts, people see warnings only.
+    Of the log of a cluster that it starts, users see warnings only.
     """
     configure(LogFormat.CONSOLE, LogLevel.WARNING)
     try:

@@ -61,7 +61,7 @@ class SetEnd:
     start: tuple[str, ...] = ()
     """Replicated jobs whose turn it is."""
     again: bool = False
-    """Whether all Jobs are to be made anew."""
+    """Whether all Jobs are to be re-created."""
 
 
 def job_end(spec: Json, pods: Sequence[PodSeen]) -> JobEnd:
@@ -137,7 +137,7 @@ def set_end(spec: Json, jobs: Mapping[str, JobEnd], ready: Mapping[str, bool], r
     """Tell how a JobSet ends (v1alpha2 JobSetSpec) by its Jobs, by replicated job, but for those not started yet.
 
     `ready` says of each replicated job whether all its pods are ready or have succeeded, `restarts` how often all Jobs
-    have been made anew.
+    have been re-created.
     """
     for name, job in jobs.items():
         if job.state is State.FAILED:

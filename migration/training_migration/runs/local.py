@@ -47,9 +47,9 @@ class LocalOptions:
     gpus: int | None = None
     """How many GPUs to offer, be they there or not."""
     limit: float = 600.0
-    """Seconds after which a side is given up."""
+    """Timeout of a side, in seconds."""
     settle: float = 10.0
-    """Seconds that pods which still run when the job has ended have to end too."""
+    """Seconds to wait for pods that still run when the job has finished."""
 
 
 class LocalSide:

@@ -112,7 +112,7 @@ def _checked(document: Document, obj: Json) -> V1Job:
     try:
         return v1_job(obj, document.source, document.line)
     except Refused as refused:
-        raise Failure(f"{document.source}: line {document.line}: v1 refuses it: {refused}", Exit.USAGE) from None
+        raise Failure(f"{document.source}: line {document.line}: v1 rejects it: {refused}", Exit.USAGE) from None
 
 
 def with_runtime(document: Document, train_job: Json, runtimes: Runtimes) -> V2Side:

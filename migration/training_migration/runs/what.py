@@ -58,7 +58,7 @@ class Plan:
     others: tuple[Json, ...] = ()
 
     def check(self) -> None:
-        """Raise Failure for what v2 would refuse, before anything runs."""
+        """Raise Failure for what v2 would reject, before anything runs."""
         if self.v2:
             rendered(self.v2.train_job, self.v2.runtime, self.target)
 
@@ -85,8 +85,8 @@ class Plan:
 
 
 def rendered(train_job: Json, runtime: Json, target: Target) -> Rendering:
-    """The prediction, with fresh keys; raises Failure for what v2 would refuse."""
+    """The prediction, with fresh keys; raises Failure for what v2 would reject."""
     try:
         return render_v2(train_job, runtime, target, fixed_keys=False)
     except Refusal as refusal:
-        raise Failure(f"v2 would refuse the TrainJob: {refusal}", Exit.REFUSED) from None
+        raise Failure(f"v2 would reject the TrainJob: {refusal}", Exit.REFUSED) from None

@@ -19,7 +19,7 @@ _OVERRIDES: Final = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches
 
 
 def check(train_job: Json, runtime: Json, target: Target) -> None:
-    """Raise Refusal for what is refused before anything is made."""
+    """Raise Refusal for what is rejected before anything is made."""
     _check_name(train_job)
     _check_reference(train_job, runtime)
     _check_release(train_job["spec"], runtime["spec"], target)
@@ -45,7 +45,7 @@ def _check_reference(train_job: Json, runtime: Json) -> None:
         raise Refusal("spec.runtimeRef", f"{reference.get('apiGroup', '')} {kind} is no runtime")
     if (kind, name) != (runtime.get("kind"), runtime["metadata"].get("name")):
         given = f"{runtime.get('kind')} {runtime['metadata'].get('name')}"
-        raise Refusal("spec.runtimeRef", f"the TrainJob wants {kind} {name}, which is not there (there is {given})")
+        raise Refusal("spec.runtimeRef", f"the TrainJob wants {kind} {name}, which does not exist (there is {given})")
     namespaces = [each["metadata"].get("namespace") or "default" for each in (train_job, runtime)]
     if kind == RUNTIME and namespaces[0] != namespaces[1]:
         raise Refusal("spec.runtimeRef", f"{name} is in namespace {namespaces[1]}, the TrainJob in {namespaces[0]}")

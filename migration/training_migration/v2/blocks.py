@@ -35,7 +35,7 @@ _PATCHES: Final = "spec.runtimePatches"
 
 
 def check(draft: Draft) -> None:
-    """Raise Refusal for what is refused in the two blocks."""
+    """Raise Refusal for what is rejected in the two blocks."""
     initializers = draft.spec.get("initializer") or {}
     for block, name in (("dataset", DATASET_INITIALIZER), ("model", MODEL_INITIALIZER)):
         if (given := initializers.get(block)) is not None:

@@ -86,7 +86,7 @@ def _refusals(jobset: Json) -> Iterator[Refusal]:
         targets = [*targets, *(rule.get("targetReplicatedJobs") or ())]
     for target in targets:
         if target not in names:
-            yield Refusal(path, f"a policy names the replicated job {target}, which is not there")
+            yield Refusal(path, f"a policy names the replicated job {target}, which does not exist")
 
 
 def _refusals_of(name: str, job: Json, earlier: list[str], path: str) -> Iterator[Refusal]:

@@ -21,7 +21,7 @@ _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 def pods(replicated_job: Json, number: int, job: Json) -> Iterator[RenderedPod]:
     """One pod for each index of a Job, as if it were not suspended."""
     count = job["spec"]["completions"]
-    template = json.dumps(job["spec"]["template"])  # read anew for each pod: copies cost ten times as much
+    template = json.dumps(job["spec"]["template"])  # read again for each pod: copies cost ten times as much
     for index in range(count):
         pod = _pod(job, index, json.loads(template))
         spec = pod["spec"]

@@ -32,7 +32,7 @@ def render_v2(
 
     `runtime` is the one that it refers to. With `fixed_keys` the keys of MPI are always the same for the same name:
     good for comparing, never for running where others could log in. The snapshot of the runtime costs as much as all
-    the rest, so that nobody makes it who does not show it. Raises Refusal for what admission would refuse.
+    the rest, so that nobody makes it who does not show it. Raises Refusal for what admission would reject.
     """
     work, beside, jobset = _jobset(train_job, runtime, target, fixed_keys=fixed_keys)
     made = list(jobs(jobset, work.features))

@@ -1,4 +1,4 @@
-"""`training-operator migrate convert`: v1's jobs as YAML for Trainer v2, each with what is different all the same."""
+"""`training-operator migrate convert`: v1's jobs as YAML for Trainer v2, each with what is different nevertheless."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Result:
     comparison: str
     """How v2's pods are to v1's."""
     text: str
-    """Empty for one that is refused."""
+    """Empty for one that is rejected."""
     notes: str
 
 

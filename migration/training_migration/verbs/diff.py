@@ -108,7 +108,7 @@ def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOpti
         # It counts pods before it makes them.
         second = render_v2(side.train_job, side.runtime, target, with_snapshot=False)
     except Refusal as refusal:
-        raise Failure(f"{side.source}: v2 would refuse it: {refusal}.", Exit.REFUSED) from None
+        raise Failure(f"{side.source}: v2 would reject it: {refusal}.", Exit.REFUSED) from None
     try:
         first = render_v1(job, framework)
     except CannotBuild as error:

@@ -93,7 +93,7 @@ def _text(path: Path) -> Text:
 
 
 def _readable(path: Path) -> str | None:
-    """The text of a file; None for one that is none, or is too large to be written by people."""
+    """The text of a file; None for one that is none, or is too large to be written by users."""
     try:
         return read_text(path, _LARGEST)
     except Unreadable:

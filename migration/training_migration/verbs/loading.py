@@ -41,7 +41,7 @@ class Given:
         *,
         picklable: bool = False,
     ) -> list[_Made]:
-        """What is made of each; where that fails, a failure instead, and the others all the same.
+        """What is made of each; where that fails, a failure instead, and the others nevertheless.
 
         What is picklable is made by several processes.
         """
@@ -136,7 +136,7 @@ def named(obj: Mapping[str, Any]) -> str:
 def jobs(paths: Iterable[str]) -> list[V1Job]:
     """All v1 jobs among the objects, without what a cluster has added to them.
 
-    Raises Failure for what cannot be read, for a job that v1 would refuse, and if there is no job at all.
+    Raises Failure for what cannot be read, for a job that v1 would reject, and if there is no job at all.
     """
     given = tuple(paths)
     found = [checked(each) for each in documents(given) if each.object is not None and is_v1_job(each.object)]
@@ -155,16 +155,16 @@ def job(paths: Iterable[str]) -> V1Job:
 
 
 def checked(document: Document) -> V1Job:
-    """The job of a document that has one; raises Failure for one that v1 would refuse."""
+    """The job of a document that has one; raises Failure for one that v1 would reject."""
     obj = clean(document.object or {})
     try:
         return v1_job(obj, document.source, document.line)
     except Refused as refused:
         place = where(document.source, document.line)
-        raise Failure(f"{place}: {obj['kind']} {named(obj)} would be refused by v1: {refused}.", Exit.USAGE) from None
+        raise Failure(f"{place}: {obj['kind']} {named(obj)} would be rejected by v1: {refused}.", Exit.USAGE) from None
 
 
 def where(source: str, line: int) -> str:
-    """A place as people and editors read it."""
+    """A place as users and editors read it."""
     name = "standard input" if source == "-" else source
     return f"{name}:{line}" if line else name

@@ -111,7 +111,7 @@ def _on_v2(train_job: Json, runtime: Json, options: Options, place: str) -> Rend
     try:
         return render_v2(train_job, runtime, options.target)
     except Refusal as refusal:
-        raise Failure(f"{place}: v2 would refuse it: {str(refusal).rstrip('.')}.", Exit.REFUSED) from None
+        raise Failure(f"{place}: v2 would reject it: {str(refusal).rstrip('.')}.", Exit.REFUSED) from None
 
 
 def _ref(source: str, line: int, obj: Json) -> Json:

@@ -52,7 +52,7 @@ def survey(
     if not paths and not from_cluster:
         raise click.UsageError("Give a PATH or --from-cluster.", click.get_current_context())
     if namespaces and all_namespaces:
-        raise click.UsageError("--namespace and --all-namespaces exclude each other.", click.get_current_context())
+        raise click.UsageError("--namespace and --all-namespaces are mutually exclusive.", click.get_current_context())
     if (namespaces or all_namespaces or kubeconfig or cluster_context or config_maps) and not from_cluster:
         raise click.UsageError("Options of the cluster need --from-cluster.", click.get_current_context())
     ignored: Counter[str] = Counter()

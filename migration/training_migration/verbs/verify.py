@@ -37,7 +37,7 @@ def verify(
 ) -> Exit:
     """Compare the objects that Trainer v2 creates in a cluster for the jobs in PATH... with the prediction."""
     if dry_run and unsuspended:
-        raise Failure("--dry-run and --unsuspended exclude each other.", Exit.USAGE)
+        raise Failure("--dry-run and --unsuspended are mutually exclusive.", Exit.USAGE)
     how = How(target, namespace, unsuspended, dry_run, limit)
     found = finish(_verified(subjects(paths, target), how, kubeconfig, cluster_context))
     terminal = output is None and sys.stdout.isatty()

@@ -119,7 +119,7 @@ async def built(api: Api, train_job: Json, wanted: Sequence[Json], limit: float)
 
 
 async def gone(api: Api, namespace: str, name: str, limit: float) -> None:
-    """Wait until there is no JobSet of this name any more, so that what it had made is going too; not for ever."""
+    """Wait until there is no JobSet of this name any more, so that what it had made is going too; not forever."""
     give_up = time.monotonic() + limit
     while await api.read(JOBSET_API, "JobSet", namespace, name) and time.monotonic() < give_up:  # noqa: ASYNC110 - no event
         await asyncio.sleep(POLL)

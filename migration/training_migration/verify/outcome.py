@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class VerificationOutcome(StrEnum):
-    """How a prediction stands beside a cluster, from the best to the worst."""
+    """How a prediction stands next to a cluster, from the best to the worst."""
 
     EQUAL = "equal"
     """Every object is as predicted."""

@@ -155,7 +155,7 @@ async def _dry_run(api: Api, subject: Subject, objects: list[Json], wanted: list
 async def _refused_as_predicted(
     api: Api, subject: Subject, objects: list[Json], refusal: Refusal, how: How
 ) -> Verification:
-    """Whether the cluster refuses, too, what is predicted to be refused."""
+    """Whether the cluster refuses, too, what is predicted to be rejected."""
     if how.dry_run:
         return Verification(subject, VerificationOutcome.REFUSED, f"Predicted: {refusal}.")
     try:

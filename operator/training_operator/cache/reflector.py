@@ -183,7 +183,7 @@ class Reflector(Generic[R]):
             raise _ForeignCrd(reason)
 
     async def _step(self) -> None:
-        """Do one watch, or one relist in pages; return to go on."""
+        """Do one watch, or one relist in pages; return to continue."""
         if self._watching:
             await self._watch(self._store.version)
         elif not self._streaming:

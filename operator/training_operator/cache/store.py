@@ -104,7 +104,7 @@ class Store(Generic[R]):
             self._version = version
 
     def replace(self, records: Collection[R], version: str, keep: Collection[Key] = ()) -> None:
-        """Take over a complete list made at `version`; what is not on it is gone.
+        """Take over a complete list made at `version`; what is not on it no longer exists.
 
         What was written after the list was made stays, and so do the records of objects on the list that could not
         be decoded (`keep`).

@@ -24,6 +24,6 @@ class Access(msgspec.Struct, omit_defaults=True):
     renewable: bool = False
     """Whether reading the kubeconfig again may give another authorization."""
     token_file: str = ""
-    """Where `authorization` was read from, if somebody else renews it there."""
+    """Where `authorization` was read from, if another client renews it there."""
     error: str = ""
     """Why the kubeconfig cannot be used; then nothing else is set."""

@@ -69,8 +69,8 @@ async def load(
     if default.exists():
         return await from_kubeconfig(str(default), context, anonymous=anonymous)
     raise ConfigError(
-        "no cluster to connect to: there is neither --kubeconfig nor KUBECONFIG, "
-        f"this is no pod with a service account, and {default} does not exist"
+        "no cluster to connect to: neither --kubeconfig nor KUBECONFIG is set, "
+        f"this is not a pod with a service account, and {default} does not exist"
     )
 
 

@@ -42,7 +42,7 @@ class Fixed:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else renews."""
+    """A bearer token in a file that another client renews."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -79,9 +79,9 @@ class Renewed:
         self._now = now
 
     async def authorization(self) -> str:
-        """Return the value, obtained again if it expires within a minute or was refused."""
+        """Return the value, obtained again if it expires within a minute or was rejected."""
         if self._expires is not None and self._now() >= self._expires - REREAD_SECONDS:
-            self._expires = None  # meanwhile others go on with the old value
+            self._expires = None  # meanwhile others continue with the old value
             self._value, self._expires = await self._renew()
         return self._value
 

@@ -96,7 +96,7 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], request: str)
         return NotFound(message, retry_after=retry_after, name=said.details.name if said.details else "")
     kind = _BY_CODE.get(code, ServerError if code >= 500 else Invalid)
     if kind is Unauthorized:
-        message = f"the API server does not accept our credentials ({message.strip()}): {request}"
+        message = f"the API server does not accept the credentials ({message.strip()}): {request}"
     return kind(message, retry_after=retry_after)
 
 

@@ -1,6 +1,6 @@
 """Requests with their whole answers over kept connections: nearly all that the operator sends.
 
-aiohttp does the same in three to four times the processor time; it keeps streams and proxies, see `http`.
+aiohttp does the same in three to four times the CPU time; it keeps streams and proxies, see `http`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NotAllowed(ConnectionError):
     """The time in which a request was allowed is over: it was not sent."""
 
     def __init__(self) -> None:
-        super().__init__("the request may not be sent any more")
+        super().__init__("the request is not sent: its deadline has passed")
 
 
 def open_socket(address: tuple[Any, ...]) -> socket.socket:

@@ -43,7 +43,7 @@ class HttpTransport:
         )
 
     async def request(self, request: Request) -> Response:
-        """Send `request` and return the whole answer; with fresh credentials once more if they were refused."""
+        """Send `request` and return the whole answer; with fresh credentials once more if they were rejected."""
         exchange = self._through_proxy if self._config.proxy else self._exchange
         answer = await exchange(request)
         if answer.status == 401 and self._config.credentials.refused():

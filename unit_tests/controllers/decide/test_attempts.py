@@ -128,7 +128,7 @@ def test_of_many_pods_that_are_waited_for_some_are_named_and_the_others_counted(
         w.step()
         told.append(w.status.waiting.message if w.status.waiting is not None else "")
         w.pods.pop(max(w.pods))
-    begins = "attempt 1 begins when these pods have gone: sim-worker-0"
+    begins = "attempt 1 starts when these pods are deleted: sim-worker-0"
     assert told == [
         "",
         f"{begins}, sim-worker-1, sim-worker-2 and 1 more",

@@ -72,7 +72,7 @@ def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert w.counters == []
     assert w.status.replica_statuses["Worker"].failed == 0
-    told = f"pod sim-worker-1 was disrupted (Evicted: {LOW}): it is replaced, which does not count as a restart"
+    told = f"pod sim-worker-1 was disrupted (Evicted: {LOW}): it is replaced; this does not count as a restart"
     assert [text for text in texts(w.events) if "Disrupted" in text] == [f"Warning PodDisrupted {told}"] * 3
 
 

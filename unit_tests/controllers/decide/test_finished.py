@@ -60,7 +60,7 @@ def test_one_warning_tells_of_kept_pods_that_have_not_started(policy: str | None
     w.settle()
     w.settle()
     told = [event for event in w.events if event.reason == "PodsKeptRunning"]
-    sentence = "1 pod(s) of the finished job have not started, wait on and hold their resources"
+    sentence = "1 pod(s) of the finished job have not started, still wait and hold their resources"
     assert texts(told) == [f"Warning PodsKeptRunning {sentence} because cleanPodPolicy is None"] * warnings
 
 

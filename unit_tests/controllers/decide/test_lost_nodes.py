@@ -58,8 +58,8 @@ def test_the_pods_of_a_lost_node_are_replaced_when_its_time_has_come(kind: str, 
     plan = decide_at(w, LOST_AT)
     assert [(each.pod.name, each.force) for each in plan.delete_pods] == [("sim-worker-1", True)]
     assert texts(plan.events) == [
-        "Warning PodDisrupted pod sim-worker-1 was disrupted (NodeLost: node lost is gone or not ready): "
-        "it is replaced, which does not count as a restart",
+        "Warning PodDisrupted pod sim-worker-1 was disrupted (NodeLost: node lost does not exist or is not ready): "
+        "it is replaced; this does not count as a restart",
         "Warning LostNode pod sim-worker-1 is deleted by force because its node lost is lost",
     ]
     assert w.status.replica_statuses["Worker"].restarts == 0
@@ -118,7 +118,7 @@ def test_disruptions_that_fail_a_job_do_so_for_lost_nodes() -> None:
     plan = decide_at(w, LOST_AT)
     assert plan.delete_pods == ()
     assert conditions(w.status)[-1] == "Failed=True"
-    assert message(w.status, "Failed").endswith("Pod sim-worker-1: NodeLost: node lost is gone or not ready")
+    assert message(w.status, "Failed").endswith("Pod sim-worker-1: NodeLost: node lost does not exist or is not ready")
 
 
 def test_disruptions_that_count_do_so_for_lost_nodes() -> None:

@@ -92,6 +92,6 @@ def test_only_what_pods_need_keeps_them_waiting() -> None:
     assert list(unavailable(snapshot([present(kind) for kind in kinds]), wanted)) == []
     text = "ConfigMap sim cannot be created: the API server does not have v1"
     assert list(unavailable(snapshot((), frozenset(kind.name for kind in kinds)), wanted)) == [("ApiMissing", text)]
-    text = "ConfigMap sim has been deleted but is still there: a finalizer may hold it"
+    text = "ConfigMap sim was deleted but still exists: a finalizer may block its deletion"
     leaving = [present(kind, deleting=True) for kind in kinds]
     assert list(unavailable(snapshot(leaving), wanted)) == [("Terminating", text)]

@@ -28,10 +28,10 @@ def waiting(reason: str, message: str = "", **state: Any) -> dict[str, Any]:
 def test_a_pod_that_has_no_place(reason: str) -> None:
     fields: dict[str, Any] = {"condition_reason": reason, "condition_message": "no room"}
     assert causes(pod("Worker", 0, "Pending", **fields)) == {
-        "Unschedulable": "pod sim-worker-0 cannot be placed: no room"
+        "Unschedulable": "pod sim-worker-0 cannot be scheduled: no room"
     }
     assert causes(pod("Worker", 0, "Pending", condition_reason=reason)) == {
-        "Unschedulable": f"pod sim-worker-0 cannot be placed: {reason}"
+        "Unschedulable": f"pod sim-worker-0 cannot be scheduled: {reason}"
     }
     assert causes(pod("Worker", 0, "Running", **fields)) == {}
     assert "Unschedulable" not in causes(pod("Worker", 0, "Pending", deleting=True, **fields))
@@ -59,7 +59,7 @@ def test_a_container_that_cannot_start(said: str, reason: str, what: str) -> Non
 
 def test_a_container_that_fails_again_and_again() -> None:
     assert causes(pod("Worker", 0, "Running", **waiting("CrashLoopBackOff", "back-off 20s"))) == {
-        "CrashLoop": "pod sim-worker-0, container b fails again and again: back-off 20s"
+        "CrashLoop": "pod sim-worker-0, container b keeps failing: back-off 20s"
     }
 
 
@@ -81,7 +81,7 @@ def test_a_replacement_that_backs_off(since: int, level: int, said: str | None) 
 def test_a_deletion_that_is_overdue(since: int | None, overdue: bool) -> None:
     stops_by = START - timedelta(seconds=since) if since is not None else None
     going = pod("Worker", 0, "Running", deleting=True, stops_by=stops_by)
-    text = "pod sim-worker-0 has been deleted but is still there: a finalizer or a lost node may hold it"
+    text = "pod sim-worker-0 was deleted but still exists: a finalizer or a lost node may block its deletion"
     assert causes(going) == ({"Terminating": text} if overdue else {})
     assert deletion_overdue_at(going) == (stops_by + timedelta(seconds=10) if stops_by else None)
     assert causes(pod("Worker", 0, "Running", stops_by=stops_by)) == {}
@@ -91,5 +91,7 @@ def test_of_pods_that_wait_alike_the_first_is_named_and_the_others_are_counted()
     pods = [
         pod("Worker", index, "Pending", condition_reason="Unschedulable", condition_message="no") for index in (2, 1)
     ]
-    assert causes(*pods) == {"Unschedulable": "pod sim-worker-1 cannot be placed: no; 1 more pod(s) wait like this"}
+    assert causes(*pods) == {
+        "Unschedulable": "pod sim-worker-1 cannot be scheduled: no; 1 more pod(s) wait for the same reason"
+    }
     assert causes(*pods, pod("Worker", 0, "Pending", **waiting("ErrImagePull")))["ImagePull"].endswith("ErrImagePull")

@@ -200,7 +200,7 @@ def test_openssh_reads_the_client_s_configuration(tmp_path: Path) -> None:
             {f"{ANNOTATION}er": "ssh"},
             [
                 f"Warning BadAnnotation annotation {ANNOTATION}er has no effect: "
-                "under this prefix, MPIJobs know disruptions, gang-scheduling, mpi-launch, restart-scope"
+                "with this prefix MPIJobs support disruptions, gang-scheduling, mpi-launch, restart-scope"
             ],
         ),
     ],
@@ -221,7 +221,7 @@ def test_another_kind_does_not_know_it() -> None:
     stored = copy.deepcopy(stored_job("JAXJob", {"Worker": 1}))
     stored["metadata"]["annotations"] = {ANNOTATION: "ssh"}
     (told,) = [each for each in texts(World(stored, "JAXJob").decide().events) if "BadAnnotation" in each]
-    assert told.endswith("under this prefix, JAXJobs know disruptions, gang-scheduling, restart-scope")
+    assert told.endswith("with this prefix JAXJobs support disruptions, gang-scheduling, restart-scope")
 
 
 @pytest.mark.parametrize("folder", DEPLOY, ids=lambda folder: folder.name)

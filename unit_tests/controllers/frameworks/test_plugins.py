@@ -67,5 +67,5 @@ def test_one_that_cannot_be_used_is_left_out_and_reported(
     install()
     install("z-other", entry, module)
     (told,) = plugins().problems
-    assert told.startswith(f"the framework {entry} of the package z-other is left out: {problem}")
+    assert told.startswith(f"the framework {entry} of the package z-other is ignored: {problem}")
     assert [*kinds()] == [*KINDS, "DeepSpeedJob"]

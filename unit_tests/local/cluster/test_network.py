@@ -36,7 +36,7 @@ def without_nftables(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_namespaces
 async def test_without_redirection_there_is_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     without_nftables(monkeypatch)
-    said = "Without redirect (nftables: Operation not supported): programs in pods reach the outside through http_proxy"
+    said = "Without redirect (nftables: Operation not supported): programs in pods have no other network access"
     for network, expected in ((NetworkMode.CLUSTER, True), (NetworkMode.PROXY, True), (NetworkMode.NONE, False)):
         async with LocalCluster(ClusterOptions(network=network)) as cluster:
             assert any(note.startswith(said) for note in cluster.sandbox_notes) == expected

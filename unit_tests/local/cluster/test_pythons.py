@@ -85,5 +85,5 @@ def test_each_kind_gets_a_python_with_its_framework(tmp_path: Path) -> None:
     assert pythons.choice("") == (mine, "", False)
     assert f"Those of PyTorchJob run {told}." in pythons.sentences()
     everywhere = Pythons(mine, environment).choice("PyTorchJob")
-    lacking = f"No module torch, which a PyTorchJob needs, in {mine}: --python names one that has it"
+    lacking = f"No module torch, which a PyTorchJob needs, in {mine}: use --python for one that has it"
     assert everywhere == (mine, lacking, True)

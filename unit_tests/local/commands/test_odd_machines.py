@@ -93,7 +93,7 @@ def test_a_state_that_cannot_be_kept_names_the_way_out(tmp_path: Path, local: Lo
     (state / "runs").write_text("in the way")
     status, out, err = local("run", str(tmp_path / "job.yaml"))
     assert (status, out) == (2, "")
-    assert f"runs cannot be kept there: File exists; set {STATE_VARIABLE} to a folder of your own" in err
+    assert f"runs cannot be recorded there: File exists; set {STATE_VARIABLE} to a folder of your own" in err
 
 
 def test_a_folder_that_is_gone_is_one_sentence(
@@ -105,7 +105,7 @@ def test_a_folder_that_is_gone_is_one_sentence(
     (tmp_path / "gone").rmdir()
     status, out, err = local("run", str(tmp_path / "job.yaml"))
     assert (status, out) == (2, "")
-    assert "the current folder, in which pods would run, has been deleted: cd to another one" in err
+    assert "the current folder, the working directory of pods, does not exist: change to another one" in err
 
 
 def test_a_job_whose_output_is_closed_has_its_exit_status(tmp_path: Path, state: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_refused_job_is_one_sentence(tmp_path: Path, local: Local) -> None:
     job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
     status, _, err = local("run", write(tmp_path, job))
     assert status == 2
-    assert err.startswith("training-operator local: JAXJob little was refused: spec.jaxReplicaSpecs[Worker].")
+    assert err.startswith("training-operator local: JAXJob little is invalid: spec.jaxReplicaSpecs[Worker].")
     assert "must have at least one container with name jax" in err
     assert len(err.splitlines()) == 1
 
@@ -205,7 +205,7 @@ def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
 def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path, local: Local) -> None:
     status, _, err = local("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
     assert status == 2
-    assert "JAXJob little was refused" in err
+    assert "JAXJob little is invalid" in err
     assert "spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 2147483647" in err.replace(".Worker.", "[Worker].")
 
 
@@ -227,4 +227,4 @@ def test_a_script_runs_without_a_job(local: Local, tmp_path: Path) -> None:
     assert yaml.safe_load_all(saved.read_text())
     code, _, err = local("run", str(saved), "--workers", "3")
     assert code == 2
-    assert "are for a script" in err
+    assert "need a script" in err

@@ -109,7 +109,7 @@ def test_what_a_killed_command_has_seen_can_be_read(tmp_path: Path, local: Local
 
 REFUSED: list[tuple[list[str], str]] = [
     (["logs", "--run", "x"], "--run x: no such run is recorded; `training-operator local runs` lists them"),
-    (["logs", "--run", "x", "-f"], "--run is about what is over and kept: --follow, --name"),
+    (["logs", "--run", "x", "-f"], "--run reads a recorded run, and excludes --follow, --name"),
     (["run", "--archive-size", "much", "x"], "'much' is not a quantity of bytes such as 64Gi"),
 ]
 
@@ -125,7 +125,7 @@ def test_a_table_for_people(tmp_path: Path, local: Local, monkeypatch: pytest.Mo
     shown: dict[str, Any] = {"nothing": local("runs")[1]}
     local("run", "--timeout", "0", write(tmp_path))
     shown["one"] = local("runs")[1]
-    assert shown["nothing"].startswith("No run is kept; `training-operator local run FILES`")
+    assert shown["nothing"].startswith("No run is recorded; `training-operator local run FILES`")
     run = find_run("little").id
     assert f"{run}  JAXJob  TimedOut" in shown["one"]
     monkeypatch.setenv("COLUMNS", "20")

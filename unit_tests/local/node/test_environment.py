@@ -150,7 +150,7 @@ def test_all_entries_with_a_prefix_give_way_to_single_ones() -> None:
             {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "ten"}},
             "variable V of container 'main': quantities must",
         ),
-        ({}, "names no source"),
+        ({}, "names no supported source"),
     ],
 )
 def test_what_cannot_be_found_says_so(source: dict[str, Any], words: str) -> None:
@@ -372,7 +372,7 @@ async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volum
         ({"emptyDir": {}}, {"subPathExpr": "$(UP)"}, "'../up' must be relative"),
         ({"emptyDir": {}}, {"mountPath": "/a/../../b"}, "mountPath '/a/../../b'"),
         ({"emptyDir": {}}, {"mountPath": "/"}, "must be absolute, not /"),
-        ({"emptyDir": {}}, {"name": "other"}, "which the pod does not have"),
+        ({"emptyDir": {}}, {"name": "other"}, "but the pod has no such volume"),
         ({"name": "../v", "emptyDir": {}}, {}, "'../v' cannot be a file name"),
     ],
 )
@@ -393,4 +393,4 @@ async def test_a_sub_path_cannot_leave_its_volume_by_a_link(cluster: Cluster, tm
     made = [{"name": "v", "hostPath": {"path": str(tmp_path)}}]
     container = mounted({"name": "v", "mountPath": "/v", "subPath": "link"})
     await cluster.api.create("pods", pod("sly", "true", container=container, volumes=made))
-    await cluster.api.until(lambda: any("leads out of its volume" in event[3] for event in cluster.api.events))
+    await cluster.api.until(lambda: any("is outside of its volume" in event[3] for event in cluster.api.events))

@@ -162,7 +162,7 @@ async def test_a_full_disk_costs_lines_and_nothing_else(tmp_path: Path) -> None:
             await asyncio.sleep(0)
     os.close(out)
     await writer.finish(5)
-    assert [each["event"] for each in said] == ["output is lost: its log cannot be written"]
+    assert [each["event"] for each in said] == ["the output of a container is lost: its log cannot be written"]
     assert (await read(tmp_path)).decode().split("\n") == ["line 0", "line 1", "line 4", "line 5", ""]
 
 

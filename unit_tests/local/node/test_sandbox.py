@@ -305,7 +305,8 @@ async def test_what_a_cluster_keeps_is_hidden_also_below_host_paths(tmp_path: Pa
         for number, path in enumerate((data / "logs", tmp_path / "state" / "work")):
             body = pod(f"asking-{number}", "true", volumes=[{"name": "v", "hostPath": {"path": str(path)}}])
             await cluster.api.create("pods", body)
-            told = f"MountVolume.SetUp failed: volume 'v': hostPath {path} is the cluster's own, which pods do not see"
+            cause = f"hostPath {path} belongs to the cluster itself and is not visible to pods"
+            told = f"MountVolume.SetUp failed: volume 'v': {cause}"
             await cluster.api.until(partial(_was_said, cluster, told))
 
 

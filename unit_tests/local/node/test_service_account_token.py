@@ -300,8 +300,8 @@ def test_what_kubectl_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("get pods", "inside pods of a local cluster kubectl knows exec only, not get"),
-        ("", "inside pods of a local cluster kubectl knows exec only, not nothing"),
+        ("get pods", "inside pods of a local cluster kubectl supports only exec, not get"),
+        ("", "inside pods of a local cluster kubectl supports only exec, not nothing"),
         ("exec worker", "usage: kubectl exec"),
         ("exec -- true", "usage: kubectl exec"),
         ("exec a b -- true", "usage: kubectl exec"),

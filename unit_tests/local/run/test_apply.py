@@ -23,15 +23,15 @@ JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: [", "job.yaml:2: It is not YAML"),
+        ("a: [", "job.yaml:2: It is not valid YAML"),
         ("just words", 'job.yaml:1: It is "just words", not an object with apiVersion and kind'),
         ("---\n---\nkind: Pod", "job.yaml:3: apiVersion is missing"),
         ("apiVersion: v1\nkind: Pod", "job.yaml:1: metadata.name is missing"),
         ("apiVersion: v1\nkind: List\nitems: [3]", "job.yaml:3: It is 3, not an object"),
         ("apiVersion: v1\nkind: List", "job.yaml:1: metadata.name is missing"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 3}", "metadata.namespace must be a string"),
-        ("--- \n---\n", "it contains no object"),
-        ("!!python/object/apply:os.system ['true']", "It is not YAML"),
+        ("--- \n---\n", "no object found"),
+        ("!!python/object/apply:os.system ['true']", "It is not valid YAML"),
         *((text, sentence) for text, sentence in BOMBS.values()),
     ],
 )
@@ -49,7 +49,7 @@ def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.StringIO(JOB))
     assert job_of(load_objects([Path("-")]))["metadata"]["name"] == "a"
     monkeypatch.setattr(sys, "stdin", io.StringIO("a: ["))
-    with pytest.raises(BadInput, match=r"^standard input:2: It is not YAML"):
+    with pytest.raises(BadInput, match=r"^standard input:2: It is not valid YAML"):
         load_objects([Path("-")])
 
 

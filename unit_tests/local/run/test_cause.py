@@ -105,7 +105,7 @@ def test_an_init_container_and_a_whole_pod_can_be_the_cause() -> None:
             terminated(137, reason="OOMKilled"),
             "used more memory than its limit and was killed (OOMKilled, exit code 137)",
         ),
-        (terminated(139), "crashed with SIGSEGV: it touched memory that is not its own (exit code 139)"),
+        (terminated(139), "crashed with SIGSEGV: invalid memory access (exit code 139)"),
         (terminated(131), "was ended by SIGQUIT (exit code 131)"),
         (terminated(2, signal=9), "was killed with SIGKILL (exit code 2)"),
         (terminated(127), "ended with exit code 127: its command was not found"),
@@ -210,7 +210,7 @@ def test_a_job_can_fail_without_any_failure_of_a_replica() -> None:
     late = progress(status={"conditions": [{"type": "Failed", "status": "True", "message": "over its deadline"}]})
     assert failure_report(JOB, late, None, 0, []).plain == "JAXJob default/sim Failed: over its deadline\n"
     gone = progress_of(JAX, {}, [], gone=True)
-    assert failure_report(JOB, gone, None, 0, []).plain == "JAXJob default/sim was deleted before it had ended\n"
+    assert failure_report(JOB, gone, None, 0, []).plain == "JAXJob default/sim was deleted before it had finished\n"
 
 
 def test_the_command_to_repeat_can_be_pasted_into_a_shell() -> None:

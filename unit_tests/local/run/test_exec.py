@@ -63,7 +63,7 @@ def test_the_shell_is_the_preferred_one_or_one_that_is_there(preferred: str, tmp
 
 
 async def test_a_cluster_is_chosen_by_name_or_by_kubeconfig() -> None:
-    with pytest.raises(BadInput, match="exclude each other"):
+    with pytest.raises(BadInput, match="mutually exclusive"):
         async with connect(ClusterChoice("mine", Path("kubeconfig"))):
             pass
     assert ClusterChoice("mine").searched is None

@@ -39,7 +39,7 @@ def test_the_remedy_is_a_command(tmp_path: Path) -> None:
     )
     (tmp_path / "pyvenv.cfg").touch()
     assert remedy(why, bare).endswith(f"type: {tmp_path}/bin/python3 -m pip install no_such_module")
-    assert "cannot import what the program asks for: libx.so" in remedy("libx.so: cannot open", bare)
+    assert "cannot import a module that the program needs: libx.so" in remedy("libx.so: cannot open", bare)
 
 
 def test_another_python_that_has_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,10 @@ REFUSED = {
     ),
     "Trainer v2": (
         ("kubeflow.org/v1\nkind: PyTorchJob", "trainer.kubeflow.org/v1alpha1\nkind: TrainJob"),
-        "it is of Trainer v2; here the kinds of kubeflow.org/v1 run",
+        "it is a kind of Trainer v2; supported here are the kinds of kubeflow.org/v1 run",
     ),
-    "no kind": (("kind: PyTorchJob\n", ""), "Required value: every object says what it is"),
-    "no version": (("apiVersion: kubeflow.org/v1\n", ""), "Required value: every object says what it is"),
+    "no kind": (("kind: PyTorchJob\n", ""), "Required value: every object needs apiVersion and kind"),
+    "no version": (("apiVersion: kubeflow.org/v1\n", ""), "Required value: every object needs apiVersion and kind"),
     "a field's name": (
         ("pytorchReplicaSpecs", "pytorchReplicaSpec"),
         'unknown field "spec.pytorchReplicaSpec", did you',
@@ -105,7 +105,7 @@ UNUSUAL = {
     "another spelling of a type": (("Worker:", "worker:"), "spec.pytorchReplicaSpecs[worker]: it is read as Worker"),
     "no number": (
         ("      replicas: 2\n", ""),
-        "[Worker].replicas: it is absent, which means 1",
+        "[Worker].replicas: not set; the default is 1",
     ),
     "a policy of the pod": (
         ("containers:", "restartPolicy: Always\n          containers:"),
@@ -113,7 +113,7 @@ UNUSUAL = {
     ),
     "an annotation misspelled": (
         ("{name: hello}", "{name: hello, annotations: {extension.training.kubeflow.org/restart-skope: job}}"),
-        "has no effect: under this prefix, PyTorchJobs know",
+        "has no effect: with this prefix PyTorchJobs support",
     ),
     "a Deployment": (
         ("kubeflow.org/v1\nkind: PyTorchJob", "apps/v1\nkind: Deployment"),
@@ -121,7 +121,7 @@ UNUSUAL = {
     ),
     "a kind of others": (
         ("kubeflow.org/v1\nkind: PyTorchJob", "example.com/v1\nkind: Thing"),
-        "example.com/v1 Thing: nothing is known about this kind",
+        "example.com/v1 Thing: this kind is unknown",
     ),
 }
 """The same for what is no error."""
@@ -183,7 +183,7 @@ def test_local_run_ends_with_status_2_and_one_sentence(local: Local, tmp_path: P
     status, out, told = local("run", str(file))
     assert (status, out) == (2, "")
     assert told == (
-        "training-operator local: PyTorchJob hello was refused: unknown field "
+        "training-operator local: PyTorchJob hello is invalid: unknown field "
         f'"{WORKER}.template.spec.containers[0].comand", did you mean command?\n'
     )
 
@@ -199,7 +199,7 @@ def test_several_files_folders_and_lists_are_one_set(tmp_path: Path) -> None:
     assert result.stdout.splitlines() == [
         f'{first}:16: error: ConfigMap c: unknown field "date"',
         f"{second}:1: error: It is 3, not an object with apiVersion and kind.",
-        f"{alone}:1: error: PyTorchJob hello: it is there already: {first}:1; the later one would replace it",
+        f"{alone}:1: error: PyTorchJob hello: it already exists: {first}:1; the later one would overwrite it",
     ]
     assert result.stderr == "3 objects, 3 errors, 0 warnings.\n"
 
@@ -218,7 +218,7 @@ def test_the_maximum_is_the_operator_s() -> None:
 
 def test_every_object_that_local_run_would_create_is_checked_before(tmp_path: Path) -> None:
     said = refusal(tmp_path, f"{JOB}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\nDATA: {{}}\n")
-    assert said == 'ConfigMap c was refused: unknown field "DATA"'
+    assert said == 'ConfigMap c is invalid: unknown field "DATA"'
 
 
 def test_there_is_still_one_job_only(tmp_path: Path) -> None:

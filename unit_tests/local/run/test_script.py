@@ -68,7 +68,7 @@ def test_what_is_saved_can_be_run(script: Path, tmp_path: Path) -> None:
     assert "    import jax\n" in text, "a script is readable"
     assert job_of(load_objects([tmp_path / "job.yaml"]))["kind"] == "JAXJob"
     save_job(objects_of(asked), tmp_path / "job.yaml", asked)
-    with pytest.raises(BadInput, match="is not one that --save has written"):
+    with pytest.raises(BadInput, match="was not written by --save"):
         save_job(objects_of(asked), script, asked)
     assert script.read_text().startswith("import jax")
 
@@ -76,7 +76,7 @@ def test_what_is_saved_can_be_run(script: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("import os", "imports none of the frameworks: say which it trains with, --framework"),
+        ("import os", "imports none of the supported frameworks: name the framework with --framework"),
         ("import jax, torch", "imports jax and pytorch: say which"),
         ("import (", "invalid syntax"),
         (f"import jax\nx = '{'y' * (1 << 20)}'", "larger than 1 MiB"),

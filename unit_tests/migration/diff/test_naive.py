@@ -121,7 +121,7 @@ def with_variable(name: str, value: str) -> Any:
 )
 def test_names_that_nobody_has_are_found(value: str, lost: str) -> None:
     found = item(with_variable("PEER", value), "names of hosts")
-    assert found.v2 == (f"nobody's: {lost}" if lost else "all lead to pods")
+    assert found.v2 == (f"of no pod: {lost}" if lost else "all lead to pods")
     assert (found.severity is Severity.ERROR) is bool(lost)
 
 

@@ -161,8 +161,8 @@ def test_a_deadline_stands_on_the_train_job_alone() -> None:
          "running pods are deleted", None),
         ({"ttlSecondsAfterFinished": 9}, "9 s after the end", "the job is deleted",
          "the TrainJob and its pods stay", Severity.INFO),
-        ({"suspend": True}, "when the job is created", "it waits until somebody resumes it",
-         "it waits until somebody resumes it", None),
+        ({"suspend": True}, "when the job is created", "it waits until it is resumed",
+         "it waits until it is resumed", None),
         ({"managedBy": "kueue.x-k8s.io/multikueue"}, "who runs the job", "kueue.x-k8s.io/multikueue does",
          "kueue.x-k8s.io/multikueue does", None),
     ],
@@ -181,6 +181,6 @@ def test_a_job_that_waits_on_one_side_only_differs() -> None:
 
 
 def test_a_pod_that_is_deleted_may_be_the_end_on_v2() -> None:
-    when = "if somebody deletes a running pod"
+    when = "if a running pod is deleted"
     assert item(compared(*converted(restarting("Never"))), when).severity is Severity.INFO
     assert item(compared(*converted(restarting("OnFailure"))), when).verdict is Likeness.EQUIVALENT

@@ -40,8 +40,8 @@ def test_broken_and_refused_input_is_told_and_the_rest_is_looked_at() -> None:
     outcome = lint(Fleet([broken, refused, misshapen, other, *documents(alike(command=PYTHON))], OPTIONS))
     assert sorted(outcome.problems) == [
         "broken.yaml:3: It ends within a text.",
-        'misshapen.yaml:1: v2 would refuse it: spec.trainer.env: Invalid value: {"A": "b"}: must be a list.',
-        "refused.yaml:1: v1 would refuse it: spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1.",
+        'misshapen.yaml:1: v2 would reject it: spec.trainer.env: Invalid value: {"A": "b"}: must be a list.',
+        "refused.yaml:1: v1 would reject it: spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1.",
     ]
     assert "MIG101" in ids(list(outcome.findings))
     assert (outcome.jobs, outcome.others) == (1, 1)

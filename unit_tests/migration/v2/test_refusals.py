@@ -20,8 +20,8 @@ def test_names(name: str) -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ({"kind": "TrainingRuntime", "name": "other"}, "TrainingRuntime other, which is not there"),
-        ({"name": "rt"}, "ClusterTrainingRuntime rt, which is not there"),
+        ({"kind": "TrainingRuntime", "name": "other"}, "TrainingRuntime other, which does not exist"),
+        ({"name": "rt"}, "ClusterTrainingRuntime rt, which does not exist"),
         ({"kind": "Deployment", "name": "rt"}, "Deployment is no runtime"),
         ({"apiGroup": "apps", "kind": "TrainingRuntime", "name": "rt"}, "apps TrainingRuntime is no runtime"),
     ],

@@ -55,8 +55,8 @@ async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
         assert len(await world.pods()) == 2
         (message,) = await world.events("NameTaken")
         assert message == (
-            "NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutoscaler pt exists already "
-            "and is not touched; the job gets its own once the name is free"
+            "NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutoscaler pt already exists "
+            "and is not changed; the job gets its own once the name is free"
         )
 
 

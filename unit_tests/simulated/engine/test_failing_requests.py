@@ -277,7 +277,7 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
         assert before and after and before["metadata"]["uid"] == after["metadata"]["uid"]
         (message,) = await world.events("NameTaken")
         assert message == (
-            "NameTaken by TFJob x: pod jx-worker-1 exists already and is not touched; "
+            "NameTaken by TFJob x: pod jx-worker-1 already exists and is not changed; "
             "the replica is created once the name is free"
         )
         attempts = [r for r in process.transport.sent if creates(r, "pods") and b'"jx-worker-1"' in (r.body or b"")]

@@ -84,7 +84,7 @@ async def test_no_pod_starts_with_what_is_not_the_job_s_own(launch: str, kind: s
         assert await world.api.get(kind, name) == before
         told = await waiting(world)
         assert told["reason"] == "NameTaken"
-        assert told["message"].startswith(f"NameTaken by a {kind} that no job controls: {kind} {name} exists already")
+        assert told["message"].startswith(f"NameTaken by a {kind} that no job controls: {kind} {name} already exists")
         assert await world.events("NameTaken") == [told["message"]]
         bound = {"RoleBinding"} if kind == "Role" else set()
         assert await found(world, launch) == OBJECTS[launch].keys() - {kind} - bound
@@ -197,7 +197,7 @@ async def test_what_is_on_its_way_out_starts_no_pod_and_gets_no_binding(kind: st
         told = await waiting(world)
         assert (told["reason"], told["message"]) == (
             "Terminating",
-            f"{kind} {name} has been deleted but is still there: a finalizer may hold it",
+            f"{kind} {name} was deleted but still exists: a finalizer may block its deletion",
         )
         assert ("RoleBinding" in await found(world)) is (kind != "Role")
         await world.api.patch(kind, name, {"metadata": {"finalizers": None}})
@@ -215,7 +215,7 @@ async def test_what_an_earlier_job_left_starts_no_pod() -> None:
         await asyncio.sleep(SETTLED)
         assert await world.pods() == []
         told = await waiting(world)
-        assert (told["reason"], "ConfigMap mp-config is still there" in told["message"]) == ("Terminating", True)
+        assert (told["reason"], "ConfigMap mp-config still exists" in told["message"]) == ("Terminating", True)
         await world.api.patch("ConfigMap", "mp-config", {"metadata": {"finalizers": None}})
         await asyncio.sleep(RETRIED)
         assert (await world.pods(), await waiting(world)) == (PODS, {})

@@ -176,7 +176,7 @@ async def test_a_pod_group_of_somebody_else_is_never_touched() -> None:
         assert (await world.pods(), await waits(world)) == ([], "NameTaken")
         assert (await world.job("JAXJob", "jx"))["status"]["waiting"]["since"] == "2026-01-01T00:00:00Z"
         [text] = await world.events("NameTaken")
-        assert "PodGroup jx exists already" in text
+        assert "PodGroup jx already exists" in text
         await world.api.delete("PodGroup", "jx")
         await asyncio.sleep(100)
         assert (await group(world))["spec"]["minMember"] == 2

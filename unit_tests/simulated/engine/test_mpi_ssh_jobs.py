@@ -106,9 +106,7 @@ async def test_without_permission_to_create_secrets_the_job_says_what_is_missing
         await world.api.create(ssh_mpi())
         await asyncio.sleep(100)
         (message,) = await world.events("FailedSecret")
-        advice = (
-            "an operator that shall start MPI over SSH may create secrets in its own namespace with deploy/components"
-        )
+        advice = "MPI over SSH needs permission to create Secrets: deploy/components"
         assert f"is forbidden; {advice}" in message
         assert await world.pods() == []
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]

@@ -138,7 +138,7 @@ async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> 
         assert found["message"].endswith(" nodes are available")
         assert found["since"] == "2026-01-01T00:00:03Z"
         await asyncio.sleep(70)
-        assert (await waiting(world))["message"] == "pod jx-worker-0 cannot be placed: 0/299 nodes are available"
+        assert (await waiting(world))["message"] == "pod jx-worker-0 cannot be scheduled: 0/299 nodes are available"
 
 
 async def test_a_name_that_is_taken_is_a_cause_as_long_as_it_is() -> None:
@@ -200,7 +200,9 @@ async def test_pods_that_cannot_be_placed() -> None:
         await asyncio.sleep(SETTLED)
         found = await waiting(world)
         assert found["reason"] == "Unschedulable"
-        assert found["message"] == "pod jx-worker-1 cannot be placed: no room; 1 more pod(s) wait like this"
+        assert (
+            found["message"] == "pod jx-worker-1 cannot be scheduled: no room; 1 more pod(s) wait for the same reason"
+        )
         for index in range(3):
             await world.kubelet.running(f"jx-worker-{index}")
         await asyncio.sleep(SETTLED)
@@ -276,7 +278,7 @@ async def test_a_pod_that_does_not_go() -> None:
         await world.kubelet.running("jx-worker-0")
         await world.api.delete("Pod", "jx-worker-0")
         await asyncio.sleep(SETTLED)
-        text = "pod jx-worker-0 has been deleted but is still there: a finalizer or a lost node may hold it"
+        text = "pod jx-worker-0 was deleted but still exists: a finalizer or a lost node may block its deletion"
         found = await waiting(world)
         assert (found["reason"], found["message"]) == ("Terminating", text)
         await world.api.patch("Pod", "jx-worker-0", {"metadata": {"finalizers": None}})

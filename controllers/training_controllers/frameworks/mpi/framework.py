@@ -83,7 +83,7 @@ def over_ssh(job: Job) -> bool:
 
 
 def owned_objects(job: Job, pods_by_slot: PodsBySlot) -> Sequence[OwnedObject]:
-    """What the job has beside its pods. A Role of a time without SSH loses what it grants."""
+    """What the job has next to its pods. A Role of a time without SSH loses what it grants."""
     if over_ssh(job):
         return (*ssh_pods.owned_objects(job, pods_by_slot), replace(objects.launcher_role(job, {}), existing_only=True))
     return objects.owned_objects(job, pods_by_slot)
@@ -97,7 +97,7 @@ def pod_created(slot: Slot, name: str) -> tuple[str, str]:
 
 
 def events(job: Job, pods_by_slot: PodsBySlot) -> Sequence[JobEvent]:
-    """The events that v1 emits for launcher and workers beside the conditions, each once."""
+    """The events that v1 emits for launcher and workers next to the conditions, each once."""
     return tuple(_events(job, pods_by_slot))
 
 

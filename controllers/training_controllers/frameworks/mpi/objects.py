@@ -1,4 +1,4 @@
-"""The objects that an MPIJob owns beside its pods: scripts and host list; the role and account of `kubectl exec`."""
+"""The objects that an MPIJob owns next to its pods: scripts and host list; the role and account of `kubectl exec`."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def host_list_problems(job: Job) -> Iterator[Problem]:
     workers, slots = _workers(job), _slots_of(job)
     size = 2 * (workers.size + workers.count * len(slots)) + MOST_OF_OTHER_FILES
     if size > CONFIG_MAP_BYTES:
-        text = f"a ConfigMap has room for {CONFIG_MAP_BYTES} bytes, and the lists of hosts would have {size}"
+        text = f"the lists of hosts would have {size} bytes; a ConfigMap has at most {CONFIG_MAP_BYTES}"
         path = f"{job.info.replica_path(WORKER)}.replicas"
-        yield Problem(path, ProblemKind.INVALID, f"{text}: take fewer workers or a shorter name", workers.count)
+        yield Problem(path, ProblemKind.INVALID, f"{text}: use fewer workers or a shorter name", workers.count)
 
 
 @lru_cache(maxsize=8)
@@ -118,7 +118,7 @@ def rules(job: Job, pods_by_slot: PodsBySlot) -> list[dict[str, Any]]:
     """What the launcher may do: see pods, and enter the job's own workers.
 
     Names are all that a rule can say, so only those of pods that are there and the job's: another name may be, or
-    become, that of somebody else's pod. Without any there is no second rule: one without names would allow entering
+    become, that of another owner's pod. Without any there is no second rule: one without names would allow entering
     every pod of the namespace.
     """
     see = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}

@@ -202,7 +202,7 @@ HostKey {MEMORY}/{HOST_KEY}
 AuthorizedKeysFile {KEY_FOLDER}/authorized_keys
 AuthenticationMethods publickey
 PermitRootLogin prohibit-password
-# The folder of a Secret is writable for everybody in the eyes of sshd.
+# sshd considers the folder of a Secret writable by all users.
 StrictModes no
 UsePAM no
 DisableForwarding yes

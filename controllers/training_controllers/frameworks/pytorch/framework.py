@@ -243,17 +243,17 @@ def _port(job: Job, replica_type: str) -> int:
 
 
 VARIABLES: Final = {
-    "PYTHONUNBUFFERED": "output of Python appears at once",
-    "MASTER_PORT": "port of the Master (`pytorchjob-port` of its container `pytorch`); only where there is a Master",
+    "PYTHONUNBUFFERED": "Python does not buffer its output",
+    "MASTER_PORT": "port of the Master (`pytorchjob-port` of its container `pytorch`); only if the job has a Master",
     "PET_MASTER_PORT": "the same for torchrun",
-    "MASTER_ADDR": "name of the Master, also in the Master itself; only where there is a Master",
+    "MASTER_ADDR": "name of the Master, also in the Master itself; only if the job has a Master",
     "PET_MASTER_ADDR": "the same for torchrun",
-    "WORLD_SIZE": "replicas of all types, times `nprocPerNode` if that is a number; only where there is a Master",
+    "WORLD_SIZE": "replicas of all types, times `nprocPerNode` if that is a number; only if the job has a Master",
     "RANK": "0 for the Master, then the workers; one number per pod, of which torchrun makes one for each process",
     "PET_NODE_RANK": "the same for torchrun",
     "PET_NPROC_PER_NODE": "`nprocPerNode` as given, or the deprecated `elasticPolicy.nProcPerNode`",
     "PET_NNODES": "replicas of all types; of an elastic job `minReplicas:maxReplicas`",
-    "PET_RDZV_ENDPOINT": "where elastic replicas meet: `rdzvHost` or worker 0, `rdzvPort` or its port",
+    "PET_RDZV_ENDPOINT": "rendezvous address of elastic replicas: `rdzvHost` or worker 0, `rdzvPort` or its port",
     "PET_RDZV_BACKEND": "`rdzvBackend`, `c10d` if that is absent",
     "PET_MAX_RESTARTS": "`maxRestarts`, if given",
     "PET_RDZV_ID": "`rdzvId`, if given",

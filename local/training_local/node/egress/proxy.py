@@ -39,9 +39,9 @@ async def request(reader: asyncio.StreamReader) -> tuple[str, int, bytes]:
         url = urlsplit(f"//{target}" if connect else target)
         port = url.port or (443 if connect else 80)
     except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError) as error:
-        raise BadRequestError("this is a proxy: it knows CONNECT and requests to http:") from error
+        raise BadRequestError("this is a proxy: it supports CONNECT and requests to http:") from error
     if not url.hostname or (not connect and url.scheme != "http"):
-        raise BadRequestError("this is a proxy: it knows CONNECT and requests to http:")
+        raise BadRequestError("this is a proxy: it supports CONNECT and requests to http:")
     if connect:
         return url.hostname, port, b""
     path = url._replace(scheme="", netloc="").geturl() or "/"

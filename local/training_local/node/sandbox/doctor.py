@@ -17,7 +17,7 @@ from training_local.node.sandbox.refusals import cause
 
 REDIRECT = "redirect"
 _CONSEQUENCES = {
-    REDIRECT: "programs in pods reach the outside through http_proxy and https_proxy only, which are set for them",
+    REDIRECT: "programs in pods have no other network access than http_proxy and https_proxy, which are set for them",
     "root": "a volume can only be mounted below an existing top-level directory",
     "proc": "a pod sees the process list of the whole machine, but can signal its own processes only",
     "devices": "a pod sees every device of the machine",

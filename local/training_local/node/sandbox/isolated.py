@@ -52,7 +52,7 @@ def enter_namespaces() -> None:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError as error:
         if uid != 0:
-            raise OSError(f"user namespaces are refused ({error.strerror})") from error
+            raise OSError(f"user namespaces are not permitted ({error.strerror})") from error
     else:
         if lender is None or not lender.lend():
             _keep_identity(uid, gid)
@@ -67,7 +67,7 @@ def enter_namespaces() -> None:
         try:
             syscalls.unshare(kind)
         except OSError as error:
-            raise OSError(f"{name} namespaces are refused ({error.strerror})") from error
+            raise OSError(f"{name} namespaces are not permitted ({error.strerror})") from error
 
 
 class _Lender:

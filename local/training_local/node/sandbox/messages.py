@@ -113,7 +113,7 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, operation: str, **fields: object) -> None:
-        """Say something; raises `OSError` when nobody listens any more."""
+        """Say something; raises `OSError` when no process listens any more."""
         self._socket.sendall(encode(operation, **fields))
 
     def hand_over(self, descriptors: Sequence[int], operation: str, **fields: object) -> None:

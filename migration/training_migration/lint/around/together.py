@@ -47,7 +47,7 @@ class Together:
 
 
 TOGETHER: Final[Checks[Together]] = Checks()
-"""The checks on objects beside others."""
+"""The checks on objects next to others."""
 
 
 def _name(obj: Json) -> str:
@@ -72,7 +72,7 @@ def service_of_the_name(look: Together) -> Iterator[Spot]:
     for service in look.others(look.name, "Service"):
         labels = (service.get("metadata") or {}).get("labels") or {}
         if "jobset.sigs.k8s.io/jobset-name" not in labels:
-            message = f"Service {look.name} is there already: JobSet makes none, and pods do not find each other."
+            message = f"Service {look.name} is there already: JobSet makes none, and pods cannot resolve each other."
             yield Spot(message, "metadata.name")
 
 
@@ -121,7 +121,7 @@ def _spec_of(kept: Json) -> Any:
 
 
 def lint_together(documents: Sequence[Document], target: Target) -> list[Finding]:
-    """What is found in objects because of others beside them."""
+    """What is found in objects because of others next to them."""
     runtimes = Runtimes(documents, {})
     index: dict[tuple[str, str], list[Json]] = defaultdict(list)
     for each in documents:

@@ -1,1 +1,1 @@
-"""Findings as texts: for people, for programs, for code review, for CI."""
+"""Findings as texts: for users, for programs, for code review, for CI."""

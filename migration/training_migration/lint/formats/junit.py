@@ -13,7 +13,7 @@ from training_migration.lint.formats.text import left_open, place, remedy
 def as_junit(findings: Sequence[Finding]) -> str:
     """A suite for each file, a failed test for each finding; what is only worth knowing does not fail.
 
-    What a conversion has mended is left out.
+    What a conversion has fixed is left out.
     """
     ordered = sorted(left_open(findings), key=lambda each: each.source)
     suites = [_suite(source, list(of_one)) for source, of_one in groupby(ordered, lambda each: each.source)]

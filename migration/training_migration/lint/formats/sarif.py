@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code hosts show beside the lines."""
+"""SARIF 2.1.0, which code hosts show next to the lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_sarif(findings: Sequence[Finding]) -> str:
-    """One run with the rules that have findings which a conversion has not mended."""
+    """One run with the rules that have findings which a conversion has not fixed."""
     findings = left_open(findings)
     rules = sorted({each.rule.id: each.rule for each in findings}.values(), key=lambda rule: rule.id)
     positions = {rule.id: at for at, rule in enumerate(rules)}

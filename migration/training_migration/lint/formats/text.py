@@ -20,7 +20,7 @@ def remedy(finding: Finding) -> str:
 
 
 def as_text(findings: Sequence[Finding]) -> str:
-    """For people: place, severity, rule, what is there, and what to do; what `convert` has mended, and the sum."""
+    """For users: place, severity, rule, what is there, and what to do; what `convert` has fixed, and the sum."""
     lines = []
     for each in left_open(findings):
         field = f" [{each.path}]" if each.path else ""
@@ -31,7 +31,7 @@ def as_text(findings: Sequence[Finding]) -> str:
 
 
 def left_open(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that a conversion has not mended."""
+    """Those that a conversion has not fixed."""
     return [each for each in findings if not each.fixed]
 
 

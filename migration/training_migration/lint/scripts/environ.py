@@ -177,7 +177,7 @@ def _exits(node: ast.expr) -> bool:
 
 
 def _survives(node: ast.Try) -> bool:
-    """Whether a missing variable is caught, and the program goes on."""
+    """Whether a missing variable is caught, and the program continues."""
     return any(_catches(handler) and not _ends(handler.body) for handler in node.handlers)
 
 

@@ -79,7 +79,7 @@ def _ends_without(script: Script) -> frozenset[str]:
 
 
 def _by_line(found: Iterable[Access]) -> Iterator[tuple[int, str]]:
-    """Line, and the names there as a list for people."""
+    """Line, and the names there as a list for users."""
     for line, group in groupby(sorted(set(found), key=lambda each: (each.line, each.name)), lambda each: each.line):
         yield line, ", ".join(dict.fromkeys(each.name for each in group))
 

@@ -1,4 +1,4 @@
-"""The checks on scripts; modules beside this one fill it."""
+"""The checks on scripts; modules next to this one fill it."""
 
 from __future__ import annotations
 

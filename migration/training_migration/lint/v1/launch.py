@@ -42,7 +42,7 @@ def reserved_variable(subject: Subject) -> Iterator[Spot]:
     policy = POLICY_OF.get(subject.kind, "")
     if policy == "mpi" and not subject.features.refuses_mpi_env:
         return
-    yield from _variables(subject, RESERVED.get(policy, frozenset()), "v2 refuses it in trainer.env.")
+    yield from _variables(subject, RESERVED.get(policy, frozenset()), "v2 rejects it in trainer.env.")
 
 
 @V1.rule("MIG105")

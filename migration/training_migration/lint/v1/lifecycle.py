@@ -89,7 +89,7 @@ def deadline(subject: Subject) -> Iterator[Spot]:
 
 @V1.rule("MIG308")
 def one_decides(subject: Subject) -> Iterator[Spot]:
-    """A replica whose success is that of the job, beside others."""
+    """A replica whose success is that of the job, next to others."""
     if subject.policy.clean_pod_policy in (None, CleanPodPolicy.NONE):
         return
     elastic = getattr(subject.spec, "elastic_policy", None) is not None

@@ -144,4 +144,4 @@ class Subject:
 
 
 V1: Final[Checks[Subject]] = Checks()
-"""The checks on jobs of v1; modules beside this one fill it."""
+"""The checks on jobs of v1; modules next to this one fill it."""

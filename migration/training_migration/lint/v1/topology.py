@@ -50,7 +50,7 @@ def asymmetric(subject: Subject) -> Iterator[Spot]:
 
 @V1.rule("MIG202")
 def moved_ranks(subject: Subject) -> Iterator[Spot]:
-    """Workers beside a master."""
+    """Workers next to a master."""
     if (pair := _pair(subject)) is not None:
         yield Spot("the master is node 0, worker i is node i + 1.", pair[1].path)
 

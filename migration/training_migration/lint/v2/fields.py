@@ -98,7 +98,7 @@ def lost_resources(job: TrainJob) -> Iterator[Spot]:
 
 @RUNTIMES.rule("MIG503")
 def old_torch_fields(runtime: Runtime) -> Iterator[Spot]:
-    """Fields of the torch policy that are gone."""
+    """Fields of the torch policy that no longer exist."""
     if runtime.policy != "torch" or runtime.features.overrides != "runtimePatches":
         return
     for name in ("numProcPerNode", "elasticPolicy"):
@@ -120,7 +120,7 @@ def other_release(job: TrainJob) -> Iterator[Spot]:
 
 @TRAIN_JOBS.rule("MIG505")
 def refused_patch(job: TrainJob) -> Iterator[Spot]:
-    """A patch that is refused."""
+    """A patch that is rejected."""
     if job.features.overrides != "runtimePatches":
         return
     for at, patch in enumerate(job.spec.get("runtimePatches") or ()):

@@ -53,7 +53,7 @@ def _alone_by_torchrun(job: TrainJob) -> str:
         return f"{flag[0].strip()} keeps torchrun on its node"
     told = _SEVERAL_NODES.search(text) or "PET_NNODES" in (*pods.env_names(job.container), *assigned([text], ()))
     if job.policy == PLAIN and not told and not job.scripts:
-        return "the runtime has no torch policy, so that nobody tells torchrun of other nodes"
+        return "the runtime has no torch policy, so torchrun is not configured with the other nodes"
     return ""
 
 
@@ -83,7 +83,7 @@ def reserved_variable(job: TrainJob) -> Iterator[Spot]:
         return
     for at, name in enumerate(pods.env_names(job.trainer)):
         if name in RESERVED.get(job.policy, ()):
-            yield Spot(f"v2 sets {name} itself and refuses it here.", f"spec.trainer.env[{at}]")
+            yield Spot(f"v2 sets {name} itself and rejects it here.", f"spec.trainer.env[{at}]")
 
 
 @TRAIN_JOBS.rule("MIG105")

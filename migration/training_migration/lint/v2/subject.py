@@ -205,4 +205,4 @@ class TrainJob:
 
 RUNTIMES: Final[Checks[Runtime]] = Checks()
 TRAIN_JOBS: Final[Checks[TrainJob]] = Checks()
-"""The checks; modules beside this one fill them."""
+"""The checks; modules next to this one fill them."""

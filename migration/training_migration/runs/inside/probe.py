@@ -204,7 +204,7 @@ def _listen(wiring: Wiring, me: Json, deadline: float) -> Json:
 
 def _connect(wiring: Wiring, me: Json, deadline: float) -> Json:
     """Tell the coordinator who we are, and hear what it has found."""
-    begun, trouble = time.monotonic(), "nobody listens"
+    begun, trouble = time.monotonic(), "no process listens"
     while time.monotonic() < deadline:
         try:
             with socket.create_connection((wiring.host, wiring.port), 5.0) as connection:

@@ -8,7 +8,7 @@ from training_migration.v2.variables import trainer_variables
 
 
 def _applies(draft: Draft) -> bool:
-    """Also beside xgboost and flux."""
+    """Also next to xgboost and flux."""
     return all(draft.policy(name) is None for name in ("torch", "mpi", "jax"))
 
 

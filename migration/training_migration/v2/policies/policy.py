@@ -30,4 +30,4 @@ class Policy:
     enforce: Callable[[Draft], None] = _nothing
     """Changes the draft."""
     objects: Callable[[Draft], Iterable[Json]] = _no_objects
-    """What is made beside the JobSet."""
+    """What is made next to the JobSet."""

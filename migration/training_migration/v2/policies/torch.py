@@ -26,7 +26,7 @@ def _check(draft: Draft) -> None:
     for job, container in _further(draft):
         role = draft.role(job)
         if role is None or role.container(container, also_init=True) is None:
-            raise Refusal("spec.runtimeRef", f"envInjection names container {container} of {job}, which is not there")
+            raise Refusal("spec.runtimeRef", f"envInjection names container {container} of {job}, which does not exist")
     if draft.features.refuses_torch_env or "numProcPerNode" in (draft.trainer or {}):
         draft.refuse_variables(RESERVED)
     if (draft.trainer or {}).get("command") == TORCHTUNE:
@@ -75,7 +75,7 @@ def _cpus(resources: Json, block: str) -> int:
 
 
 def _further(draft: Draft) -> list[tuple[str, str]]:
-    """Role and container of those who get the variables beside the one that trains."""
+    """Role and container of those who get the variables next to the one that trains."""
     injection = (draft.policy("torch") or {}).get("envInjection") or {}
     return [(each["jobName"], name) for each in injection.get("targets") or () for name in each["containerNames"]]
 
