@@ -109,7 +109,7 @@ UNUSUAL = {
     ),
     "a policy of the pod": (
         ("containers:", "restartPolicy: Always\n          containers:"),
-        "template.spec.restartPolicy: it has no effect; spec.pytorchReplicaSpecs[Worker].restartPolicy decides, Never",
+        "template.spec.restartPolicy: it has no effect; spec.pytorchReplicaSpecs[Worker].restartPolicy applies, Never",
     ),
     "an annotation misspelled": (
         ("{name: hello}", "{name: hello, annotations: {extension.training.kubeflow.org/restart-skope: job}}"),

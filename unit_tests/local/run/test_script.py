@@ -77,7 +77,7 @@ def test_what_is_saved_can_be_run(script: Path, tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("import os", "imports none of the supported frameworks: name the framework with --framework"),
-        ("import jax, torch", "imports jax and pytorch: say which"),
+        ("import jax, torch", "imports jax and pytorch: name the framework"),
         ("import (", "invalid syntax"),
         (f"import jax\nx = '{'y' * (1 << 20)}'", "larger than 1 MiB"),
     ],
