@@ -19,6 +19,7 @@ from e2e.deployment.installation import (
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.support import marks
+from e2e.support.profiles import often
 
 pytestmark = marks.real  # the embedded API server has no deployments
 
@@ -41,7 +42,7 @@ def judged(cluster: Cluster, objects: list[Object], namespace: str, *flags: str)
     return cluster.send("apply", *objects, options=["--dry-run=server", *flags]).splitlines()
 
 
-@pytest.mark.parametrize("mode", ["client", "server"])
+@pytest.mark.parametrize("mode", often(["client", "server"], "server"))
 def test_the_api_server_takes_every_object(cluster: Cluster, objects: list[Object], mode: str) -> None:
     flags = ("--server-side", "--force-conflicts") if mode == "server" else ()
     assert len(judged(cluster, objects, namespace_of(objects), *flags)) == len(objects)
