@@ -16,6 +16,7 @@ from e2e.bench.many.stage import JOBS
 from e2e.harness.cluster import Cluster
 from e2e.harness.floor import fast_client
 
+from training_controllers.model.records import PodRecord
 from training_operator.kube.client import KubeClient
 from training_operator.kube.resources import PODS
 
@@ -46,18 +47,28 @@ async def follow(client: KubeClient, namespace: str, pods: int) -> None:
     async def say(name: str, phase: str) -> None:
         await client.patch(JOBS, namespace, name, {"status": status(name, phase)}, subresource="status")
 
-    async with asyncio.TaskGroup() as saying, client.watch(PODS, namespace, version="0", seconds=3600) as events:
-        print(FOLLOWING, flush=True)
-        async for event in events:
-            if event.type not in ("ADDED", "MODIFIED"):
-                continue
-            pod = PODS.decode(event.object)
-            if pod.owner is None or pod.phase not in ("Running", "Succeeded"):
-                continue
-            known = phases.setdefault(pod.owner.name, {})
-            known[pod.name] = pod.phase
-            if list(known.values()).count(pod.phase) == pods:
-                saying.create_task(say(pod.owner.name, pod.phase))
+    def saw(pod: PodRecord) -> bool:
+        """Whether all pods of the job are in the phase of this one now."""
+        if pod.owner is None or pod.phase not in ("Running", "Succeeded"):
+            return False
+        known = phases.setdefault(pod.owner.name, {})
+        if known.get(pod.name) == pod.phase:
+            return False
+        known[pod.name] = pod.phase
+        return list(known.values()).count(pod.phase) == pods
+
+    version = "0"
+    async with asyncio.TaskGroup() as saying:
+        while True:  # a busy API server ends watches
+            async with client.watch(PODS, namespace, version=version, seconds=3600) as events:
+                print(FOLLOWING, flush=True)
+                async for event in events:
+                    if event.type not in ("ADDED", "MODIFIED"):
+                        continue
+                    pod = PODS.decode(event.object)
+                    version = pod.version
+                    if saw(pod) and pod.owner is not None:
+                        saying.create_task(say(pod.owner.name, pod.phase))
 
 
 async def main(kubeconfig: str, namespace: str, pods: int) -> None:
