@@ -15,8 +15,6 @@ from training_controllers.reconcile.memory import Failures, JobContext
 from training_controllers.reconcile.owned_applier import OwnedApplier
 from training_controllers.reconcile.turn import Turn
 
-FEW: Final = 8
-"""So many requests are sent in one turn in any case: another reconcile would cost the others more."""
 EXPIRE: Final = "expire"
 """Under this name failed requests wait in the memory of their job."""
 
@@ -38,8 +36,7 @@ class Executor:
         But no pod is created that would run with what is not the job's own. Returns False if the job's turn was over
         before everything was tried.
         """
-        requests = sum(map(len, (plan.create_pods, plan.create_services, plan.delete_pods, plan.delete_services)))
-        turn = Turn(self._ports.monotonic, self._ports.others_wait if requests > FEW else lambda: False)
+        turn = Turn(self._ports.monotonic, self._ports.others_wait)
         complete = await self._owned_applier.apply(context, plan.owned_changes)
         await self._deleter.delete(context, plan, turn)
         await self._creator.create(context, plan if complete else replace(plan, create_pods=()), turn)

@@ -86,19 +86,6 @@ async def test_a_small_job_gets_a_worker_while_more_large_ones_than_workers_are_
         assert len(await world.pods()) == len(await world.services()) == 5 * 81 + 5
 
 
-async def test_the_few_objects_of_a_small_job_are_created_at_once_though_others_wait() -> None:
-    names = [f"small-{number}" for number in range(4)]
-    async with cluster() as world:
-        settings = SETTINGS.model_copy(update={"controller_threads": 1})
-        sent = world.operator(Faults(latency=4.0), settings=settings).transport.sent
-        await asyncio.sleep(10)  # what is listed at the start has another priority
-        for name in names:
-            await world.api.create(pytorch(name, workers=1))
-        await asyncio.sleep(200)
-        made = [str(r.body) for r in sent if r.method == "POST" and r.path.endswith(("/pods", "/services"))]
-        assert [next(name for name in names if f"{name}-" in body) for body in made] == sorted(4 * names)
-
-
 async def test_many_pods_are_decided_on_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what happens meanwhile is decided on afterwards."""
     monkeypatch.setattr("training_controllers.reconcile.reconciler.LARGE", 3)
