@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 from typing import Any, Final, TypeVar
 
 _Item = TypeVar("_Item")
@@ -22,17 +23,27 @@ _TASK: Final[list[Callable[[int], Any]]] = []
 def each(work: Callable[[_Item], _Made], items: Sequence[_Item]) -> list[_Made]:
     """What is made of each, in their order. It has to be picklable; for a few items nothing is forked."""
     processes = min(_processors(), len(items) // FEWEST)
-    if processes < 2:
-        return [work(item) for item in items]
-    _TASK.append(lambda at: work(items[at]))
-    gc.freeze()  # what all processes share is not collected, which would copy its pages
-    try:
-        # Ctrl-C is for the process that waits for them; it ends the others.
-        with get_context("fork").Pool(processes, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-            return pool.map(_made, range(len(items)), chunksize=FEWEST // 2)
-    finally:
-        gc.unfreeze()
-        _TASK.pop()
+    if processes >= 2:
+        _TASK.append(lambda at: work(items[at]))
+        try:
+            return _forked(processes, len(items))
+        except BrokenProcessPool:
+            pass  # one was killed, most likely for lack of memory, of which a single process needs less
+        finally:
+            _TASK.pop()
+    return [work(item) for item in items]
+
+
+def _forked(processes: int, items: int) -> list[Any]:
+    # Ctrl-C is for the process that waits for them; it ends the others.
+    ignore_interrupts = (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(processes, get_context("fork"), signal.signal, ignore_interrupts) as pool:
+        try:
+            return list(pool.map(_made, range(items), chunksize=FEWEST // 2))
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.terminate()
+            raise
 
 
 def _made(at: int) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,30 @@ def test_many_items_are_made_by_several_processes_and_few_by_this_one() -> None:
     assert os.getpid() not in processes
     assert len(processes) <= 2
     assert {process for _, process in parallel.each(lambda item: (item, os.getpid()), range(9))} == {os.getpid()}
+
+
+def test_what_a_killed_process_had_is_made_by_this_one() -> None:
+    this = os.getpid()
+
+    def work(item: int) -> int:
+        if item == 7 and os.getpid() != this:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    assert parallel.each(work, range(MANY)) == list(range(MANY))
+
+
+def test_an_interrupt_does_not_wait_for_what_others_are_at() -> None:
+    this = os.getpid()
+
+    def work(item: int) -> None:
+        if item == 0:
+            os.kill(this, signal.SIGINT)
+        signal.pause()
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel.each(work, range(MANY))
+    assert active_children() == []
 
 
 def test_failures_of_other_processes_are_told() -> None:
