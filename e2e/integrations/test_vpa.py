@@ -85,7 +85,7 @@ def wanting_cpu(body: Object) -> Object:
 async def is_noticed(scene: Scene, evicted: str) -> None:
     """Wait until the operator says that a pod which still goes is replaced, and not counted."""
     path = f"/api/v1/namespaces/{scene.jobs.name}/events?fieldSelector=reason=PodDisrupted"
-    wanted = (f"pod {evicted} was disrupted (EvictionByEvictionAPI)", "which does not count as a restart")
+    wanted = (f"pod {evicted} was disrupted (EvictionByEvictionAPI)", "this does not count as a restart")
 
     async def told() -> bool:
         events = (await scene.api.call("GET", path))["items"]
