@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,8 @@ def starts(folder: Path) -> str:
     bootstrap(root, PACKAGES, "--variant=extract", f"--architectures={DEBIAN}")
     python = (root / "usr/bin/python3").readlink()
     _pip("install", python.name.removeprefix("python"), f"--target={site}")
+    (own,) = Path(sysconfig.get_path("purelib")).glob("training_operator-*.dist-info")
+    shutil.copytree(own, site / own.name)  # the version that the operator says
     found = ":".join(map(str, (site, *(ROOT / each for each in SOURCES))))
     environment = ["-E", f"PYTHONPATH={found}", "-E", "PYTHONDONTWRITEBYTECODE=1"]
     command = [EMULATOR, "-L", str(root), *environment, str(root / "usr/bin" / python)]
