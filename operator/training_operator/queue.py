@@ -86,7 +86,7 @@ class WorkQueue(Generic[K]):
     async def get(self) -> K:
         """Wait for a key that no worker has; call `done` afterwards. Nothing is handed out once closed.
 
-        What it was to be ready for later is over: whoever works on it now says anew when to do so again.
+        Its timer is cancelled: this reconcile sees every earlier change, and requeues the key for its next deadline.
         """
         while True:
             await self._entries.acquire()

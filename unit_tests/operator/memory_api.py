@@ -68,7 +68,7 @@ class Network:
             return refusal(500, "InternalError", "not now")
         await asyncio.sleep(self.connecting(request))
         if request.allowed is not None and not request.allowed():
-            raise ConnectionError("the request is not sent: its deadline has passed")
+            raise ConnectionError("the request is not sent: the time in which it was allowed is over")
         answer = await self.inner.request(request)
         await asyncio.sleep(self.latency)
         if request.method != "GET" and self.lost_answers:

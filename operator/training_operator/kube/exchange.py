@@ -40,7 +40,7 @@ class NotAllowed(ConnectionError):
     """The time in which a request was allowed is over: it was not sent."""
 
     def __init__(self) -> None:
-        super().__init__("the request is not sent: its deadline has passed")
+        super().__init__("the request is not sent: the time in which it was allowed is over")
 
 
 def open_socket(address: tuple[Any, ...]) -> socket.socket:
