@@ -117,15 +117,6 @@ def test_the_oldest_kubectl(cluster_up: LocalUp) -> None:
     assert (done.returncode, done.stdout) == (0, b"here\n")
 
 
-def test_a_kubectl_that_speaks_spdy_is_told_what_would_work(
-    cluster_up: LocalUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false")
-    done = run("kubectl", cluster_up, "exec", "box", "--", "true")
-    assert done.returncode == 1
-    assert b"over WebSocket only, not over SPDY/3.1: use kubectl 1.30 or newer" in done.stderr
-
-
 def test_the_official_client(cluster_up: LocalUp) -> None:
     configuration = client.Configuration()
     load: Any = config.load_kube_config  # has no annotations

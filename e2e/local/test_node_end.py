@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import select
@@ -16,7 +15,6 @@ import pytest
 from e2e.support import marks
 from e2e.support.local_node import (
     REFUSAL,
-    Api,
     cluster_in,
     entries,
     needs_namespaces,
@@ -58,49 +56,6 @@ async def test_stopping_the_node_leaves_nothing(tmp_path: Path, mode: str) -> No
     assert trace() == before
     assert open_descriptors() == descriptors
     assert entries(cluster.state) == ["bin", "etc", "pods", "root"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_pod_whose_object_has_vanished_is_killed(tmp_path: Path, mode: str) -> None:
-    async with cluster_in(tmp_path / "state", mode) as cluster:
-        await cluster.api.create(
-            "pods", pod("orphan", "sh", "-c", f"trap '' TERM; sleep {seconds(4713)} & echo up; wait")
-        )
-        await cluster.api.running("orphan")
-        await cluster.says("orphan", "up")
-        shell = min(
-            int(pid) for pid, line in processes().items() if line.startswith("sh -c trap") and seconds(4713) in line
-        )
-        watch, ended = os.pidfd_open(shell), asyncio.Event()
-        asyncio.get_running_loop().add_reader(watch, ended.set)
-        await cluster.api.delete("orphan", grace=0)
-        async with asyncio.timeout(10):
-            await ended.wait()
-        asyncio.get_running_loop().remove_reader(watch)
-        os.close(watch)
-
-
-async def test_a_new_node_takes_over_from_an_old_one(tmp_path: Path) -> None:
-    async with Api().serving() as api:
-        async with cluster_in(tmp_path / "state", "host", api) as old:
-            for name, policy in (("again", "OnFailure"), ("once", "Never")):
-                await api.create("pods", pod(name, "sh", "-c", "echo up; sleep 60", restartPolicy=policy))
-                await api.running(name)
-                await old.says(name, "up")
-        started = api.pod("again")["status"]["startTime"]
-        await taken_over(tmp_path, api, started)
-
-
-async def taken_over(tmp_path: Path, api: Api, started: str) -> None:
-    async with cluster_in(tmp_path / "state", "host", api) as new:
-        assert (await new.api.ended("once"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
-        status = await new.api.until(
-            lambda: (s := new.api.pod("again")["status"])["containerStatuses"][0]["restartCount"] == 1 and s
-        )
-        last = status["containerStatuses"][0]["lastState"]["terminated"]
-        assert (last["exitCode"], last["reason"]) == (137, "ContainerStatusUnknown")
-        assert status["startTime"] == started
-        assert await new.log("again", previous=True) == "up\n"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -13,7 +13,6 @@ import kubernetes.dynamic
 import kubernetes.dynamic.exceptions
 import kubernetes.utils
 import pytest
-import yaml
 from e2e.support.embedded import embedded
 from e2e.support.objects import config_map, pod
 from e2e.support.widgets import WIDGETS, widget
@@ -81,16 +80,6 @@ async def test_the_client_works_as_on_any_cluster(tmp_path: Path) -> None:
     }
 
 
-async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
-    async with embedded(tmp_path) as (_, kubeconfig):
-        content = yaml.safe_load(kubeconfig.read_text())
-        content["users"][0]["user"]["token"] = "guessed"
-        client = kubernetes.config.new_client_from_config_dict(content)
-        with pytest.raises(kubernetes.client.ApiException) as caught:
-            await asyncio.to_thread(kubernetes.client.CoreV1Api(client).list_namespaced_pod, "default")
-    assert caught.value.status == 401
-
-
 async def test_the_dynamic_client(tmp_path: Path) -> None:
     def use_dynamic(client: Any) -> None:
         dynamic = kubernetes.dynamic.DynamicClient(client)
@@ -122,22 +111,6 @@ async def test_the_dynamic_client(tmp_path: Path) -> None:
             widgets.get(name="w", namespace="default")
 
     await on_server(tmp_path, use_dynamic)
-
-
-async def test_objects_from_yaml(tmp_path: Path) -> None:
-    text = "\n---\n".join(yaml.safe_dump(each) for each in (config_map("a"), pod("p"), config_map("b")))
-    (tmp_path / "objects.yaml").write_text(text)
-
-    def create(client: Any) -> None:
-        kubernetes.utils.create_from_yaml(client, str(tmp_path / "objects.yaml"))
-        core = kubernetes.client.CoreV1Api(client)
-        assert {each.metadata.name for each in core.list_namespaced_config_map("default").items} >= {"a", "b"}
-        assert core.read_namespaced_pod("p", "default").spec.containers[0].image == "busybox:1"
-        with pytest.raises(kubernetes.utils.FailToCreateError) as caught:
-            kubernetes.utils.create_from_yaml(client, str(tmp_path / "objects.yaml"))
-        assert [each.status for each in caught.value.api_exceptions] == [409, 409, 409]
-
-    await on_server(tmp_path, create)
 
 
 async def test_patches_pages_and_conditions_of_writes(tmp_path: Path) -> None:
@@ -172,22 +145,6 @@ async def test_patches_pages_and_conditions_of_writes(tmp_path: Path) -> None:
 def _status(error: kubernetes.client.ApiException) -> dict[str, Any]:
     status: dict[str, Any] = json.loads(error.body)
     return status
-
-
-async def test_errors_say_which_field(tmp_path: Path) -> None:
-    def provoke(client: Any) -> None:
-        core = kubernetes.client.CoreV1Api(client)
-        bad = pod("p", restartPolicy="Sometimes", containers=[{"name": "A", "image": "i"}])
-        with pytest.raises(kubernetes.client.ApiException) as caught:
-            core.create_namespaced_pod("default", bad)
-        causes = {each["field"]: each["reason"] for each in _status(caught.value)["details"]["causes"]}
-        assert caught.value.status == 422
-        assert causes == {
-            "spec.containers[0].name": "FieldValueInvalid",
-            "spec.restartPolicy": "FieldValueNotSupported",
-        }
-
-    await on_server(tmp_path, provoke)
 
 
 async def test_there_is_one_leader(tmp_path: Path) -> None:

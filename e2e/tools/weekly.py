@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 import sys
 
-from e2e.local.sandbox_proofs import PROOFS, start_overhead
 from e2e.tools.table import Step, run_all
 from e2e.training.examples import LIBRARIES
 
@@ -39,8 +38,6 @@ PROGRAMS = {
     "tools.package": [],
     "tools.image": [],
     "local.many_pods": [],
-    # What a pod costs can only be measured where nothing else runs.
-    "local.sandbox_proofs": [proof.__name__ for proof in PROOFS if proof is not start_overhead],
 }
 """Modules of this package, with sizes at which each takes some minutes; the faults take half an hour."""
 

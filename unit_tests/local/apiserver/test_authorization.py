@@ -167,25 +167,6 @@ def test_everybody_may_learn_what_the_api_offers(path: str) -> None:
     assert not rights().decide(Attributes("post", path=path)).allowed
 
 
-REFUSALS = [
-    (EXEC, 'pods "a" is forbidden', 'create resource "pods/exec" in API group "" in the namespace "red"'),
-    (
-        Attributes("list", group="apps", resource="deployments"),
-        "deployments.apps is forbidden",
-        'list resource "deployments" in API group "apps" at the cluster scope',
-    ),
-    (Attributes("get", path="/metrics"), "forbidden", 'get path "/metrics"'),
-]
-
-
-@pytest.mark.parametrize(("asked", "what", "cannot"), REFUSALS)
-def test_a_refusal_has_the_words_of_the_real_server(asked: Attributes, what: str, cannot: str) -> None:
-    with pytest.raises(ApiError) as refused:
-        rights().require(asked)
-    assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
-    assert refused.value.message == f'{what}: User "system:serviceaccount:red:trainer" cannot {cannot}'
-
-
 def test_a_refusal_names_a_role_that_is_missing() -> None:
     lost = binding("Role", "lost", ACCOUNT, namespace="red")
     decision = rights(rolebindings=[lost]).decide(POD)

@@ -49,19 +49,6 @@ async def served(token: str = TOKEN, host: str = "127.0.0.1") -> AsyncIterator[S
         yield Served(url, server, identity, session)
 
 
-@pytest.mark.parametrize("token", ["", "another", TOKEN[:-1], f"{TOKEN} "[:-1] + "x", "ü"])
-@pytest.mark.parametrize("path", [PODS, "/healthz", "/version", "/anything"])
-async def test_nothing_without_the_token(token: str, path: str) -> None:
-    async with served(token) as api, api.session.get(path) as answer:
-        assert answer.status == 401
-        assert (await answer.json())["reason"] == "Unauthorized"
-
-
-async def test_the_token_opens() -> None:
-    async with served() as api, api.session.get(PODS) as answer:
-        assert answer.status == 200
-
-
 async def test_clients_can_verify_the_server_and_nobody_else() -> None:
     stranger = ssl.create_default_context(cadata=server_identity(["127.0.0.1"]).authority.decode())
     async with served() as api:

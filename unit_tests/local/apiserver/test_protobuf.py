@@ -22,25 +22,6 @@ NAMESPACE = bytes.fromhex(
 )
 
 
-def test_what_kubectl_sends() -> None:
-    assert decode_object(NAMESPACE) == {
-        "kind": "Namespace",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": "t",
-            "generateName": "",
-            "namespace": "",
-            "selfLink": "",
-            "uid": "",
-            "resourceVersion": "",
-            "generation": 0,
-            "creationTimestamp": None,
-        },
-        "spec": {},
-        "status": {"phase": ""},
-    }
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"k8s", b"k8s\x00", NAMESPACE[:-5], NAMESPACE.replace(b"Namespace", b"Nonsense!")]
 )

@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -283,15 +283,23 @@ def test_other_users_can_read_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             )  # fmt: skip
             assert done.stdout == ""
             token = yaml.safe_load(record().kubeconfig.read_text())["users"][0]["user"]["token"].encode()
-            assert not [line for line in command_lines() if token in line]
+            assert not [text for text in told_by_processes() if token in text]
+            assert listening_addresses(record().pid) == {"0100007F"}  # 127.0.0.1
         finally:
             local("down", "--all")
         assert not (folder / "kubeconfig").exists()
 
 
-def command_lines() -> Iterator[bytes]:
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            yield (process / "cmdline").read_bytes()
-        except OSError:
-            continue
+def told_by_processes() -> Iterator[bytes]:
+    """Command lines and environments of all processes, as `ps` shows them."""
+    for name in ("cmdline", "environ"):
+        for file in Path("/proc").glob(f"[0-9]*/{name}"):
+            with suppress(OSError):
+                yield file.read_bytes()
+
+
+def listening_addresses(pid: int) -> set[str]:
+    """Where the TCP sockets of a process listen, as the kernel writes it."""
+    own = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [row.split() for kind in ("tcp", "tcp6") for row in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}

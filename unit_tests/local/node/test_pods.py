@@ -74,23 +74,6 @@ async def test_a_program_that_does_not_exist(cluster: Cluster) -> None:
     assert "no-such-program" in ended["message"]
 
 
-async def test_a_container_without_command_waits_and_says_why(cluster: Cluster) -> None:
-    await cluster.api.create("pods", pod("bare"))
-    waiting = await cluster.api.until(
-        lambda: (
-            cluster.api.statuses("bare")
-            and (w := cluster.api.statuses("bare")[0]["state"].get("waiting"))
-            and w["reason"] != "ContainerCreating"
-            and w
-        )
-    )
-    assert waiting["reason"] == "CreateContainerConfigError"
-    assert "'main' has no command" in waiting["message"]
-    assert any(kind == "Warning" and "no command" in message for _, kind, _, message in cluster.api.events)
-    await cluster.api.delete("bare")
-    await cluster.api.gone("bare")
-
-
 async def test_on_failure_restarts_until_success(cluster: Cluster) -> None:
     script = "test -e $MARK/second && exit 0; test -e $MARK/first && touch $MARK/second; touch $MARK/first; exit 7"
     volumes = {"volumes": [{"name": "mark", "hostPath": {"path": str(cluster.state.parent)}}]}

@@ -14,7 +14,6 @@ from training_local.node.hosts import Peer, Service, Services, entries, hosts_fi
 from training_local.node.podspec import Pod, parse_pod
 from training_local.node.rewrite import Rewriter
 from training_local.node.status import ContainerView, PodView, Running, Terminated, Waiting
-from training_local.node.unsupported import ignored
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 RUNNING = ContainerView(Running(NOW))
@@ -213,24 +212,6 @@ def test_host_mode_replaces_in_arguments_and_leaves_the_rest() -> None:
     rewritten = rewriter().rewrite(argv, env, (), {"/data": "/somewhere/v"})
     assert rewritten.argv == ["torchrun", "--master-addr=127.0.0.1", "/somewhere/v/train.py", "--out", "/database"]
     assert rewritten.env == env
-
-
-def test_what_has_no_effect_is_said() -> None:
-    container = {
-        "livenessProbe": {"grpc": {"port": 1}},
-        "lifecycle": {"preStop": {}},
-        "ports": [{"containerPort": 80, "hostPort": 80}],
-        "securityContext": {"runAsUser": 1000},
-    }
-    sentences = list(ignored(parsed(pod("p", "true", container=container, hostNetwork=True)), "netns", user=0))
-    assert sorted(sentence.split()[0] for sentence in sentences) == [
-        "hostNetwork",
-        "hostPort",
-        "lifecycle.preStop",
-        "livenessProbe",
-        "runAsUser",
-    ]
-    assert not list(ignored(parsed(pod("p", "true")), "netns", user=0))
 
 
 def test_a_pod_that_cannot_be_understood_names_the_field() -> None:

@@ -176,6 +176,14 @@ async def test_the_state_folder_is_hidden(sandboxed: Cluster) -> None:
     assert sandboxed.state.stat().st_mode & 0o777 == 0o700
 
 
+async def test_devices_and_the_hosts_file_are_the_pod_s_own(sandboxed: Cluster) -> None:
+    hosts = Path("/etc/hosts").read_text()
+    script = "ls /dev | grep -E '^(sd|nvme|vd|kmsg|mem)'; echo 10.0.0.1 mark >> /etc/hosts && grep -c mark /etc/hosts"
+    await sandboxed.run("writer", "sh", "-c", script)
+    assert await sandboxed.log("writer") == "1\n"
+    assert Path("/etc/hosts").read_text() == hosts
+
+
 async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None:
     body = pod(
         "open",

@@ -128,25 +128,6 @@ def test_nothing_is_cut_off() -> None:
     assert list(messages([])) == []
 
 
-KINDS_REFUSED = {
-    "nfs": {"server": "s", "path": "/p"},
-    "csi": {"driver": "d"},
-    "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:a", "lun": 0},
-    "image": {"reference": "r"},
-}
-
-
-@pytest.mark.parametrize("kind", KINDS_REFUSED)
-async def test_volumes_that_are_not_available_keep_the_pod_waiting(on_host: Cluster, kind: str) -> None:
-    volumes = [{"name": "data", kind: KINDS_REFUSED[kind]}]
-    await on_host.api.create("pods", pod("waiting", "true", volumes=volumes))
-    problem = f"MountVolume.SetUp failed: volume 'data': type {kind} is not available on the local node"
-    event = ("waiting", "Warning", "FailedMount", problem)
-    await on_host.api.until(lambda: event in on_host.api.events)
-    waiting = on_host.api.statuses("waiting")[0]["state"]["waiting"]
-    assert (waiting["reason"], waiting["message"]) == ("FailedMount", problem)
-
-
 async def test_one_warning_says_what_has_no_effect(on_host: Cluster) -> None:
     body = pod("odd", "true", restartPolicy="Never", runtimeClassName="kata", schedulerName="volcano")
     await on_host.api.create("pods", body)

@@ -18,7 +18,7 @@ from training_local.cluster.registry import STATE_VARIABLE
 from training_local.errors import BadInput
 from training_local.run import archive
 from training_local.run.archive import ArchivedLog, RunRecord, archived_runs, find_run, merged_lines
-from training_local.run.progress import JobProgress, JobRef, Replica
+from training_local.run.progress import JobRef, Replica
 from training_local.run.recorder import Recorder, prune, recording
 
 JOB = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "little", "namespace": "n"}, "spec": {}}
@@ -78,13 +78,6 @@ def test_two_runs_at_once_have_folders_of_their_own(runs: Path) -> None:
         for folder in (runs, first.folder, first.folder / "lock", first.folder / "run.json"):
             assert folder.stat().st_mode & 0o077 == 0
     assert [run.outcome for run in archived_runs()] == ["Killed"]  # no room; the one that ended last stays
-
-
-def test_without_a_limit_nothing_is_kept(runs: Path) -> None:
-    with recording(JOB, [], None) as recorder:
-        recorder.applied([JOB])
-        recorder.finish("Succeeded", 0, "", JobProgress(), None)
-    assert (recorder.folder, recorder.logs, runs.exists()) == (None, None, False)
 
 
 def test_a_run_whose_job_was_refused_is_not_kept(runs: Path) -> None:

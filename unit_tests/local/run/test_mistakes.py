@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from training_api.registry import KINDS
 from training_local.commands.validate import validate
 from training_local.errors import BadInput
-from training_local.run.apply import job_of, load_objects, refuse
+from training_local.run.apply import load_objects, refuse
 
 Local = Callable[..., tuple[object, str, str]]
 
@@ -166,12 +166,6 @@ def refusal(tmp_path: Path, text: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize(("change", "sentence"), REFUSED.values(), ids=REFUSED)
-def test_local_run_says_it_before_anything_starts(tmp_path: Path, change: tuple[str, str], sentence: str) -> None:
-    said = refusal(tmp_path, changed(change))
-    assert sentence in said or ("Required value: " in sentence and " is missing" in said)
-
-
 def test_local_run_says_what_was_found_in_the_place_of_a_job(tmp_path: Path) -> None:
     said = refusal(tmp_path, changed(("kubeflow.org/v1\nkind: PyTorchJob", "apps/v1\nkind: Deployment")))
     assert "found none, but Deployment hello: nothing runs Deployments here" in said
@@ -219,10 +213,3 @@ def test_the_maximum_is_the_operator_s() -> None:
 def test_every_object_that_local_run_would_create_is_checked_before(tmp_path: Path) -> None:
     said = refusal(tmp_path, f"{JOB}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\nDATA: {{}}\n")
     assert said == 'ConfigMap c is invalid: unknown field "DATA"'
-
-
-def test_there_is_still_one_job_only(tmp_path: Path) -> None:
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    assert job_of(load_objects([file]))["kind"] == "PyTorchJob"
-    refuse(load_objects([file]))

@@ -31,7 +31,6 @@ from training_local.show.output import Output
 from training_local.show.picture import Scene, draw
 from training_local.show.plain import PlainView
 from training_local.show.steps import Steps
-from training_local.show.view import choose_view
 
 JAX = KINDS["JAXJob"]
 JOB = JobRef(JAX, "default", "sim")
@@ -255,14 +254,6 @@ def test_without_colours_nothing_but_text_is_left() -> None:
     assert isinstance(console.file, io.StringIO)
     sequences = {part.partition("m")[0] for part in console.file.getvalue().split("\x1b[")[1:]}
     assert sequences <= {"0", "1", "2"}  # bold and dim remain
-
-
-def test_a_pipe_gets_lines_and_json_is_asked_for() -> None:
-    begin, end = os.pipe()
-    with os.fdopen(begin), os.fdopen(end, "w") as pipe:
-        out = Output(pipe)
-        assert isinstance(choose_view(JOB, out, as_json=False), PlainView)
-        assert isinstance(choose_view(JOB, out, as_json=True), JsonView)
 
 
 async def test_a_reader_who_takes_his_time_holds_up_nobody_and_loses_nothing() -> None:
