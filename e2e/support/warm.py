@@ -7,6 +7,7 @@ still start the file.
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
@@ -52,6 +53,7 @@ def _become(
         for number, given in ends.items():
             if given != -1:
                 os.dup2(given, number)
+        gc.freeze()  # garbage of that process must not close files that get its numbers
         os.closerange(3, 4096)
         logging.getLogger().handlers.clear()  # pytest's, whose files are closed now
         sys.stdin, sys.stdout, sys.stderr = (

@@ -300,6 +300,6 @@ def told_by_processes() -> Iterator[bytes]:
 
 def listening_addresses(pid: int) -> set[str]:
     """Where the TCP sockets of a process listen, as the kernel writes it."""
-    own = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    own = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
     rows = [row.split() for kind in ("tcp", "tcp6") for row in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()]
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}
