@@ -1,4 +1,4 @@
-"""How a refusal is worded: the field, the class of the problem, and what would be right."""
+"""How a rejection is worded: the field, the class of the problem, and what would be right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason to refuse an object; its text is that of an error of the Kubernetes API."""
+    """One reason to reject an object; its text is that of an error of the Kubernetes API."""
 
     path: str
     """For example `spec.pytorchReplicaSpecs[Worker].replicas`."""

@@ -57,7 +57,7 @@ def supported(values: Iterable[str]) -> str:
 
 
 def problems(info: KindInfo, stored: object, max_replicas: int = MAX_REPLICAS) -> list[Problem]:
-    """All reasons to refuse a stored object of this kind; none if it is fine."""
+    """All reasons to reject a stored object of this kind; none if it is fine."""
     try:
         return problems_of(decode_job(info, stored), max_replicas)
     except DecodeError as error:
@@ -65,7 +65,7 @@ def problems(info: KindInfo, stored: object, max_replicas: int = MAX_REPLICAS) -
 
 
 def problems_of(job: Job, max_replicas: int = MAX_REPLICAS) -> list[Problem]:
-    """All reasons to refuse a decoded job, without defaults.
+    """All reasons to reject a decoded job, without defaults.
 
     An empty `managedBy` is rejected at admission, but not here: stored, it means this operator (K-19).
     """

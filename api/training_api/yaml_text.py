@@ -149,11 +149,11 @@ def _yaml(before: int, chunk: str) -> Iterator[Part]:
     """The documents of a text without markers inside; one at most, but for those that end in `...`."""
     line = before
     try:
-        _refuse_depth(chunk)
+        _reject_depth(chunk)
         loader = _Loader(chunk)
         while loader.check_node() and (node := loader.get_node()) is not None:
             line = before + node.start_mark.line
-            _refuse_size(node, len(chunk))
+            _reject_size(node, len(chunk))
             value = _plain(loader.construct_document(node))
             if value is not None:
                 yield Part(line, value, items=tuple(before + each for each in _item_lines(node)))
@@ -171,14 +171,14 @@ def _yaml(before: int, chunk: str) -> Iterator[Part]:
 def nodes(text: str) -> Iterator[yaml.Node]:
     """The roots of the documents with their places, up to the first that is broken."""
     with suppress(yaml.YAMLError, RecursionError):
-        _refuse_depth(text)
+        _reject_depth(text)
         yield from yaml.compose_all(text, Loader=_Loader)
 
 
 _MAY_BE_DEEP: Final = re.compile(r"^[-?: \t]{100}", re.MULTILINE)
 
 
-def _refuse_depth(chunk: str) -> None:
+def _reject_depth(chunk: str) -> None:
     """Raise RecursionError for what is nested too deeply: the parser in C would end the process."""
     if chunk.count("[") + chunk.count("{") < DEEPEST and not _MAY_BE_DEEP.search(chunk):
         return
@@ -189,7 +189,7 @@ def _refuse_depth(chunk: str) -> None:
             raise RecursionError
 
 
-def _refuse_size(root: yaml.Node, given: int) -> None:
+def _reject_size(root: yaml.Node, given: int) -> None:
     """Raise _Unusable for what its aliases make too large or endless, RecursionError for what they make too deep."""
     size, depth = _expanded(root, {})
     if depth > DEEPEST:

@@ -1,8 +1,8 @@
 """What `reconcile` needs of the cluster and the process, as protocols; the operator's adapters implement them.
 
 Reads come from caches and never wait. Every write hands its answer to the cache before it returns, so that the next
-reconcile sees it. Writes raise `ApiError` if the API server refuses, and `OSError` (of which `TimeoutError` is one) if
-there was no answer: then the write may have been done or not.
+reconcile sees it. Writes raise `ApiError` if the API server rejects them, and `OSError` (of which `TimeoutError` is
+one) if there was no answer: then the write may have been done or not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JobKey = tuple[str, str]
 
 
 class ApiError(Exception):
-    """The API server refused a request; the text is the server's own message."""
+    """The API server rejected a request; the text is the server's own message."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -148,16 +148,16 @@ def bound(host: str | None, port: int, backlog: int = 512) -> list[socket.socket
     """Return sockets that listen on all addresses of a host, on those of this machine without one; raises `OSError`."""
     found = dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE))
     listeners: list[socket.socket] = []
-    refusal: OSError | None = None
+    rejection: OSError | None = None
     for family, _, _, _, address in found:
         try:
             listeners.append(socket.create_server(address, family=family, backlog=backlog))
         except OSError as error:
-            refusal = error
+            rejection = error
             if error.errno not in NO_SUCH_FAMILY:
                 break
-    if refusal and (not listeners or refusal.errno not in NO_SUCH_FAMILY):
+    if rejection and (not listeners or rejection.errno not in NO_SUCH_FAMILY):
         for listener in listeners:
             listener.close()
-        raise refusal
+        raise rejection
     return listeners

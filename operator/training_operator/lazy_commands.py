@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first argument, or refuse it with the one that was meant."""
+        """Return the command of the first argument, or reject it with the one that was meant."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

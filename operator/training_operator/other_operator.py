@@ -66,7 +66,7 @@ async def look(transport: Transport, namespace: str, lease: str, *, in_pod: bool
     return Sight(tuple(signs), tuple(unseen))
 
 
-def refusal(sight: Sight, namespace: str) -> AnotherOperator:
+def rejection(sight: Sight, namespace: str) -> AnotherOperator:
     """The error for an operator that would be the second one."""
     return AnotherOperator(
         f"another operator runs in this cluster: {'; '.join(sight.signs)}. Two operators would reconcile the same "

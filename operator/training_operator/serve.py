@@ -22,7 +22,7 @@ from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request, Transport
 from training_operator.leader import LeadershipLost
-from training_operator.other_operator import AnotherOperator, look, refusal
+from training_operator.other_operator import AnotherOperator, look, rejection
 from training_operator.settings import Settings
 
 EXIT_FAILED: Final = 1
@@ -61,7 +61,7 @@ async def _serve(settings: Settings) -> None:
         await check_connection(transport, config)
         namespace = settings.operator_namespace or config.namespace
         if not settings.leader_elect and not settings.force:
-            await refuse_second(transport, settings, namespace or OUTSIDE)
+            await reject_second(transport, settings, namespace or OUTSIDE)
         app = App(settings.model_copy(update={"operator_namespace": namespace}), transport, compute=Beside())
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_after_sync(app))
@@ -85,12 +85,12 @@ async def check_connection(transport: Transport, config: ClusterConfig) -> None:
         )
 
 
-async def refuse_second(transport: Transport, settings: Settings, namespace: str) -> None:
+async def reject_second(transport: Transport, settings: Settings, namespace: str) -> None:
     """Raise `AnotherOperator` if one is seen to work in the cluster; where one cannot look, log that."""
     in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
     sight = await look(transport, namespace, settings.leader_election_id, in_pod=in_pod)
     if sight.signs:
-        raise refusal(sight, namespace)
+        raise rejection(sight, namespace)
     if sight.unseen:
         structlog.get_logger().info(
             "cannot check whether another operator runs in this cluster: continuing without --leader-elect",

@@ -236,7 +236,7 @@ def test_upstream_schemas_are_made_structural() -> None:
     }
 
 
-def test_wrong_documents_are_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_documents_are_rejected_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = tmp_path / "core.json"
     document.write_text('{"components": {"schemas": {}}}')
     before = DATA.read_bytes()

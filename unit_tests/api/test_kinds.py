@@ -157,25 +157,25 @@ ALIAS = "must be 'toyReplicaSpecs', the alias of replica_specs in ToyJobSpec"
         ),
     ],
 )
-def test_a_kind_that_kubernetes_would_refuse_cannot_be_declared(field: str, value: Any, problem: str) -> None:
-    with pytest.raises(BadDeclaration) as refusal:
+def test_a_kind_that_kubernetes_would_reject_cannot_be_declared(field: str, value: Any, problem: str) -> None:
+    with pytest.raises(BadDeclaration) as rejection:
         replace(TOY, **{"required_types": (), field: value})
     kind = value if field == "kind" else TOY.kind
-    assert str(refusal.value) == f"{kind}: {field} {problem}"
+    assert str(rejection.value) == f"{kind}: {field} {problem}"
 
 
 def test_a_replica_field_is_one_of_the_api() -> None:
-    with pytest.raises(BadDeclaration) as refusal:
+    with pytest.raises(BadDeclaration) as rejection:
         replace(TOY, replica_field="ToyReplicaSpecs")
-    first, second = str(refusal.value).splitlines()
+    first, second = str(rejection.value).splitlines()
     assert first == f"ToyJob: replica_field 'ToyReplicaSpecs' {FIELD}"
     assert second == f"ToyJob: replica_field 'ToyReplicaSpecs' {ALIAS}"
 
 
 def test_all_that_is_wrong_with_a_declaration_is_told_at_once() -> None:
-    with pytest.raises(BadDeclaration) as refusal:
+    with pytest.raises(BadDeclaration) as rejection:
         replace(TOY, port=0, port_name="80", required_types=("Chief",), unnumbered_types=("Boss",))
-    problems_told = [line.split()[1:3] for line in str(refusal.value).splitlines()]
+    problems_told = [line.split()[1:3] for line in str(rejection.value).splitlines()]
     assert problems_told == [
         ["port_name", "'80'"],
         ["port", "0"],

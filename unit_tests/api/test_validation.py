@@ -35,8 +35,8 @@ def test_verdicts() -> None:
 def test_recorded_verdicts_of_v1() -> None:
     for path in CASES:
         case = yaml.load(path.read_text(), yaml.CSafeLoader)
-        refused = bool(problems(KINDS[case["job"]["kind"]], case["job"]))
-        assert refused == case.get("reject", False), path.stem
+        rejected = bool(problems(KINDS[case["job"]["kind"]], case["job"]))
+        assert rejected == case.get("reject", False), path.stem
     assert len(CASES) > 50
 
 

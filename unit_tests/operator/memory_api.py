@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from unit_tests.operator.scripted_api import refusal
+from unit_tests.operator.scripted_api import rejection
 
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
@@ -47,7 +47,7 @@ class Network:
         self.inner = inner
         self.down = False
         self.leases_lost = False
-        self.leases_refused = False
+        self.leases_rejected = False
         self.lost_answers = 0
         self.latency = 0.0
         """Seconds from the moment at which a request is carried out until its answer is there."""
@@ -64,8 +64,8 @@ class Network:
         if self.down or (self.leases_lost and "/leases/" in request.path):
             await asyncio.sleep(request.timeout)
             raise TimeoutError("the network is down")
-        if self.leases_refused and "/leases/" in request.path:
-            return refusal(500, "InternalError", "not now")
+        if self.leases_rejected and "/leases/" in request.path:
+            return rejection(500, "InternalError", "not now")
         await asyncio.sleep(self.connecting(request))
         if request.allowed is not None and not request.allowed():
             raise ConnectionError("the request is not sent: the time in which it was allowed is over")

@@ -19,7 +19,7 @@ def answer(status: int = 200, body: Any = None, **headers: str) -> Response:
     return Response(status, json.dumps(body or {}).encode(), {k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def refusal(code: int, reason: str, message: str = "no", **headers: str) -> Response:
+def rejection(code: int, reason: str, message: str = "no", **headers: str) -> Response:
     status = {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code}
     return answer(code, status, **headers)
 

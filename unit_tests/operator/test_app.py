@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from unit_tests.operator.cluster import PODS, World, world
 from unit_tests.operator.memory_api import Network
-from unit_tests.operator.scripted_api import refusal
+from unit_tests.operator.scripted_api import rejection
 
 from training_controllers.frameworks.pytorch.init_container import BadTemplate
 from training_local.apiserver.transport import InMemoryTransport
@@ -71,7 +71,7 @@ class Guarded(Network):
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         if request.path.endswith(f"/{self.plural}") and not self.allowed:
-            answer = refusal(403, "Forbidden", self.words)
+            answer = rejection(403, "Forbidden", self.words)
 
             async def nothing() -> AsyncIterator[bytes]:
                 return
@@ -113,8 +113,8 @@ async def test_without_a_permission_on_one_kind_the_others_are_served_until_it_i
                 network.allowed = True
                 await asyncio.sleep(15)
                 assert await cluster.names() == ["jax-worker-0", "sim-worker-0", "sim-worker-1"]
-    told = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
-    assert [(line["event"], line.get("reason"), line.get("apply")) for line in told] == [
+    lines = [line for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
+    assert [(line["event"], line.get("reason"), line.get("apply")) for line in lines] == [
         ("no permission for this resource: ignoring it", network.words, "deploy/base/permissions.yaml"),
         ("watch established again", None, None),
     ]

@@ -16,7 +16,7 @@ from training_operator.settings import LogFormat, LogLevel, Settings
 
 
 @pytest.mark.parametrize("flag", ["--leader-elct", "-leader-elct"])
-def test_an_unknown_flag_is_refused_with_the_nearest_one(flag: str) -> None:
+def test_an_unknown_flag_is_rejected_with_the_nearest_one(flag: str) -> None:
     result = invoke(flag)
     assert result.exit_code == 2
     (sentence,) = [line for line in result.output.splitlines() if line.startswith("Error:")]
@@ -148,9 +148,9 @@ BAD: dict[str, list[str]] = {
     "--webhook-server-port": ["x"],
     "--zap-devel": ["maybe"],
 }
-"""Values that each flag refuses."""
+"""Values that each flag rejects."""
 ANY_TEXT = {
-    "--kubeconfig": "empty means the default; files that cannot be used are refused when they are read",
+    "--kubeconfig": "empty means the default; files that cannot be used are rejected when they are read",
     "--pytorch-init-container-template-file": "as in v1, a file that is not there leaves the built-in template",
     "--webhook-service-name": "without effect",
     "--webhook-secret-name": "without effect",
@@ -173,7 +173,7 @@ def test_durations_are_written_as_in_go(served: list[Settings]) -> None:
     assert settings_of(served, "run").replace_pods_on_lost_nodes_after is None
 
 
-def refused(served: list[Settings], *arguments: str) -> str:
+def rejected(served: list[Settings], *arguments: str) -> str:
     """The only sentence that is said of arguments that cannot be."""
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
@@ -185,10 +185,10 @@ def refused(served: list[Settings], *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in BAD.items() for value in values])
-def test_a_bad_value_is_refused_in_one_sentence_that_names_the_flag(
+def test_a_bad_value_is_rejected_in_one_sentence_that_names_the_flag(
     served: list[Settings], flag: str, value: str
 ) -> None:
-    assert flag in refused(served, f"{flag}={value}")
+    assert flag in rejected(served, f"{flag}={value}")
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_a_bad_value_is_refused_in_one_sentence_that_names_the_flag(
         (["no-such-command"], "no-such-command"),
     ],
 )
-def test_bad_arguments_are_refused_in_one_sentence(served: list[Settings], arguments: list[str], sentence: str) -> None:
-    assert sentence in refused(served, *arguments)
+def test_bad_arguments_are_rejected(served: list[Settings], arguments: list[str], sentence: str) -> None:
+    assert sentence in rejected(served, *arguments)
 
 
 def test_a_bad_value_in_the_environment_names_the_flag(served: list[Settings], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEFLOW_NAMESPACE", "Upper")
-    assert "--namespace: 'Upper'" in refused(served, "run")
+    assert "--namespace: 'Upper'" in rejected(served, "run")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from unit_tests.operator.scripted_api import ScriptedApi, answer, bookmark, event, pod, refusal
+from unit_tests.operator.scripted_api import ScriptedApi, answer, bookmark, event, pod, rejection
 
 from training_operator.kube.client import ATTEMPTS, LIST_SECONDS, LONGEST_WAIT, PAGE, KubeClient
 from training_operator.kube.errors import (
@@ -88,8 +88,8 @@ async def test_verbs_become_requests() -> None:
 
 async def test_requests_wait_in_the_flow_of_those_for_whom_they_are() -> None:
     stored = answer(200, pod("a", "5", ownerReferences=OWNED) | {"status": {"phase": "Failed"}})
-    taken, lost = refusal(409, "AlreadyExists"), ConnectionResetError()
-    setup = Setup(*[stored] * 3, answer(200), stored, lost, taken, stored, lost, refusal(409, "Conflict"), stored)
+    taken, lost = rejection(409, "AlreadyExists"), ConnectionResetError()
+    setup = Setup(*[stored] * 3, answer(200), stored, lost, taken, stored, lost, rejection(409, "Conflict"), stored)
     client = setup.client
     await client.get(PODS, "ns", "a", flow="get")
     await client.replace(PODS, "ns", "a", {}, flow="replace")
@@ -168,7 +168,7 @@ async def test_any_path() -> None:
 
 async def test_a_watch() -> None:
     lines = [event("ADDED", pod("a", "3")), bookmark("4"), event("ERROR", {"code": 410, "message": "too old"})]
-    setup = Setup(watches=[lines, refusal(403, "Forbidden", "pods is forbidden")])
+    setup = Setup(watches=[lines, rejection(403, "Forbidden", "pods is forbidden")])
     seen = list[str]()
     with pytest.raises(Gone, match="too old"):
         async with setup.client.watch(PODS, version="2", selector="job", seconds=100) as events:
@@ -212,8 +212,8 @@ async def test_a_watch() -> None:
     ],
 )
 def test_every_meaning_has_an_error(code: int, reason: str, meaning: type[Exception]) -> None:
-    refused = refusal(code, reason, "the reason why")
-    error = error_of(code, refused.body, {}, "get pods")
+    rejected = rejection(code, reason, "the reason why")
+    error = error_of(code, rejected.body, {}, "get pods")
     assert type(error) is meaning
     assert "the reason why" in str(error)
 
@@ -231,7 +231,7 @@ def test_retry_after_is_read() -> None:
 
 
 @pytest.mark.parametrize(("subresource", "what"), [("", "pods"), ("status", "pods/status")])
-async def test_a_refused_patch_without_words_says_of_what(subresource: str, what: str) -> None:
+async def test_a_rejected_patch_without_words_says_of_what(subresource: str, what: str) -> None:
     setup = Setup(answer(403))
     with pytest.raises(Forbidden, match=f"answered 403 to patch {what}$"):
         await setup.client.patch(PODS, "ns", "a", {}, subresource=subresource)
@@ -267,27 +267,27 @@ async def test_a_server_that_never_answers_is_left_to_the_caller() -> None:
 
 
 async def test_a_busy_server_is_obeyed() -> None:
-    setup = Setup(refusal(429, "TooManyRequests", retry_after="3"), answer(200, pod("a", "5")))
+    setup = Setup(rejection(429, "TooManyRequests", retry_after="3"), answer(200, pod("a", "5")))
     await setup.client.get(PODS, "ns", "a")
     assert 3.0 <= setup.api.times[1] <= 3.1
     assert setup.gate.limit.now == 4
 
 
 async def test_a_server_that_asks_for_the_longest_time_is_obeyed() -> None:
-    setup = Setup(refusal(429, "TooManyRequests", retry_after="10"), answer(200, pod("a", "5")))
+    setup = Setup(rejection(429, "TooManyRequests", retry_after="10"), answer(200, pod("a", "5")))
     await setup.client.get(PODS, "ns", "a")
     assert setup.api.times[1] >= LONGEST_WAIT
 
 
 async def test_a_server_that_asks_for_too_long_is_left_to_the_caller() -> None:
-    setup = Setup(refusal(429, "TooManyRequests", retry_after="60"))
+    setup = Setup(rejection(429, "TooManyRequests", retry_after="60"))
     with pytest.raises(TooManyRequests) as caught:
         await setup.client.get(PODS, "ns", "a")
     assert caught.value.retry_after == 60
 
 
-async def test_a_refusal_is_not_repeated() -> None:
-    setup = Setup(refusal(422, "Invalid"))
+async def test_a_rejection_is_not_repeated() -> None:
+    setup = Setup(rejection(422, "Invalid"))
     with pytest.raises(Invalid):
         await setup.client.create(PODS, "ns", {"metadata": {"name": "a"}})
     assert len(setup.api.requests) == 1
@@ -297,24 +297,24 @@ BODY = {"metadata": {"name": "a", "ownerReferences": OWNED}}
 
 
 @pytest.mark.parametrize(
-    "doubtful", [ConnectionResetError(), refusal(504, "Timeout"), refusal(503, "", retry_after="1")]
+    "doubtful", [ConnectionResetError(), rejection(504, "Timeout"), rejection(503, "", retry_after="1")]
 )
 async def test_a_creation_whose_answer_was_lost_is_ours_if_our_job_controls_it(doubtful: Response | Exception) -> None:
     mine = answer(200, pod("a", "5", ownerReferences=OWNED))
-    setup = Setup(doubtful, refusal(409, "AlreadyExists"), mine)
+    setup = Setup(doubtful, rejection(409, "AlreadyExists"), mine)
     assert (await setup.client.create(PODS, "ns", BODY)).version == "5"
 
 
 @pytest.mark.parametrize("owners", [[], [OWNED[0] | {"uid": "other"}]])
 async def test_a_creation_whose_answer_was_lost_is_not_ours_if_it_is_another_job_s(owners: list[Any]) -> None:
     theirs = answer(200, pod("a", "5", ownerReferences=owners))
-    setup = Setup(ConnectionResetError(), refusal(409, "AlreadyExists"), theirs)
+    setup = Setup(ConnectionResetError(), rejection(409, "AlreadyExists"), theirs)
     with pytest.raises(AlreadyExists):
         await setup.client.create(PODS, "ns", BODY)
 
 
 async def test_a_name_that_is_taken_at_once_is_in_the_status() -> None:
-    setup = Setup(refusal(409, "AlreadyExists"))
+    setup = Setup(rejection(409, "AlreadyExists"))
     with pytest.raises(AlreadyExists):
         await setup.client.create(PODS, "ns", BODY)
     assert len(setup.api.requests) == 1
@@ -325,16 +325,16 @@ PATCH = {"metadata": {"resourceVersion": "5"}, "status": {"phase": "Failed", "go
 
 async def test_a_patch_whose_answer_was_lost_succeeded_if_it_is_stored() -> None:
     stored = pod("a", "6") | {"status": {"phase": "Failed", "other": 1}}
-    setup = Setup(TimeoutError(), refusal(409, "Conflict"), answer(200, stored))
+    setup = Setup(TimeoutError(), rejection(409, "Conflict"), answer(200, stored))
     assert (await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")).version == "6"
 
 
 async def test_a_patch_that_somebody_overtook_is_a_conflict() -> None:
     stored = pod("a", "6") | {"status": {"phase": "Running"}}
-    setup = Setup(TimeoutError(), refusal(409, "Conflict"), answer(200, stored))
+    setup = Setup(TimeoutError(), rejection(409, "Conflict"), answer(200, stored))
     with pytest.raises(Conflict):
         await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")
-    setup = Setup(refusal(409, "Conflict"))
+    setup = Setup(rejection(409, "Conflict"))
     with pytest.raises(Conflict):
         await setup.client.patch(PODS, "ns", "a", PATCH, subresource="status")
 

@@ -29,7 +29,7 @@ class Measured:
 
 
 class Scripted:
-    """Reconciles as told: each outcome takes a second, then is returned or raised; afterwards all is well."""
+    """Reconciles as scripted: each outcome takes a second, then is returned or raised; afterwards all is well."""
 
     def __init__(self, *outcomes: Result | Exception, seconds: float = 1.0) -> None:
         self.outcomes, self.seconds = deque(outcomes), seconds

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from unit_tests.operator.cluster import World, crd, world
 from unit_tests.operator.memory_api import Network
-from unit_tests.operator.scripted_api import refusal
+from unit_tests.operator.scripted_api import rejection
 
 from training_operator.app import App
 from training_operator.kube.transport import Request, Response
@@ -156,7 +156,7 @@ class Hidden(Network):
 
     async def request(self, request: Request) -> Response:
         if request.path in ("/apis/kubeflow.org/v1", "/apis/kubeflow.org"):
-            return refusal(403, "Forbidden")
+            return rejection(403, "Forbidden")
         return await super().request(request)
 
 

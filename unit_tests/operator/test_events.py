@@ -168,7 +168,7 @@ async def test_too_many_waiting_events_are_dropped_with_a_word() -> None:
         assert sum(line["event"].startswith("event dropped") for line in logs) == 10
 
 
-async def test_a_refused_event_is_logged_and_the_next_one_sent() -> None:
+async def test_a_rejected_event_is_logged_and_the_next_one_sent() -> None:
     async with recording() as world:
         nowhere = JobRecord("no-such-namespace", "sim", "uid-9", "1", b"{}")
         with capture_logs() as logs:

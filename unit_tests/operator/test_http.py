@@ -231,11 +231,11 @@ async def test_a_request_that_is_not_allowed_any_more_when_it_is_connected_is_no
         assert peer.bodies == [b"{}", b"{}"]
 
 
-async def test_refusals_are_answers(tmp_path: Path) -> None:
-    async def refuse(request: web.Request) -> web.StreamResponse:
+async def test_rejections_are_answers(tmp_path: Path) -> None:
+    async def reject(request: web.Request) -> web.StreamResponse:
         return web.Response(status=404, body=b'{"kind": "Status", "message": "no such pod"}')
 
-    async with connected(refuse, tmp_path) as (transport, _):
+    async with connected(reject, tmp_path) as (transport, _):
         assert (await transport.request(Request("GET", "/"))).status == 404
         async with transport.stream(Request("GET", "/")) as stream:
             assert (stream.status, b"no such pod" in stream.body) == (404, True)
@@ -244,7 +244,7 @@ async def test_refusals_are_answers(tmp_path: Path) -> None:
             await client.get(PODS, "ns", "a")
 
 
-async def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+async def test_a_token_is_read_again_when_it_is_rejected(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
 
@@ -261,7 +261,7 @@ async def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
             assert stream.status == 200
 
 
-async def test_a_stream_with_a_refused_token_reads_it_again_next_time(tmp_path: Path) -> None:
+async def test_a_stream_with_a_rejected_token_reads_it_again_next_time(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
 
@@ -276,10 +276,10 @@ async def test_a_stream_with_a_refused_token_reads_it_again_next_time(tmp_path: 
 
 
 async def test_a_fixed_value_is_not_tried_twice(tmp_path: Path) -> None:
-    async def refuse(_: web.Request) -> web.StreamResponse:
+    async def reject(_: web.Request) -> web.StreamResponse:
         return web.Response(status=401)
 
-    async with connected(refuse, tmp_path, Fixed("Bearer bad")) as (transport, peer):
+    async with connected(reject, tmp_path, Fixed("Bearer bad")) as (transport, peer):
         assert (await transport.request(Request("GET", "/"))).status == 401
         assert len(peer.requests) == 1
 

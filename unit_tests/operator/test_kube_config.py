@@ -127,20 +127,20 @@ async def test_the_client_certificate_is_presented(tmp_path: Path) -> None:
         await transport.close()
 
 
-async def test_a_plugin_is_run_again_when_its_token_expires_or_is_refused(tmp_path: Path) -> None:
+async def test_a_plugin_is_run_again_when_its_token_expires_or_is_rejected(tmp_path: Path) -> None:
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     user = plugin(tmp_path, {"token": "token-{n}", "expirationTimestamp": until})
     loaded = await from_kubeconfig(kubeconfig(tmp_path, user))
     assert isinstance(loaded.credentials, Renewed)
     assert [await loaded.credentials.authorization() for _ in range(2)] == ["Bearer token-1"] * 2
-    assert loaded.credentials.refused()
+    assert loaded.credentials.rejected()
     assert [await loaded.credentials.authorization() for _ in range(2)] == ["Bearer token-2"] * 2
 
 
 async def test_a_renewal_that_fails_is_a_broken_connection(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path, plugin(tmp_path, {"token": "a"}))
     loaded = await from_kubeconfig(path)
-    loaded.credentials.refused()
+    loaded.credentials.rejected()
     Path(path).unlink()  # noqa: ASYNC240 - one small file
     with pytest.raises(ConnectionError, match="there is no such file"):
         await loaded.credentials.authorization()
@@ -151,7 +151,7 @@ async def test_a_plugin_may_give_a_certificate(tmp_path: Path) -> None:
     user = plugin(tmp_path, {"clientCertificateData": pair.certificate, "clientKeyData": pair.key})
     loaded = await from_kubeconfig(kubeconfig(tmp_path, user))
     assert await loaded.credentials.authorization() == ""
-    loaded.credentials.refused()
+    loaded.credentials.rejected()
     assert await loaded.credentials.authorization() == ""
 
 

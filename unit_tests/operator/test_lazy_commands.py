@@ -65,8 +65,8 @@ def loaded() -> Mapping[tuple[str, ...], set[str]]:
     lines = "".join(f"{json.dumps(arguments)}\n" for arguments in (*HELP, FLAGS))
     program = [sys.executable, "-c", LOADED]
     done = subprocess.run(program, input=lines, capture_output=True, text=True, check=True)
-    told = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[[")]
-    return {tuple(arguments): set(modules) for arguments, *modules in told}
+    output = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[[")]
+    return {tuple(arguments): set(modules) for arguments, *modules in output}
 
 
 @pytest.mark.parametrize("arguments", HELP, ids=" ".join)

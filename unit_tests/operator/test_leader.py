@@ -141,16 +141,16 @@ async def test_a_leader_that_cannot_renew_gives_up_before_anybody_else_leads() -
     await other.end()
 
 
-@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("rejected", [False, True])
 @pytest.mark.parametrize("renewals", [0, 3])
-async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(renewals: int, refused: bool) -> None:
+async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(renewals: int, rejected: bool) -> None:
     api = MemoryApi()
     leader = Process(api, "a")
     leader.network.latency = 1.4
     await asyncio.sleep(3 + renewals * (RETRY_SECONDS + 1.4))  # just behind an answer
     assert leader.leads
     begun = leader.network.times[-1] if renewals else 0.0  # it is taken with two requests, a look and a write
-    leader.network.leases_lost, leader.network.leases_refused = not refused, refused
+    leader.network.leases_lost, leader.network.leases_rejected = not rejected, rejected
     end = begun + RENEW_SECONDS
     await asyncio.sleep(end - 0.5 - asyncio.get_running_loop().time())
     assert leader.elector.certain()
@@ -303,10 +303,10 @@ async def test_a_lease_that_is_not_reached_is_logged_once() -> None:
     await process.end()
 
 
-async def test_a_lease_that_is_refused_is_not_asked_for_in_a_rush() -> None:
+async def test_a_lease_that_is_rejected_is_not_asked_for_in_a_rush() -> None:
     api = MemoryApi()
     process = Process(api, "a")
-    process.network.leases_refused = True
+    process.network.leases_rejected = True
     with capture_logs() as logs:
         await asyncio.sleep(60)
     pauses = [after - before for before, after in itertools.pairwise(process.network.times)]

@@ -32,8 +32,8 @@ def test_what_there_is_not_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "line"), [(".venv/bin", "\\&.venv/bin"), ("a\\b", "a\\eb"), ("\b\n$ one\n$ two", "$ two")]
+    ("text", "line"), [(".venv/bin", "\\&.venv/bin"), ("a\\b", "a\\eb"), ("\b\n$ one\n$ two", "$ two")]
 )
-def test_what_roff_would_take_for_a_request_is_text(told: str, line: str) -> None:
-    shown = click.Command("it", help=told)
+def test_what_roff_would_take_for_a_request_is_text(text: str, line: str) -> None:
+    shown = click.Command("it", help=text)
     assert line in list(_lines(click.Context(shown, info_name="it"), ()))

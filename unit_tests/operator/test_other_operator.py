@@ -1,4 +1,4 @@
-"""An operator that takes no lease looks whether another one works in the cluster, and refuses to be the second."""
+"""An operator that takes no lease looks whether another one works in the cluster, and rejects to be the second."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import structlog
-from unit_tests.operator.scripted_api import answer, refusal
+from unit_tests.operator.scripted_api import answer, rejection
 
 from training_operator.kube.transport import Request, Response
 from training_operator.other_operator import AnotherOperator, look
-from training_operator.serve import refuse_second
+from training_operator.serve import reject_second
 from training_operator.settings import Settings
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -35,8 +35,8 @@ class Objects:
         assert request.method == "GET"
         self.asked.append(request.path)
         if request.path in self.forbidden:
-            return refusal(403, "Forbidden")
-        return answer(200, self.found[request.path]) if request.path in self.found else refusal(404, "NotFound")
+            return rejection(403, "Forbidden")
+        return answer(200, self.found[request.path]) if request.path in self.found else rejection(404, "NotFound")
 
     def stream(self, request: Request) -> Any:
         raise AssertionError(request)
@@ -74,12 +74,12 @@ async def test_a_pod_does_not_take_its_own_deployment_for_another_operator() -> 
     assert DEPLOYMENTS not in objects.asked
 
 
-async def test_the_second_operator_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_second_operator_is_rejected_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     objects = Objects({DEPLOYMENTS: {"spec": {"replicas": 2}}, WEBHOOKS: {}})
-    with pytest.raises(AnotherOperator) as refused:
-        await refuse_second(objects, Settings(), "kubeflow")
-    sentence = str(refused.value)
+    with pytest.raises(AnotherOperator) as rejected:
+        await reject_second(objects, Settings(), "kubeflow")
+    sentence = str(rejected.value)
     assert "Deployment kubeflow/training-operator, with replicas: 2" in sentence
     assert "kubectl -n kubeflow scale deployment training-operator --replicas=0" in sentence
     assert "--force" in sentence
@@ -88,7 +88,7 @@ async def test_the_second_operator_is_refused_with_what_to_do(monkeypatch: pytes
 async def test_where_it_may_not_look_it_says_so_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with structlog.testing.capture_logs() as logs:
-        await refuse_second(Objects({}, (DEPLOYMENTS, WEBHOOKS)), Settings(), "kubeflow")
+        await reject_second(Objects({}, (DEPLOYMENTS, WEBHOOKS)), Settings(), "kubeflow")
     [line] = logs
     assert line["log_level"] == "info"
     assert json.dumps(line["unseen"]).count("(no permission)") == 2
@@ -96,5 +96,5 @@ async def test_where_it_may_not_look_it_says_so_and_goes_on(monkeypatch: pytest.
 
 async def test_an_empty_cluster_needs_no_word() -> None:
     with structlog.testing.capture_logs() as logs:
-        await refuse_second(Objects({}), Settings(), "kubeflow")
+        await reject_second(Objects({}), Settings(), "kubeflow")
     assert logs == []

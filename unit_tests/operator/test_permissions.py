@@ -7,7 +7,7 @@ import structlog
 import yaml
 from e2e.support.paths import ROOT
 from structlog.testing import capture_logs
-from unit_tests.operator.scripted_api import ScriptedApi, refusal
+from unit_tests.operator.scripted_api import ScriptedApi, rejection
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.errors import Forbidden
@@ -17,11 +17,11 @@ from training_operator.kube.resources import PODS
 from training_operator.manifests import roles
 
 DEPLOY = ROOT / "deploy"
-PODS_REFUSED = (
+PODS_DENIED = (
     'pods is forbidden: User "system:serviceaccount:kubeflow:training-operator" cannot create resource "pods" in API '
     'group "" in the namespace "team"'
 )
-GRANT_REFUSED = (
+GRANT_DENIED = (
     'roles.rbac.authorization.k8s.io "m-launcher" is forbidden: user "x" (groups=["system:authenticated"]) is '
     'attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["pods/exec"], '
     'ResourceNames:["m-worker-0" "m-worker-1"], Verbs:["create"]}'
@@ -73,31 +73,31 @@ def test_the_roles_of_the_six_kinds_are_those_that_their_declarations_need() -> 
 
 
 @pytest.mark.parametrize(
-    ("refusal", "permission"),
+    ("rejection", "permission"),
     [
-        (PODS_REFUSED, Permission("create", "pods", "")),
+        (PODS_DENIED, Permission("create", "pods", "")),
         (
             'jaxjobs.kubeflow.org "a" is forbidden: User "x" cannot patch resource "jaxjobs/status" in API group '
             '"kubeflow.org" in the namespace "team"',
             Permission("patch", "jaxjobs/status", "kubeflow.org"),
         ),
-        (GRANT_REFUSED, Permission("create", "pods/exec", "")),
+        (GRANT_DENIED, Permission("create", "pods/exec", "")),
         (
-            GRANT_REFUSED.replace('ResourceNames:["m-worker-0" "m-worker-1"], ', ""),
+            GRANT_DENIED.replace('ResourceNames:["m-worker-0" "m-worker-1"], ', ""),
             Permission("create", "pods/exec", ""),
         ),
         ('pods "a-worker-0" is forbidden: exceeded quota: pods, requested: count/pods=1', None),
         ('pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false', None),
     ],
 )
-def test_which_permission_is_missing(refusal: str, permission: Permission | None) -> None:
-    assert missing_permission(refusal) == permission
+def test_which_permission_is_missing(rejection: str, permission: Permission | None) -> None:
+    assert missing_permission(rejection) == permission
 
 
 def test_each_missing_permission_is_logged_once() -> None:
     with capture_logs() as logs:
         permissions = MissingPermissions(structlog.get_logger())
-        assert [permissions.refused(text) for text in (PODS_REFUSED, GRANT_REFUSED, PODS_REFUSED, "quota")] == [
+        assert [permissions.denied(text) for text in (PODS_DENIED, GRANT_DENIED, PODS_DENIED, "quota")] == [
             True,
             True,
             True,
@@ -110,8 +110,8 @@ def test_each_missing_permission_is_logged_once() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_refused_request_logs_what_to_apply_and_goes_on_being_refused() -> None:
-    client = KubeClient(ScriptedApi([refusal(403, "Forbidden", PODS_REFUSED)] * 3, ()), FairGate(), random.Random(1))
+async def test_a_rejected_request_logs_what_to_apply_and_goes_on_being_rejected() -> None:
+    client = KubeClient(ScriptedApi([rejection(403, "Forbidden", PODS_DENIED)] * 3, ()), FairGate(), random.Random(1))
     with capture_logs() as logs:
         for _ in range(3):
             with pytest.raises(Forbidden):

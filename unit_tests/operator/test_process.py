@@ -37,7 +37,7 @@ async def empty_cluster(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def refusing(_: web.Request) -> web.StreamResponse:
+async def rejecting(_: web.Request) -> web.StreamResponse:
     return web.json_response({"kind": "Status", "message": "Unauthorized"}, status=401)
 
 
@@ -177,8 +177,8 @@ async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-async def test_refused_credentials_are_one_sentence(tmp_path: Path) -> None:
-    async with cluster(tmp_path, refusing) as (peer, config):
+async def test_rejected_credentials_are_one_sentence(tmp_path: Path) -> None:
+    async with cluster(tmp_path, rejecting) as (peer, config):
         status, errors = await text_of("run", "--kubeconfig", config, *ANY_PORT)
     assert status == 2
     assert errors.splitlines()[-1] == (

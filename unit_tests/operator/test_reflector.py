@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from unit_tests.operator.scripted_api import FOREVER, Script, ScriptedApi, answer, bookmark, event, pod, refusal
+from unit_tests.operator.scripted_api import FOREVER, Script, ScriptedApi, answer, bookmark, event, pod, rejection
 
 from training_controllers.model.records import PodRecord
 from training_operator.cache.reflector import ABSENT_DELAY, Reflector
@@ -92,7 +92,7 @@ async def test_a_server_without_initial_events_is_listed_in_pages() -> None:
         answer(200, {"metadata": {"resourceVersion": "10"}, "items": [pod("b", "2")]}),
     ]
     watch: Script = [event("ADDED", pod("c", "11")), FOREVER]
-    script = [refusal(422, "Invalid", "sendInitialEvents is forbidden"), watch]
+    script = [rejection(422, "Invalid", "sendInitialEvents is forbidden"), watch]
     world = World(script, pages, selector="job", namespace="ns")
     async with world.running():
         assert world.known == {"a": "1", "b": "2", "c": "11"}
@@ -133,7 +133,7 @@ async def test_a_broken_connection_goes_on_where_it_was() -> None:
     ]
 
 
-@pytest.mark.parametrize("gone", [refusal(410, "Expired"), [event("ERROR", {"code": 410, "reason": "Expired"})]])
+@pytest.mark.parametrize("gone", [rejection(410, "Expired"), [event("ERROR", {"code": 410, "reason": "Expired"})]])
 async def test_a_version_that_is_too_old_leads_to_a_new_list_that_reports_what_vanished(gone: Script) -> None:
     world = World(
         [[*initial(pod("a", "1"), pod("b", "2")), "50"], gone, [*initial(pod("b", "30"), version="31"), FOREVER]]
@@ -147,7 +147,7 @@ async def test_a_version_that_is_too_old_leads_to_a_new_list_that_reports_what_v
 
 
 async def test_failures_wait_longer_and_longer_and_are_logged_once() -> None:
-    world = World([refusal(500, "InternalError", "etcd is down")] * 8 + [[*initial(), FOREVER]])
+    world = World([rejection(500, "InternalError", "etcd is down")] * 8 + [[*initial(), FOREVER]])
     with capture_logs() as logs:
         async with world.running(300):
             assert world.reflector.synced.is_set()
@@ -162,7 +162,7 @@ async def test_failures_wait_longer_and_longer_and_are_logged_once() -> None:
 
 
 async def test_after_a_long_calm_the_first_failure_waits_shortly() -> None:
-    failing = [refusal(500, "InternalError")] * 6
+    failing = [rejection(500, "InternalError")] * 6
     world = World([*failing, [*initial(), "200", ConnectionResetError()], [FOREVER]])
     async with world.running(500):
         pass
@@ -191,7 +191,7 @@ async def test_initial_events_that_break_off_begin_again() -> None:
 
 
 async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
-    world = World([refusal(404, "NotFound", "could not find it")] * 3 + [[*initial(pod("a", "1")), FOREVER]])
+    world = World([rejection(404, "NotFound", "could not find it")] * 3 + [[*initial(pod("a", "1")), FOREVER]])
     with capture_logs() as logs:
         async with world.running(3):
             assert world.reflector.settled.is_set()
@@ -207,7 +207,7 @@ async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
 
 
 async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_two() -> None:
-    missing = refusal(404, "NotFound", "could not find it")
+    missing = rejection(404, "NotFound", "could not find it")
     world = World([[*initial(pod("a", "1"))], missing, missing, [*initial(pod("b", "2")), FOREVER]])
     async with world.running(ABSENT_DELAY - 1):
         assert world.known == {"a": "1"}
@@ -219,7 +219,7 @@ async def test_what_is_known_survives_one_look_that_finds_no_resource_but_not_tw
 
 async def test_a_missing_permission_is_logged_and_waited_for() -> None:
     message = 'pods is forbidden: User "x" cannot list resource "pods" in API group ""'
-    world = World([refusal(403, "Forbidden", message)] * 2 + [[*initial(), FOREVER]])
+    world = World([rejection(403, "Forbidden", message)] * 2 + [[*initial(), FOREVER]])
     with capture_logs() as logs:
         async with world.running(1):
             assert world.reflector.complaint == message
@@ -246,7 +246,7 @@ async def test_an_object_that_cannot_be_decoded_is_one_bad_object() -> None:
 
 async def test_a_list_keeps_the_old_record_of_an_object_that_cannot_be_decoded() -> None:
     world = World(
-        [[*initial(pod("bad", "1")), "5"], refusal(410, "Expired"), [*initial(BROKEN, version="31"), FOREVER]]
+        [[*initial(pod("bad", "1")), "5"], rejection(410, "Expired"), [*initial(BROKEN, version="31"), FOREVER]]
     )
     async with world.running():
         assert world.known == {"bad": "1"}
@@ -285,14 +285,14 @@ async def test_progress_is_noted() -> None:
 
 
 async def test_a_version_that_the_server_does_not_take_leads_to_a_new_list() -> None:
-    world = World([[*initial(), "5"], refusal(422, "Invalid", "no such version"), [*initial(pod("a", "1")), FOREVER]])
+    world = World([[*initial(), "5"], rejection(422, "Invalid", "no such version"), [*initial(pod("a", "1")), FOREVER]])
     async with world.running(60):
         assert world.known == {"a": "1"}
     assert "sendInitialEvents" in world.queries[2]
 
 
 async def test_turned_is_called_when_a_resource_appears_and_vanishes() -> None:
-    missing, turns = refusal(404, "NotFound", "could not find it"), list[bool]()
+    missing, turns = rejection(404, "NotFound", "could not find it"), list[bool]()
     script: list[Script] = [missing, missing, [*initial(pod("a", "1"))], missing, [*initial(pod("a", "1")), FOREVER]]
     world: World = World(script, on_change=lambda: turns.append(world.reflector.absent))
     async with world.running():
@@ -301,7 +301,7 @@ async def test_turned_is_called_when_a_resource_appears_and_vanishes() -> None:
 
 async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() -> None:
     reason = 'nodes is forbidden: User "x" cannot watch resource "nodes" in API group "" at the cluster scope'
-    hidden = refusal(403, "Forbidden", reason)
+    hidden = rejection(403, "Forbidden", reason)
     world = World([hidden] * 3 + [[*initial(pod("a", "1")), FOREVER]], optional=True)
     with capture_logs() as logs:
         async with world.running(1):
@@ -309,8 +309,8 @@ async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() 
             assert (world.reflector.absent, world.reflector.complaint) == (False, reason)
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
-    told = [(line.get("verb"), line.get("apply")) for line in logs]
-    assert told == [("watch", "deploy/components/lost-nodes"), (None, None)]
+    logged = [(line.get("verb"), line.get("apply")) for line in logs]
+    assert logged == [("watch", "deploy/components/lost-nodes"), (None, None)]
     assert logs[0]["event"] == "no permission for this resource: ignoring it"
     strict = World([hidden] * 30)
     async with strict.running(60):
@@ -318,7 +318,7 @@ async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() 
 
 
 async def test_what_is_known_of_an_optional_resource_stays_while_it_may_not_be_seen() -> None:
-    hidden = refusal(403, "Forbidden", "a policy does not allow it")
+    hidden = rejection(403, "Forbidden", "a policy does not allow it")
     world = World([[*initial(pod("a", "1")), "5"], *[hidden] * 10], optional=True)
     with capture_logs() as logs:
         async with world.running(60):

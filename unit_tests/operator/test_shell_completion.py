@@ -38,8 +38,8 @@ def test_bash_completes_a_command_line() -> None:
 def test_kubectl_gets_the_words_that_may_follow(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [told, files] = offered(capsys, monkeypatch, "comp")
-    assert told.startswith("completion\tWrite the script that completes ")
+    [candidate, files] = offered(capsys, monkeypatch, "comp")
+    assert candidate.startswith("completion\tWrite the script that completes ")
     assert files == ":4"
     assert offered(capsys, monkeypatch, "completion", "z") == ["zsh", ":4"]
 

@@ -21,5 +21,5 @@ def test_short_names() -> None:
 
 
 def test_order_of_replica_types() -> None:
-    told = re.sub(r", then ", ", ", row("order of replica types"))
-    assert all(", ".join(info.replica_types) in told for info in KINDS.values())
+    documented = re.sub(r", then ", ", ", row("order of replica types"))
+    assert all(", ".join(info.replica_types) in documented for info in KINDS.values())

@@ -69,7 +69,7 @@ def test_issues_and_addresses_of_references_become_links() -> None:
     )
 
 
-def test_an_unknown_section_is_refused() -> None:
+def test_an_unknown_section_is_rejected() -> None:
     with pytest.raises(UnknownSection, match="'flag'"):
         rendered("<!-- generated: flag -->\n<!-- end of generated -->")
 

@@ -1,4 +1,4 @@
-"""What the site's build refuses and rewrites; the build itself is `make docs`."""
+"""What the site's build rejects and rewrites; the build itself is `make docs`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build(folder: Path, text: str, name: str = "page.html") -> None:
 
 
 @pytest.mark.parametrize("text", FETCHED)
-def test_what_a_browser_would_fetch_from_elsewhere_is_refused(text: str, tmp_path: Path) -> None:
+def test_what_a_browser_would_fetch_from_elsewhere_is_rejected(text: str, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"page\.html"):
         build(tmp_path, text)
 

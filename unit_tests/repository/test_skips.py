@@ -24,7 +24,7 @@ def test_with_permission():
 """
 
 
-def test_skips_are_refused_but_for_allowed_reasons(pytester: pytest.Pytester) -> None:
+def test_skips_are_rejected_but_for_allowed_reasons(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_some=TESTS, test_module="import pytest\npytest.importorskip('no_such_module')")
     result = pytester.runpytest_inprocess(
         "-p", "e2e.support.skips", "-p", "no:asyncio", "--continue-on-collection-errors"

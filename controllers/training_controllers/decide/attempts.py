@@ -17,7 +17,7 @@ from training_controllers.model.plan import EventType, JobEvent, Plan, PodDeleti
 from training_controllers.model.records import PodRecord
 from training_controllers.observe import restarts
 from training_controllers.observe.lost_nodes import forced_deletion_events, must_be_forced
-from training_controllers.observe.pod_failures import has_failed, how, is_disrupted, is_refused
+from training_controllers.observe.pod_failures import has_failed, how, is_disrupted, is_rejected
 from training_controllers.observe.replica_status import completed_indexes
 
 MOST_NAMES = 3
@@ -64,7 +64,7 @@ def _end_of_attempt(state: JobState) -> str:
     """Why the present attempt is over; empty while it is not."""
     snapshot = state.snapshot
     for slot, pod in state.assignment.notable.items():
-        began = pod.phase != "Pending" and not is_refused(pod)
+        began = pod.phase != "Pending" and not is_rejected(pod)
         if began and restarts.will_be_replaced(snapshot, slot, pod):
             moment = restarts.replaced_at(snapshot, slot, pod)
             if moment is None or moment <= snapshot.now:

@@ -63,17 +63,17 @@ REASONS: Final = frozenset(
         "Preempted",
         "Terminated",  # graceful node shutdown
         "Shutdown",  # the same before Kubernetes 1.22
-        "NodeShutdown",  # refused by a node that is shutting down
+        "NodeShutdown",  # rejected by a node that is shutting down
         NODE_LOST,
-        "NodeAffinity",  # refused by a node that has other labels than when the pod was placed
-        "UnexpectedAdmissionError",  # refused by a node whose device plugin is not there (yet)
+        "NodeAffinity",  # rejected by a node that has other labels than when the pod was placed
+        "UnexpectedAdmissionError",  # rejected by a node whose device plugin is not there (yet)
         "TopologyAffinityError",
-        "OutOfcpu",  # refused by a node that is fuller than the scheduler believed
+        "OutOfcpu",  # rejected by a node that is fuller than the scheduler believed
         "OutOfmemory",
         "OutOfpods",
     }
 )
-"""Reasons that the kubelet gives failed pods which it ended or refused (Kubernetes, "Pod Lifecycle", "Disruptions",
+"""Reasons that the kubelet gives failed pods which it ended or rejected (Kubernetes, "Pod Lifecycle", "Disruptions",
 "Node-pressure Eviction", "Node Shutdowns"; the kubelet's admission handlers)."""
 
 _OWN_LIMIT: Final = re.compile(r"exceed\w* .*\blimit\b")
@@ -125,7 +125,7 @@ def is_disrupted(pod: PodRecord) -> bool:
     return pod.phase == "Failed" and pod.reason in REASONS and not _OWN_LIMIT.search(pod.message)
 
 
-def is_refused(pod: PodRecord) -> bool:
+def is_rejected(pod: PodRecord) -> bool:
     """Whether the pod's node did not even start it; the next pod may end up on the same node, and at once."""
     started = pod.disrupted or any(container.started_at for container in pod.containers)
     return is_disrupted(pod) and not started and pod.reason != NODE_LOST

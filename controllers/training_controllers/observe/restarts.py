@@ -14,7 +14,7 @@ from training_controllers.model.annotations import restarts_together
 from training_controllers.model.index_ranges import NONE, IndexRanges, parse_ranges
 from training_controllers.model.plan import RestartHistory, Slot, Snapshot
 from training_controllers.model.records import PodRecord
-from training_controllers.observe.pod_failures import FailureAction, failure_action, is_refused
+from training_controllers.observe.pod_failures import FailureAction, failure_action, is_rejected
 from training_controllers.observe.slots import SlotAssignment
 
 FIRST_DELAY = timedelta(seconds=10)
@@ -166,7 +166,7 @@ def _next_level(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> int:
 
 def _is_in_series(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> bool:
     """Whether one pod of the slot after the other may fail in the same way, so that replacements back off."""
-    return counts(snapshot, slot, pod) or is_refused(pod)
+    return counts(snapshot, slot, pod) or is_rejected(pod)
 
 
 def _level(pod: PodRecord) -> int:

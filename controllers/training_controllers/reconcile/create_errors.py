@@ -1,4 +1,4 @@
-"""Why objects of a job cannot be created: refused by the API server, or their names belong to others."""
+"""Why objects of a job cannot be created: rejected by the API server, or their names belong to others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def own_or_taken(context: JobContext, objects: Dependents[R], noun: str, n
     return JobEvent(EventType.WARNING, "NameTaken", text, once=f"taken/{noun}/{name}/{whose}")
 
 
-def why_refused(noun: str, error: Exception, verb: OwnedVerb = OwnedVerb.CREATE) -> Cause:
+def why_rejected(noun: str, error: Exception, verb: OwnedVerb = OwnedVerb.CREATE) -> Cause:
     """The cause of a failed creation or change, by the words of Kubernetes where its answer has no code for it."""
     text = f"{noun} cannot be {verb}d: {error}"
     words = str(error)

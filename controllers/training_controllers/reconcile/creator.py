@@ -11,7 +11,7 @@ from training_controllers.model.names import replica_name
 from training_controllers.model.plan import EventType, JobEvent, NewPod, Plan, Slot, WaitingReason
 from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.ports import AlreadyExists, ApiError, Ports
-from training_controllers.reconcile.create_errors import own_or_taken, why_refused
+from training_controllers.reconcile.create_errors import own_or_taken, why_rejected
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import NAME_TAKEN_RETRY, Failures, JobContext
 from training_controllers.reconcile.replica_kinds import N, R, ReplicaKind, pod_kind, service_kind
@@ -124,7 +124,7 @@ class Creator:
     ) -> bool:
         failures.fail(error)
         name = f"{kind.noun} {replica_name(context.job, slot)}"
-        context.memory.create_errors.setdefault((kind.noun, slot.replica_type), why_refused(name, error))
+        context.memory.create_errors.setdefault((kind.noun, slot.replica_type), why_rejected(name, error))
         what = _creation(kind.noun, slot.replica_type)
         self._events.emit_error(context, what, f"FailedCreate{kind.name}", f"Error creating: {error}", error)
         if kind.create_failed is not None:

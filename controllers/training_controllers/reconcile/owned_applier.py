@@ -12,7 +12,7 @@ from training_controllers.model.owned_objects import OWNED_KINDS, POD_GROUP, Own
 from training_controllers.model.plan import JobEvent, OwnedChange, OwnedVerb, WaitingReason
 from training_controllers.ports import AlreadyExists, ApiError, Conflict, NotFound, ObjectCounter, Ports
 from training_controllers.reconcile.builders import build_owned_object
-from training_controllers.reconcile.create_errors import own_or_taken, why_refused
+from training_controllers.reconcile.create_errors import own_or_taken, why_rejected
 from training_controllers.reconcile.events import EventDedup
 from training_controllers.reconcile.memory import NAME_TAKEN_RETRY, Failures, JobContext
 
@@ -139,5 +139,5 @@ class OwnedApplier:
         elif change.verb is OwnedVerb.CREATE and kind.gates:
             errors[kind.name] = (WaitingReason.GANG_PENDING, f"{what} cannot be created: {error}")
         elif change.verb is not OwnedVerb.DELETE and kind.needed:
-            errors[kind.name] = why_refused(what, error, change.verb)
+            errors[kind.name] = why_rejected(what, error, change.verb)
         self._events.emit_error(context, what, reason, message, error)

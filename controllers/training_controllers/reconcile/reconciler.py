@@ -130,7 +130,7 @@ class JobReconciler:
         if job is not None and (job.metadata.deletion_timestamp is not None or not managed_here(job)):
             return None
         if loaded.problem:
-            self._refuse(record, memory, loaded.problem)
+            self._reject(record, memory, loaded.problem)
         if job is None or loaded.problem:
             return None
         memory.begin(job.metadata.generation, self._ports.monotonic(), job.status.waiting)
@@ -143,7 +143,7 @@ class JobReconciler:
             self._loader.forget(known.raw)
             del self._memory[key]
 
-    def _refuse(self, record: JobRecord, memory: JobMemory, problem: str) -> None:
+    def _reject(self, record: JobRecord, memory: JobMemory, problem: str) -> None:
         kind = self._framework.info.kind
         if memory.first_time(f"invalid/{problem}"):
             message = f"{kind} failed validation because {problem}"

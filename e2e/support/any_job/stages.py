@@ -78,7 +78,7 @@ class Seen:
         """A line for each stage."""
         lines = []
         for stage, (seconds, which) in self.slowest.items():
-            passed, refused = (self.verdicts[f"{stage} {verdict}"] for verdict in ("passed", "refused"))
+            passed, refused = (self.verdicts[f"{stage} {verdict}"] for verdict in ("passed", "rejected"))
             lines.append(f"{stage}: {passed} passed, {refused} refused; {seconds * 1000:.0f} ms at most, {which}")
         return "\n".join(lines)
 

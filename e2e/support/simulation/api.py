@@ -1,4 +1,4 @@
-"""A client for tests: plain JSON over a transport, any refusal is an error of the test."""
+"""A client for tests: plain JSON over a transport, any rejection is an error of the test."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Transpo
 Json = dict[str, Any]
 
 
-class Refused(AssertionError):
-    """The API server refused a request of the test."""
+class Rejected(AssertionError):
+    """The API server rejected a request of the test."""
 
     def __init__(self, status: int, body: Json) -> None:
         super().__init__(f"{status}: {body.get('message', body)}")
@@ -49,8 +49,8 @@ class Api:
     async def get(self, kind: str, name: str, namespace: str = "default") -> Json | None:
         try:
             return await self.send("GET", self.path(kind, name, namespace=namespace))
-        except Refused as refused:
-            if refused.status == 404:
+        except Rejected as rejected:
+            if rejected.status == 404:
                 return None
             raise
 
@@ -69,7 +69,7 @@ class Api:
         answer = await self.transport.request(Request(method, path, body=raw, content_type=content_type))
         decoded: Json = json.loads(answer.body)
         if answer.status >= 300:
-            raise Refused(answer.status, decoded)
+            raise Rejected(answer.status, decoded)
         return decoded
 
     def path(self, kind: str, name: str = "", subresource: str = "", namespace: str = "default") -> str:

@@ -119,7 +119,7 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """A cluster without operator.
 
-    `prunes`: its CRDs are as v1's, they do not know the extensions of the status. `checks`: they refuse bad specs.
+    `prunes`: its CRDs are as v1's, they do not know the extensions of the status. `checks`: they reject bad specs.
     """
     types = [*BUILTIN, *job_types(prunes, checks)]
     server = ApiServer(types, crd_types, now=now, rng=random.Random(seed))

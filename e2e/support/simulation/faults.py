@@ -1,4 +1,4 @@
-"""A transport that loses, delays and refuses as a seed says, and that can be cut off like a process that died."""
+"""A transport that loses, delays and rejects as a seed says, and that can be cut off like a process that died."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class FaultyTransport:
         self._inner = inner
         self._rng = rng
         self.faults = faults
-        self.refuse: Callable[[Request], Response | None] = lambda request: None
-        """What this test refuses, next to what chance does."""
+        self.reject: Callable[[Request], Response | None] = lambda request: None
+        """What this test rejects, next to what chance does."""
         self.lose_answer: Callable[[Request], bool] = lambda request: False
         """Which answers this test loses, next to those that chance does."""
         self.delay: Callable[[Request], float] = lambda request: 0.0
@@ -81,8 +81,8 @@ class FaultyTransport:
         if self.faults.latency:
             await asyncio.sleep(self._rng.random() * self.faults.latency)
             await self._live()
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
+        if (rejection := self._rejection(request)) is not None:
+            return rejection
         if self._happens(self.faults.lost_request):
             raise TimeoutError("the request was lost")
         answer = await self._inner.request(request)
@@ -100,8 +100,8 @@ class FaultyTransport:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         await self._live()
-        if (refusal := self._refusal(request)) is not None:
-            yield Stream(refusal.status, _nothing(), refusal.body, refusal.headers)
+        if (rejection := self._rejection(request)) is not None:
+            yield Stream(rejection.status, _nothing(), rejection.body, rejection.headers)
             return
         async with self._inner.stream(request) as stream:
             yield Stream(stream.status, self._lines(request, stream.lines), stream.body, stream.headers)
@@ -121,9 +121,9 @@ class FaultyTransport:
                 raise ConnectionResetError("the watch was dropped")
             yield line
 
-    def _refusal(self, request: Request) -> Response | None:
-        if (refusal := self.refuse(request)) is not None:
-            return refusal
+    def _rejection(self, request: Request) -> Response | None:
+        if (rejection := self.reject(request)) is not None:
+            return rejection
         if self._happens(self.faults.too_many):
             return status(429, "TooManyRequests", "the server has received too many requests", {"retry-after": "1"})
         if self._happens(self.faults.server_error):
@@ -142,7 +142,7 @@ class FaultyTransport:
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    """A refusal as the API server words it."""
+    """A rejection as the API server words it."""
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
     return Response(code, json.dumps(body | {"code": code}).encode(), headers or {})
 

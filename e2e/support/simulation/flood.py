@@ -34,7 +34,7 @@ async def flood(pods: int, policy: str, *, pause: float = 0.02) -> Flood:
         return None
 
     async with cluster() as world:
-        world.operator().transport.refuse = note
+        world.operator().transport.reject = note
         await world.api.create(jax(workers=pods, policy=policy, cleanPodPolicy="All"))
         await asyncio.sleep(10)
         for index in range(pods):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from e2e.support.simulation.api import Api, Json, Refused
+from e2e.support.simulation.api import Api, Json, Rejected
 
 from training_operator.kube.transport import Request
 
@@ -57,14 +57,14 @@ class Kubelet:
     async def _bind(self, pod: Json) -> None:
         meta = pod["metadata"]
         binding = {"metadata": {"name": meta["name"]}, "target": {"kind": "Node", "name": self.node}}
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Rejected):
             await self._api.send("POST", self._api.path("Pod", meta["name"], "binding", meta["namespace"]), binding)
 
     async def _let_go(self, pod: Json) -> None:
         await asyncio.sleep(self._grace)
         meta = pod["metadata"]
         await self._heard_of(pod)
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Rejected):
             await self._api.delete(
                 "Pod", meta["name"], meta["namespace"], gracePeriodSeconds=0, preconditions={"uid": meta["uid"]}
             )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from e2e.support.simulation.api import Api, Json, Refused
+from e2e.support.simulation.api import Api, Json, Rejected
 from e2e.support.simulation.cluster import Cluster, cluster, now, until
 from e2e.support.simulation.growth import sizes, unlimited_caches
 from e2e.support.simulation.jobs import replica
@@ -67,7 +67,7 @@ class BusyKubelet(Kubelet):
 
     async def _live(self, pod: Json) -> None:
         run, code = self._rng.uniform(1, LONGEST_RUN), self._rng.choices((0, 1, 137), (90, 5, 5))[0]
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Rejected):
             await self._bind(pod)
             await self.set_status(pod, "Running", {"running": {"startedAt": self._time()}})
             await asyncio.sleep(run)
@@ -138,7 +138,7 @@ async def _live(api: Api, number: int, rng: random.Random) -> None:
     name, patience = f"job-{number}", rng.choice((5.0, 60.0, 120.0))
     await api.create(job(kind, name, rng))
     await asyncio.sleep(patience)
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Rejected):
         await api.delete(kind, name, propagationPolicy="Background")
 
 

@@ -1,4 +1,4 @@
-"""The informer of one resource: lists it into a store, watches it, and relists after 410 Gone or a refused version."""
+"""The informer of one resource: lists it into a store, watches it, and relists after 410 Gone or a rejected version."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class Reflector(Generic[R]):
         complaint = str(error) or type(error).__name__
         if complaint != self._complaint:
             self._complaint = complaint
-            if not self._client.permissions.refused(complaint):
+            if not self._client.permissions.denied(complaint):
                 self._log.warning("cannot list or watch the resource: retrying", error=complaint)
 
     def _recovered(self) -> None:

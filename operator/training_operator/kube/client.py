@@ -98,10 +98,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class KubeClient:
-    """Speaks with one API server: every request passes the gate, every refusal is an `ApiError` of its meaning.
+    """Speaks with one API server: every request passes the gate, every rejection is an `ApiError` of its meaning.
 
     An attempt without an answer (`OSError`, 504) is repeated where the request may be sent twice: reads, deletions (by
-    uid), creations (names are deterministic) and status patches (by version). A refusal for overload is repeated
+    uid), creations (names are deterministic) and status patches (by version). A rejection for overload is repeated
     after the time that the server asks for, any other one is not. Behind a `fence` each attempt to write waits until it
     may leave, and is dropped if it may not any more when there is a connection.
     """
@@ -347,7 +347,7 @@ class KubeClient:
         else:
             limit.succeeded(what, clock() - begun, beside)
         if isinstance(error, Forbidden) and not quiet:
-            self.permissions.refused(str(error))
+            self.permissions.denied(str(error))
         raise error
 
 

@@ -21,7 +21,7 @@ class Credentials(Protocol):
         """Return the value; empty for requests without one (a client certificate, or anonymous)."""
         ...
 
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Note that the server did not accept the last value; return whether the next one is a fresh one."""
         ...
 
@@ -36,7 +36,7 @@ class Fixed:
         """Return the value."""
         return self._value
 
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Return that there is no other value."""
         return False
 
@@ -57,7 +57,7 @@ class TokenFile:
             self._stale_at = self._clock() + REREAD_SECONDS
         return self._value
 
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Read the file again next time."""
         self._value = ""
         return True
@@ -85,7 +85,7 @@ class Renewed:
             self._value, self._expires = await self._renew()
         return self._value
 
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Obtain a new value next time."""
         self._expires = 0.0
         return True

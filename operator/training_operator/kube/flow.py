@@ -60,7 +60,7 @@ class AdaptiveLimit:
             self._begin_round()
 
     def overloaded(self) -> None:
-        """Note a refusal for overload, or a time-out."""
+        """Note a rejection for overload, or a time-out."""
         self._now = max(self._now // 2, 1)
         self._begin_round()
 

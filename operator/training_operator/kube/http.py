@@ -46,7 +46,7 @@ class HttpTransport:
         """Send `request` and return the whole answer; with fresh credentials once more if they were rejected."""
         exchange = self._through_proxy if self._config.proxy else self._exchange
         answer = await exchange(request)
-        if answer.status == 401 and self._config.credentials.refused():
+        if answer.status == 401 and self._config.credentials.rejected():
             answer = await exchange(request)
         return answer
 
@@ -95,7 +95,7 @@ class HttpTransport:
                 yield Stream(200, _lines(answer.content), headers=headers)
                 return
             if answer.status == 401:
-                self._config.credentials.refused()
+                self._config.credentials.rejected()
             yield Stream(answer.status, _lines(answer.content), await answer.read(), headers)
 
     async def close(self) -> None:
@@ -155,7 +155,7 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Split what arrives into lines of any length (aiohttp's own reader refuses those above 128 KiB)."""
+    """Split what arrives into lines of any length (aiohttp's own reader rejects those above 128 KiB)."""
     parts: list[bytes] = []
     async for chunk in content.iter_any():
         *ended, rest = chunk.split(b"\n")

@@ -1,4 +1,4 @@
-"""Missing RBAC permissions: which one a refusal names, and which of our manifests grants it."""
+"""Missing RBAC permissions: which one a rejection names, and which of our manifests grants it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATTERNS: Final = (
         r'(?:ResourceNames:\[[^\]]*\], )?Verbs:\["(?P<verb>\w+)"'
     ),
 )
-"""How the API server's RBAC words a refusal; quotas, policies and namespaces that end word theirs otherwise."""
+"""How the API server's RBAC words a rejection; quotas, policies and namespaces that end word theirs otherwise."""
 
 _BASE: Final = "deploy/base/permissions.yaml"
 _MPI: Final = "deploy/base/permissions-mpi.yaml"
@@ -55,10 +55,10 @@ class Permission:
         return _MANIFESTS.get((self.group, self.resource), _BASE)
 
 
-def missing_permission(refusal: str) -> Permission | None:
-    """Return the permission that a refused request lacked; None if that is not the reason."""
+def missing_permission(rejection: str) -> Permission | None:
+    """Return the permission that a rejected request lacked; None if that is not the reason."""
     for pattern in _PATTERNS:
-        if found := pattern.search(refusal):
+        if found := pattern.search(rejection):
             return Permission(found["verb"], found["resource"], found["group"])
     return None
 
@@ -75,9 +75,9 @@ class MissingPermissions:
         self._log = log
         self._logged: set[Permission] = set()
 
-    def refused(self, refusal: str) -> bool:
-        """Take note of a refusal; return whether it is for want of a permission."""
-        permission = missing_permission(refusal)
+    def denied(self, rejection: str) -> bool:
+        """Take note of a rejection; return whether it is for want of a permission."""
+        permission = missing_permission(rejection)
         if permission is not None and permission not in self._logged:
             self._logged.add(permission)
             self._log.error(
@@ -86,6 +86,6 @@ class MissingPermissions:
                 resource=permission.resource,
                 group=permission.group,
                 apply=permission.manifest,
-                error=refusal,
+                error=rejection,
             )
         return permission is not None

@@ -54,7 +54,7 @@ class Transport(Protocol):
     """Sends requests to one API server: over HTTP, or into the embedded one in the same process.
 
     A broken connection or a time-out raises `OSError` (of which `TimeoutError` is one); every answer of the
-    server, also a refusal, is a `Response` or a `Stream`.
+    server, also a rejection, is a `Response` or a `Stream`.
     """
 
     async def request(self, request: Request) -> Response:

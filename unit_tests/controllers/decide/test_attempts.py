@@ -88,8 +88,8 @@ def test_one_restart_is_counted_however_many_replicas_die_of_it() -> None:
     w.settle()
     assert restarts(w) == 1
     assert w.counters.count(Counter.RESTARTED) == 1
-    told = [each for each in texts(w.events) if "NextAttempt" in each]
-    assert told == [
+    events = [each for each in texts(w.events) if "NextAttempt" in each]
+    assert events == [
         "Warning NextAttempt pod sim-master-0 has failed: all replicas restart together as attempt 1",
     ]
     assert sum(pod.restarts_before for pod in w.pods.values()) == 1
@@ -123,13 +123,13 @@ def test_of_many_pods_that_are_waited_for_some_are_named_and_the_others_counted(
     w.settle()
     w.lingering = True
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    told = []
+    messages = []
     while w.pods:
         w.step()
-        told.append(w.status.waiting.message if w.status.waiting is not None else "")
+        messages.append(w.status.waiting.message if w.status.waiting is not None else "")
         w.pods.pop(max(w.pods))
     begins = "attempt 1 starts when these pods are deleted: sim-worker-0"
-    assert told == [
+    assert messages == [
         "",
         f"{begins}, sim-worker-1, sim-worker-2 and 1 more",
         f"{begins}, sim-worker-1, sim-worker-2",
@@ -239,7 +239,7 @@ def test_the_failure_that_came_first_is_the_one_that_counts() -> None:
 @pytest.mark.parametrize(
     ("state", "next_attempt"),
     [
-        ({"phase": "Failed", "reason": "OutOfcpu"}, ""),  # the node refused it, so it never ran
+        ({"phase": "Failed", "reason": "OutOfcpu"}, ""),  # the node rejected it, so it never ran
         ({"phase": "Pending", "disrupted": True, "deleting": True}, ""),
         ({"phase": "Failed", "reason": "Evicted", "disrupted": True}, "pod sim-worker-1 was disrupted (Evicted)"),
         (
@@ -339,7 +339,7 @@ def test_every_kind_restarts_as_a_whole(kind: str, policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "scope", "told"),
+    ("policy", "scope", "restart_policy"),
     [
         ("OnFailure", "job", "Never"),  # the kubelet must not start one container among the others' survivors
         ("OnFailure", "pod", "OnFailure"),
@@ -348,13 +348,13 @@ def test_every_kind_restarts_as_a_whole(kind: str, policy: str) -> None:
         ("Never", "job", "Never"),
     ],
 )
-def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, told: str) -> None:
+def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, restart_policy: str) -> None:
     w = together(restart=policy, scope=scope)
     template = w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
     template["metadata"] = {"annotations": {ATTEMPT_ANNOTATION: "99", "mine": "yes"}}
     attempt = 3 if scope == "job" else None
     body = build_pod(w.snapshot().job, w.framework, NewPod(Slot("Worker", 0), attempt=attempt))
-    assert body["spec"]["restartPolicy"] == told
+    assert body["spec"]["restartPolicy"] == restart_policy
     annotations = {"mine": "yes"} | ({ATTEMPT_ANNOTATION: "3"} if scope == "job" else {})
     assert body["metadata"]["annotations"] == annotations
 

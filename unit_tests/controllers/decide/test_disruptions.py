@@ -72,8 +72,8 @@ def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert w.counters == []
     assert w.status.replica_statuses["Worker"].failed == 0
-    told = f"pod sim-worker-1 was disrupted (Evicted: {LOW}): it is replaced; this does not count as a restart"
-    assert [text for text in texts(w.events) if "Disrupted" in text] == [f"Warning PodDisrupted {told}"] * 3
+    message = f"pod sim-worker-1 was disrupted (Evicted: {LOW}): it is replaced; this does not count as a restart"
+    assert [text for text in texts(w.events) if "Disrupted" in text] == [f"Warning PodDisrupted {message}"] * 3
 
 
 def test_each_disruption_emits_one_event() -> None:
@@ -173,7 +173,7 @@ def test_a_disruption_leaves_the_place_in_a_series_of_failures_as_it_was() -> No
     assert w.pods["sim-worker-1"].backoff_level == 4
 
 
-def test_a_pod_that_its_node_refuses_again_and_again_is_replaced_ever_more_slowly() -> None:
+def test_a_pod_that_its_node_rejects_again_and_again_is_replaced_ever_more_slowly() -> None:
     w, waited = running(), []
     for _ in range(4):
         disrupt(w, exit_code=None, phase="Failed", reason="OutOfcpu", message="Node didn't have enough resource: cpu")

@@ -59,9 +59,9 @@ def test_one_warning_tells_of_kept_pods_that_have_not_started(policy: str | None
     w = succeeded({"cleanPodPolicy": policy} if policy else {})
     w.settle()
     w.settle()
-    told = [event for event in w.events if event.reason == "PodsKeptRunning"]
+    events = [event for event in w.events if event.reason == "PodsKeptRunning"]
     sentence = "1 pod(s) of the finished job have not started, still wait and hold their resources"
-    assert texts(told) == [f"Warning PodsKeptRunning {sentence} because cleanPodPolicy is None"] * warnings
+    assert texts(events) == [f"Warning PodsKeptRunning {sentence} because cleanPodPolicy is None"] * warnings
 
 
 @pytest.mark.shows("K-36")
@@ -186,10 +186,10 @@ def test_suspending_a_finished_job_changes_nothing() -> None:
 def test_a_finished_job_says_nothing_about_its_pods() -> None:
     w = succeeded()
     w.settle()
-    told = len(w.events)
+    before = len(w.events)
     w.set_pods("Running", "sim-worker-1", exit_code=1)
     w.settle()
-    assert len(w.events) == told
+    assert len(w.events) == before
 
 
 @pytest.mark.shows("E-102")

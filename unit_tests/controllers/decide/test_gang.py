@@ -229,8 +229,8 @@ def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: 
         w.settle()
     assert conditions(w.status)[-1] == "Succeeded=True"
     assert KEY not in w.owned_objects
-    told = [text for text in texts(w.events) if "PodGroup" in text]
-    assert told == [
+    events = [text for text in texts(w.events) if "PodGroup" in text]
+    assert events == [
         "Normal JobTerminated Job has been terminated. Deleting PodGroup",
         "Normal SuccessfulDeletePodGroup Deleted PodGroup: sim",
     ]

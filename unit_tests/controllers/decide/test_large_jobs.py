@@ -69,7 +69,7 @@ def test_more_are_planned_when_these_exist() -> None:
     assert [slot.index for slot in plan.create_services] == [*range(FIRST_AT_ONCE, FIRST_AT_ONCE + MOST_AT_ONCE)]
 
 
-def test_no_services_are_made_ahead_of_pods_that_are_refused() -> None:
+def test_no_services_are_made_ahead_of_pods_that_are_rejected() -> None:
     plan = plan_for(large(), (), [service(index) for index in range(FIRST_AT_ONCE)])
     assert len(plan.create_pods) == FIRST_AT_ONCE
     assert plan.create_services == ()

@@ -427,8 +427,8 @@ def test_replicas_that_a_smaller_job_does_not_want_do_not_count_as_succeeded() -
         ((), {"create_errors": {("pod", "Worker"): ("Quota", "full")}}, None),
         (("pods",), {"create_errors": {("pod", "Worker"): ("Quota", "full")}}, "Quota"),
         (("services",), {"create_errors": {("service", "Worker"): ("Quota", "full")}}, "Quota"),
-        ((), {"owned_errors": {"ConfigMap": ("CreateFailed", "refused")}}, "CreateFailed"),
-        ((), {"owned_errors": {"PodGroup": ("CreateFailed", "refused")}}, None),
+        ((), {"owned_errors": {"ConfigMap": ("CreateFailed", "rejected")}}, "CreateFailed"),
+        ((), {"owned_errors": {"PodGroup": ("CreateFailed", "rejected")}}, None),
     ],
 )
 def test_a_job_waits_for_what_it_lacks_and_cannot_create(

@@ -120,7 +120,7 @@ LIMITS = {"backoffLimit": 1, "activeDeadlineSeconds": 5}
 
 
 def over_a_limit(kind: str, limit: str, **run_policy: Any) -> World:
-    """A job that was told to fail at this limit, whose pods all run, one of them for the second time."""
+    """A job that fails at this limit, whose pods all run, one of them for the second time."""
     w = job_of(kind, restart="OnFailure", run_policy={limit: LIMITS[limit], **run_policy})
     w.settle()
     w.set_pods("Running")
@@ -150,8 +150,8 @@ def test_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> 
     w.settle()
     replicas = sum(REPLICAS[kind].values())
     assert len(w.pods) == replicas
-    told = [event.message for event in w.events if event.reason == "PodsKeptRunning"]
-    assert told == [
+    messages = [event.message for event in w.events if event.reason == "PodsKeptRunning"]
+    assert messages == [
         f"{replicas} pod(s) of the failed job keep running and hold their resources because cleanPodPolicy is None"
     ]
 

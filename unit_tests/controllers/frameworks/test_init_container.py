@@ -91,7 +91,7 @@ def test_a_template_may_be_empty(template: str) -> None:
         ("!!python/object/apply:os.system ['true']", "not valid YAML"),
     ],
 )
-def test_a_bad_template_is_refused_when_the_operator_starts(template: str, problem: str) -> None:
+def test_a_bad_template_is_rejected_when_the_operator_starts(template: str, problem: str) -> None:
     with pytest.raises(BadTemplate) as error:
         PyTorchOptions(init_container_template=template)
     assert problem in str(error.value)

@@ -115,9 +115,9 @@ def test_a_launcher_with_gpus_is_a_host_itself() -> None:
 )
 def test_an_implementation_is_told_by_its_variables(daemon: str, hosts: str | None) -> None:
     """Intel MPI takes the hosts from its command line only, as with v1."""
-    told = dict(env_of(job_with(BOTH)))
-    assert told[daemon] == "/etc/mpi/kubexec.sh"
-    assert hosts is None or told[hosts] == "/etc/mpi/hostfile"
+    env = dict(env_of(job_with(BOTH)))
+    assert env[daemon] == "/etc/mpi/kubexec.sh"
+    assert hosts is None or env[hosts] == "/etc/mpi/hostfile"
 
 
 def test_a_worker_that_is_being_deleted_is_not_discovered() -> None:

@@ -209,8 +209,8 @@ def test_what_the_annotation_may_say(annotations: dict[str, str], complaints: li
     stored = copy.deepcopy(stored_job("MPIJob", {"Launcher": 1, "Worker": 2}))
     stored["metadata"]["annotations"] = annotations
     w = World(stored, "MPIJob")
-    told = [each for each in texts(w.decide().events) if "BadAnnotation" in each]
-    assert told == complaints
+    events = [each for each in texts(w.decide().events) if "BadAnnotation" in each]
+    assert events == complaints
     kinds = {change.kind for change in w.decide().owned_changes}
     assert ("Secret" in kinds, "Role" in kinds) == (
         (True, False) if annotations == {ANNOTATION: "ssh"} else (False, True)
@@ -220,8 +220,8 @@ def test_what_the_annotation_may_say(annotations: dict[str, str], complaints: li
 def test_another_kind_does_not_know_it() -> None:
     stored = copy.deepcopy(stored_job("JAXJob", {"Worker": 1}))
     stored["metadata"]["annotations"] = {ANNOTATION: "ssh"}
-    (told,) = [each for each in texts(World(stored, "JAXJob").decide().events) if "BadAnnotation" in each]
-    assert told.endswith("with this prefix JAXJobs support disruptions, gang-scheduling, restart-scope")
+    (event,) = [each for each in texts(World(stored, "JAXJob").decide().events) if "BadAnnotation" in each]
+    assert event.endswith("with this prefix JAXJobs support disruptions, gang-scheduling, restart-scope")
 
 
 @pytest.mark.parametrize("folder", DEPLOY, ids=lambda folder: folder.name)

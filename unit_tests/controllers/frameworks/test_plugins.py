@@ -66,6 +66,6 @@ def test_one_that_cannot_be_used_is_left_out_and_reported(
 ) -> None:
     install()
     install("z-other", entry, module)
-    (told,) = plugins().problems
-    assert told.startswith(f"the framework {entry} of the package z-other is ignored: {problem}")
+    (reported,) = plugins().problems
+    assert reported.startswith(f"the framework {entry} of the package z-other is ignored: {problem}")
     assert [*kinds()] == [*KINDS, "DeepSpeedJob"]

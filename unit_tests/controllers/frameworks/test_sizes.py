@@ -1,4 +1,4 @@
-"""What replicas are given grows with their number: a job for which it has no room is refused in one sentence."""
+"""What replicas are given grows with their number: a job for which it has no room is rejected in one sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from training_controllers.model.records import JobRecord
 from training_controllers.reconcile.loader import Loader
 
 
-def refusal(job: dict[str, Any], kind: str) -> str:
+def rejection(job: dict[str, Any], kind: str) -> str:
     """What the operator says of a stored job; empty if it runs it."""
     record = JobRecord("ns", job["metadata"]["name"], "uid", "1", msgspec.json.encode(job))
     return Loader(framework_of(kind)).load(record).problem
@@ -53,8 +53,8 @@ def tf_job(workers: int, **spec: Any) -> dict[str, Any]:
 def test_tf_config_may_be_as_long_as_linux_takes_it() -> None:
     fits = most(lambda n: whole_config(load("TFJob", tf_job(n))) <= LONGEST_VARIABLE)
     assert fits > 4000
-    assert refusal(tf_job(fits), "TFJob") == ""
-    assert refusal(tf_job(fits + 1), "TFJob") == (
+    assert rejection(tf_job(fits), "TFJob") == ""
+    assert rejection(tf_job(fits + 1), "TFJob") == (
         f"spec.tfReplicaSpecs: Forbidden: TF_CONFIG lists every replica and would have "
         f"{whole_config(load('TFJob', tf_job(fits + 1)))} bytes; an environment variable on Linux has at most "
         "131072: use fewer replicas"
@@ -62,9 +62,9 @@ def test_tf_config_may_be_as_long_as_linux_takes_it() -> None:
 
 
 def test_dynamic_workers_do_not_know_each_other() -> None:
-    assert refusal(tf_job(10_000, enableDynamicWorker=True), "TFJob") == ""
+    assert rejection(tf_job(10_000, enableDynamicWorker=True), "TFJob") == ""
     servers = stored_job("TFJob", {"PS": 10_000, "Worker": 2}, enableDynamicWorker=True)
-    assert "TF_CONFIG lists every replica and would have" in refusal(servers, "TFJob")
+    assert "TF_CONFIG lists every replica and would have" in rejection(servers, "TFJob")
 
 
 def test_the_list_of_xgboost_workers_may_be_as_long_as_linux_takes_it() -> None:
@@ -79,8 +79,8 @@ def test_the_list_of_xgboost_workers_may_be_as_long_as_linux_takes_it() -> None:
         return stored_job("XGBoostJob", {"Master": 1, "Worker": workers})
 
     fits = most(lambda n: listed(n) <= LONGEST_VARIABLE)
-    assert refusal(stored(fits), "XGBoostJob") == ""
-    assert "WORKER_ADDRS lists every replica and would have" in refusal(stored(fits + 1), "XGBoostJob")
+    assert rejection(stored(fits), "XGBoostJob") == ""
+    assert "WORKER_ADDRS lists every replica and would have" in rejection(stored(fits + 1), "XGBoostJob")
 
 
 @pytest.mark.parametrize("ssh", [False, True], ids=["exec", "ssh"])
@@ -100,18 +100,18 @@ def test_lists_of_hosts_fit_into_a_config_map(ssh: bool) -> None:
         made = (files_over_ssh if ssh else files)(load("MPIJob", stored(workers)), running)
         return sum(map(len, made.values()))
 
-    fits = most(lambda n: not refusal(stored(n), "MPIJob"))
+    fits = most(lambda n: not rejection(stored(n), "MPIJob"))
     assert held(fits) <= CONFIG_MAP_BYTES
     assert held(fits) > CONFIG_MAP_BYTES - 2 * MOST_OF_OTHER_FILES
-    assert refusal(stored(fits + 1), "MPIJob").startswith(
+    assert rejection(stored(fits + 1), "MPIJob").startswith(
         f"spec.mpiReplicaSpecs[Worker].replicas: Invalid value: {fits + 1}: the lists of hosts would have "
     )
 
 
 @pytest.mark.parametrize("kind", ["PyTorchJob", "PaddleJob", "JAXJob"])
 def test_other_kinds_may_have_as_many_as_there_may_be(kind: str) -> None:
-    assert refusal(stored_job(kind, {"Worker": 10_000}), kind) == ""
+    assert rejection(stored_job(kind, {"Worker": 10_000}), kind) == ""
 
 
 def test_an_mpijob_may_have_as_many_as_there_may_be() -> None:
-    assert refusal(stored_job("MPIJob", {"Launcher": 1, "Worker": 10_000}), "MPIJob") == ""
+    assert rejection(stored_job("MPIJob", {"Launcher": 1, "Worker": 10_000}), "MPIJob") == ""

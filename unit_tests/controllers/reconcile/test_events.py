@@ -1,4 +1,4 @@
-"""What is told after one reconcile: the same of many objects once."""
+"""The events after one reconcile: those that say the same of many objects are one."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
-from e2e.support.simulation.api import Api, Json, Refused
+from e2e.support.simulation.api import Api, Json, Rejected
 from e2e.support.simulation.audit import is_duplicate
 from e2e.support.simulation.kubelet import Kubelet
 from unit_tests.simulated.chaos.scenario import Scenario, Slot
@@ -35,7 +35,7 @@ class ScriptedKubelet(Kubelet):
         await self._heard_of(pod)
         if uid in self.evicted:
             return
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Rejected):
             await self.set_status(pod, "Running", {"running": {"startedAt": self._time()}})
         await asyncio.sleep(self._scenario.run_time(slot, self._ended[slot]))
         await self._heard_of(pod)
@@ -44,7 +44,7 @@ class ScriptedKubelet(Kubelet):
         exits, attempt = self._scenario.exits.get(slot, []), self._ended[slot]
         code = exits[attempt] if attempt < len(exits) else 0
         ended = {"exitCode": code, "startedAt": self._time(), "finishedAt": self._time()}
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Rejected):
             stored = await self.set_status(pod, "Failed" if code else "Succeeded", {"terminated": ended})
             if "deletionTimestamp" not in stored["metadata"]:
                 self._ended[slot] += 1

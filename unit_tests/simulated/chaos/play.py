@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from e2e.support.simulation.api import Json, Refused
+from e2e.support.simulation.api import Json, Rejected
 from e2e.support.simulation.audit import DUPLICATE, ENDS, is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster, cluster, now
 from e2e.support.simulation.faults import Faults
@@ -131,7 +131,7 @@ async def disturbed(
 
 @asynccontextmanager
 async def stage(scenario: Scenario, settings: Settings) -> AsyncIterator[tuple[Cluster, StrictVolcano | None]]:
-    """A cluster, with a scheduler of gangs if the operator is told of one.
+    """A cluster, with a scheduler of gangs if the settings of the operator name one.
 
     Without checks of specs: all of them are good, and checking takes a third of the time.
     """
@@ -220,7 +220,7 @@ class Chaos:
             if not pods:
                 continue
             pod = rng.choice(pods)
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(Rejected):
                 if rng.random() < 0.25:
                     await self._world.api.create(_duplicate(pod))
                 else:
@@ -265,7 +265,7 @@ async def _use(world: Cluster, scenario: Scenario) -> None:
 
 async def _act(world: Cluster, action: UserAction) -> None:
     await asyncio.sleep(action.at)
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(Rejected):
         if action.patch is None:
             await world.api.delete(action.kind, action.job)
         else:

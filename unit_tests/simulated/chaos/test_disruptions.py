@@ -11,7 +11,7 @@ import random
 from datetime import timedelta
 
 import pytest
-from e2e.support.simulation.api import Json, Refused
+from e2e.support.simulation.api import Json, Rejected
 from e2e.support.simulation.audit import is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster, now
 from e2e.support.simulation.nodes import Nodes
@@ -71,7 +71,7 @@ async def evictions(world: Cluster, rng: random.Random) -> None:
         if pods:
             meta = rng.choice(pods)["metadata"]
             kubelet.evicted.add(meta["uid"])
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(Rejected):
                 # Without the condition, and without a word of its containers, a pod may never have begun to run.
                 plain = ATTEMPT_ANNOTATION not in meta.get("annotations", {}) and rng.random() < 0.5
                 patch = {"metadata": {"uid": meta["uid"]}, "status": low if plain else {**low, "conditions": [target]}}
@@ -86,7 +86,7 @@ async def drains(world: Cluster, rng: random.Random) -> None:
         if pods := [pod for pod in await world.api.list("Pod") if is_live(pod)]:
             name = rng.choice(pods)["metadata"]["name"]
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(Rejected):
                 await world.api.send("POST", world.api.path("Pod", name, "eviction"), body)
 
 

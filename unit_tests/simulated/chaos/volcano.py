@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from e2e.support.simulation.api import Api, Json, Refused
+from e2e.support.simulation.api import Api, Json, Rejected
 from e2e.support.simulation.audit import JOBS, is_duplicate, is_live
 from e2e.support.simulation.cluster import Cluster
 from unit_tests.simulated.chaos.kubelet import ScriptedKubelet
@@ -39,7 +39,7 @@ class StrictVolcano:
             await asyncio.sleep(self._rng.uniform(0.2, 2))
             pods = await self._api.list("Pod")
             for group in await self._api.list("PodGroup"):
-                with contextlib.suppress(Refused):
+                with contextlib.suppress(Rejected):
                     await self._look(group, pods)
 
     async def _look(self, group: Json, pods: Sequence[Json]) -> None:

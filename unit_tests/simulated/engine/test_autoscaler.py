@@ -67,7 +67,7 @@ async def test_no_permission_for_autoscalers_holds_nothing_up_and_is_logged_once
         def is_meant(request: Request) -> bool:
             return request.method == "POST" and "/horizontalpodautoscalers" in request.path
 
-        process.transport.refuse = lambda request: status(403, "Forbidden", "no") if is_meant(request) else None
+        process.transport.reject = lambda request: status(403, "Forbidden", "no") if is_meant(request) else None
         await world.api.create(elastic())
         await asyncio.sleep(300)
         assert len(await world.pods()) == 2
@@ -76,6 +76,6 @@ async def test_no_permission_for_autoscalers_holds_nothing_up_and_is_logged_once
             "Error on create of HorizontalPodAutoscaler pt: no"
         ]
         assert len([each for each in process.transport.sent if is_meant(each)]) < 12
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(300)
         assert await world.api.get(HPA, "pt") is not None

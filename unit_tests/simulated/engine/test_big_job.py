@@ -46,11 +46,11 @@ async def test_one_plan_follows_the_other_until_all_replicas_are_there(monkeypat
         assert len(await world.pods()) == len(await world.services()) == 71
 
 
-async def test_where_pods_are_refused_few_services_are_made() -> None:
+async def test_where_pods_are_rejected_few_services_are_made() -> None:
     async with cluster() as world:
         full = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small')
         create_pod = ("POST", "/api/v1/namespaces/default/pods")
-        world.operator().transport.refuse = lambda sent: full if (sent.method, sent.path) == create_pod else None
+        world.operator().transport.reject = lambda sent: full if (sent.method, sent.path) == create_pod else None
         await world.api.create(jax(workers=300))
         await asyncio.sleep(600)
         assert (len(await world.pods()), len(await world.services())) == (0, FIRST_AT_ONCE)

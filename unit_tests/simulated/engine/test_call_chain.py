@@ -60,7 +60,7 @@ async def test_the_page_lists_the_functions_from_a_reconcile_to_the_creation_of_
     loop = asyncio.get_running_loop()
     loop.set_task_factory(make_task)
     async with cluster() as world:
-        world.operator().transport.refuse = record
+        world.operator().transport.reject = record
         await asyncio.sleep(1)
         await world.api.create(jax(workers=2))
         await asyncio.sleep(5)

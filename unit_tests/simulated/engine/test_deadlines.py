@@ -144,8 +144,8 @@ async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_
         pod = await world.api.get("Pod", "jx-worker-0")
         assert pod is not None
         ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": f"{now():%Y-%m-%dT%H:%M:%SZ}"}}
-        told = await world.kubelet.set_status(pod, "Running", ended)
-        assert told["status"]["phase"] == "Running"
+        stored = await world.kubelet.set_status(pod, "Running", ended)
+        assert stored["status"]["phase"] == "Running"
         begun = clock()
         await asyncio.sleep(5)
         assert conditions(await world.job("JAXJob", "jx"))["Succeeded"] == "True"
@@ -167,13 +167,13 @@ async def test_the_server_says_when_to_try_again() -> None:
         process = world.operator()
         asked: list[str] = []
 
-        def refuse(request: Request) -> Response | None:
+        def reject(request: Request) -> Response | None:
             if (request.method, request.path.rpartition("/")[2]) not in (("GET", "jx-worker-0"), ("DELETE", "jx")):
                 return None
             asked.append(request.method)
             return status(429, "TooManyRequests", "later", {"retry-after": "60"})
 
-        process.transport.refuse = refuse
+        process.transport.reject = reject
         await world.api.create(jax(workers=1, activeDeadlineSeconds=30, ttlSecondsAfterFinished=0))
         await asyncio.sleep(80)
         assert asked == ["GET", "DELETE"]

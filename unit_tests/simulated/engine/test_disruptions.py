@@ -86,7 +86,7 @@ async def test_a_crash_between_counting_and_replacing(method: str, mode: str, co
 
     async with cluster() as world:
         await started(world, mode)
-        world.processes[-1].transport.refuse = lambda request: (
+        world.processes[-1].transport.reject = lambda request: (
             status(500, "InternalError", "no") if is_meant(request) else None
         )
         await disrupt(world, "jx-worker-1")

@@ -1,4 +1,4 @@
-"""Requests that are refused or lost hold up nothing but themselves, and are tried again (K-30, K-34, K-35, K-65)."""
+"""Requests that are rejected or lost hold up nothing but themselves, and are tried again (K-30, K-34, K-35, K-65)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_an_exhausted_quota_holds_up_neither_status_nor_deadline() -> None
             pods = world.server.state.storage.collection(("", "pods")).entries()
             return status(403, "Forbidden", QUOTA) if creates(request, "pods") and len(pods) >= limit else None
 
-        process.transport.refuse = quota
+        process.transport.reject = quota
         await world.api.create(jax(workers=40, activeDeadlineSeconds=600))
         await asyncio.sleep(3)
         for name in await world.pods():
@@ -63,7 +63,7 @@ async def _count(world: Cluster, pods: int) -> bool:
 async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: status(403, "Forbidden", QUOTA) if creates(request, "pods") else None
+        process.transport.reject = lambda request: status(403, "Forbidden", QUOTA) if creates(request, "pods") else None
         await world.api.create(jax(activeDeadlineSeconds=200))
         await asyncio.sleep(202)
         assert list(conditions(await world.job("JAXJob", "jx")))[-1] == "Failed"
@@ -72,7 +72,7 @@ async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
 async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(422, "Invalid", "the template is wrong")
             if creates(request, "pods")
             and b"pt-master-" in (request.body or b"")
@@ -89,14 +89,14 @@ async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
 async def test_failing_services_do_not_stop_pods() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not today") if creates(request, "services") else None
         )
         await world.api.create(jax())
         await asyncio.sleep(5)
         assert await world.pods() == ["jx-worker-0", "jx-worker-1"]
         assert await world.events("FailedCreateService") == ["Error creating: not today"]
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(10)
         assert await world.services() == ["jx-worker-0", "jx-worker-1"]
 
@@ -104,7 +104,7 @@ async def test_failing_services_do_not_stop_pods() -> None:
 async def test_one_bad_replica_stops_no_other() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "not this one")
             if creates(request, "pods") and json.loads(request.body or b"")["metadata"]["name"] == "jx-worker-0"
             else None
@@ -117,7 +117,7 @@ async def test_one_bad_replica_stops_no_other() -> None:
 async def test_a_changed_spec_is_tried_at_once() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(422, "Invalid", "no") if creates(request, "pods") and b"bad:1" in (request.body or b"") else None
         )
         job = jax(workers=1)
@@ -226,7 +226,7 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
         process = world.operator()
         await world.api.create(jax(workers=1))
         await asyncio.sleep(3)
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not now") if request.method == "DELETE" else None
         )
         await world.kubelet.ended("jx-worker-0", 1)
@@ -238,7 +238,7 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
         kept = {key: old["metadata"][key] for key in ("name", "labels", "ownerReferences")}
         spec = {"containers": [{"name": "jax", "image": "trainer:1"}]}
         new = await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec})
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(20)
         there = await world.api.get("Pod", "jx-worker-0")
         assert there is not None
@@ -298,7 +298,7 @@ async def test_names_whose_owners_cannot_be_read_stop_a_job_after_three_pods() -
                 return status(409, "AlreadyExists", "it exists")
             return status(500, "InternalError", "later") if "/pods/" in request.path else None
 
-        process.transport.refuse = unreadable
+        process.transport.reject = unreadable
         await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await asyncio.sleep(0.9)
         assert len([each for each in process.transport.sent if creates(each, "pods")]) == 3
@@ -322,18 +322,18 @@ async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
         process = world.operator()
         await world.api.create(jax(workers=3))
         await asyncio.sleep(3)
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "no right to delete") if request.method == "DELETE" else None
         )
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(60)
         assert await world.events("FailedDeletePod") == ["Error deleting: no right to delete"]
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not today") if request.method == "DELETE" else None
         )
         await asyncio.sleep(70)
         assert (await world.events("FailedDeletePod"))[1:] == ["Error deleting: not today"]
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(130)
         assert await world.pods() == await world.services() == ["jx-worker-0"]
 
@@ -385,14 +385,14 @@ async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
 async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(504, "Timeout", "request did not complete")
             if request.method == "POST" and "/pods" in request.path
             else None
         )
         await world.api.create(jax(workers=1))
         await asyncio.sleep(1)
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(60)
         assert (await world.pods(), conditions(await world.job("JAXJob", "jx"))) == (
             ["jx-worker-0"],
@@ -407,13 +407,13 @@ async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
         names = await started(world, jax(workers=6))
         asked: list[str] = []
 
-        def refuse(request: Request) -> Response | None:
+        def reject(request: Request) -> Response | None:
             if request.method != "DELETE" or "/pods/" not in request.path:
                 return None
             asked.append(request.path.rpartition("/")[2])
             return status(404, "NotFound", "not found")
 
-        process.transport.refuse = refuse
+        process.transport.reject = reject
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(3)
         assert asked[:5] == names[1:], "none of them stops the others"

@@ -82,10 +82,10 @@ async def test_no_pod_starts_with_what_is_not_the_job_s_own(launch: str, kind: s
         await asyncio.sleep(RETRIED)
         assert await world.pods() == []
         assert await world.api.get(kind, name) == before
-        told = await waiting(world)
-        assert told["reason"] == "NameTaken"
-        assert told["message"].startswith(f"NameTaken by a {kind} that no job controls: {kind} {name} already exists")
-        assert await world.events("NameTaken") == [told["message"]]
+        cause = await waiting(world)
+        assert cause["reason"] == "NameTaken"
+        assert cause["message"].startswith(f"NameTaken by a {kind} that no job controls: {kind} {name} already exists")
+        assert await world.events("NameTaken") == [cause["message"]]
         bound = {"RoleBinding"} if kind == "Role" else set()
         assert await found(world, launch) == OBJECTS[launch].keys() - {kind} - bound
         await world.api.delete(kind, name)
@@ -130,14 +130,14 @@ async def test_what_somebody_changed_and_nobody_can_change_back_starts_no_pod(ki
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
         await world.api.create(theirs(kind, OBJECTS["exec"][kind], ownerReferences=[owner]))
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(422, "Invalid", "immutable") if request.method == "PUT" and plural in request.path else None
         )
         await asyncio.sleep(SETTLED)
         assert await world.pods() == []
         assert (await waiting(world))["message"] == f"{kind} {OBJECTS['exec'][kind]} cannot be replaced: immutable"
         assert await found(world) == OBJECTS["exec"].keys() - ({"RoleBinding"} if kind == "Role" else set())
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(RETRIED)
         assert (await world.pods(), await waiting(world)) == (PODS, {})
 
@@ -159,7 +159,7 @@ async def test_what_no_cache_shows_and_is_as_it_should_be_is_not_written_again()
 
 @pytest.mark.parametrize("held", [False, True])
 async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(held: bool) -> None:
-    """An object that the operator only learns of by the refusal to make it, because its watch hangs.
+    """An object that the operator only learns of by the rejection to make it, because its watch hangs.
 
     Nothing starts with one that a finalizer holds.
     """
@@ -168,7 +168,7 @@ async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(hel
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
         process = world.operator()
         process.transport.frozen = lambda request: "/roles" in request.path
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "later") if request.method == "POST" and "/roles" in request.path else None
         )
         await asyncio.sleep(SETTLED)
@@ -176,7 +176,7 @@ async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(hel
         await world.api.create(theirs("Role", "mp-launcher", ownerReferences=[owner], finalizers=finalizers))
         if held:
             await world.api.delete("Role", "mp-launcher")
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(RETRIED)
         role = await world.api.get("Role", "mp-launcher")
         assert role is not None and ("*" in json.dumps(role["rules"])) is held
@@ -194,8 +194,8 @@ async def test_what_is_on_its_way_out_starts_no_pod_and_gets_no_binding(kind: st
         world.operator()
         await asyncio.sleep(RETRIED)
         assert await world.pods() == []
-        told = await waiting(world)
-        assert (told["reason"], told["message"]) == (
+        cause = await waiting(world)
+        assert (cause["reason"], cause["message"]) == (
             "Terminating",
             f"{kind} {name} was deleted but still exists: a finalizer may block its deletion",
         )
@@ -214,14 +214,14 @@ async def test_what_an_earlier_job_left_starts_no_pod() -> None:
         await world.api.create(job())
         await asyncio.sleep(SETTLED)
         assert await world.pods() == []
-        told = await waiting(world)
-        assert (told["reason"], "ConfigMap mp-config still exists" in told["message"]) == ("Terminating", True)
+        cause = await waiting(world)
+        assert (cause["reason"], "ConfigMap mp-config still exists" in cause["message"]) == ("Terminating", True)
         await world.api.patch("ConfigMap", "mp-config", {"metadata": {"finalizers": None}})
         await asyncio.sleep(RETRIED)
         assert (await world.pods(), await waiting(world)) == (PODS, {})
 
 
-def refuse_bindings(request: Request) -> Response | None:
+def reject_bindings(request: Request) -> Response | None:
     created = request.method == "POST" and request.path.endswith("/rolebindings")
     return status(403, "Forbidden", "no") if created else None
 
@@ -229,7 +229,7 @@ def refuse_bindings(request: Request) -> Response | None:
 async def test_an_error_that_is_over_is_not_told_any_more() -> None:
     """What could not be created is made by somebody else, for the job: nothing is left to be done, or to wait for."""
     async with cluster() as world:
-        world.operator().transport.refuse = refuse_bindings
+        world.operator().transport.reject = reject_bindings
         uid = (await world.api.create(job()))["metadata"]["uid"]
         await asyncio.sleep(SETTLED)
         assert (await waiting(world))["message"] == "RoleBinding mp-launcher cannot be created: no"

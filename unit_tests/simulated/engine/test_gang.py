@@ -1,4 +1,4 @@
-"""Gangs with the whole operator: PodGroups on an API server that may lack them, refuse them, or belong to others."""
+"""Gangs with the whole operator: PodGroups on an API server that may lack them, reject them, or belong to others."""
 
 from __future__ import annotations
 
@@ -184,19 +184,19 @@ async def test_a_pod_group_of_somebody_else_is_never_touched() -> None:
 
 
 @pytest.mark.shows("K-44", "INT-072")
-async def test_a_refused_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
+async def test_a_rejected_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
     async with cluster() as world:
         await install(world.api)
         process = world.operator(settings=VOLCANO)
-        refusal = status(403, "Forbidden", "queue default is closed")
-        process.transport.refuse = lambda r: refusal if (r.method, r.path[-9:]) == ("POST", "podgroups") else None
+        rejection = status(403, "Forbidden", "queue default is closed")
+        process.transport.reject = lambda r: rejection if (r.method, r.path[-9:]) == ("POST", "podgroups") else None
         await world.api.create(jax())
         await asyncio.sleep(60)
         assert (await world.pods(), await waits(world)) == ([], "GangPending")
         waiting = (await world.job("JAXJob", "jx"))["status"]["waiting"]
         assert waiting["message"] == "PodGroup jx cannot be created: queue default is closed"
         assert await world.events("FailedPodGroup") == ["Error on create of PodGroup jx: queue default is closed"]
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(60)
         assert (await group(world))["spec"]["minMember"] == 2
 
@@ -208,14 +208,14 @@ async def test_a_pod_group_that_cannot_be_deleted_emits_one_event_and_is_tried_a
         process = world.operator(settings=VOLCANO)
         await world.api.create(jax())
         await asyncio.sleep(SETTLED)
-        refusal = status(500, "InternalError", "not now")
-        process.transport.refuse = lambda r: refusal if r.method == "DELETE" and "podgroups" in r.path else None
+        rejection = status(500, "InternalError", "not now")
+        process.transport.reject = lambda r: rejection if r.method == "DELETE" and "podgroups" in r.path else None
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
         await asyncio.sleep(30)
         assert conditions(await world.job("JAXJob", "jx"))["Suspended"] == "True"
         assert await world.events("FailedDeletePodGroup") == ["Error deleting: not now"]
         assert await world.events("JobTerminated") == []
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(60)
         assert await world.api.get("PodGroup", "jx") is None
         assert await world.events("SuccessfulDeletePodGroup") == ["Deleted PodGroup: jx"]
@@ -250,9 +250,9 @@ async def test_priorities_are_read_where_that_is_permitted() -> None:
         for name, value in (("low", 1), ("high", 1000)):
             kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
             await world.api.send("POST", path, {**kind, "metadata": {"name": name}, "value": value})
-        refusal = status(403, "Forbidden", "priorityclasses are not for you")
+        rejection = status(403, "Forbidden", "priorityclasses are not for you")
         blind = world.operator(settings=VOLCANO)
-        blind.transport.refuse = lambda request: refusal if "priorityclasses" in request.path else None
+        blind.transport.reject = lambda request: rejection if "priorityclasses" in request.path else None
         job = pytorch(schedulingPolicy={"minAvailable": 1})
         for replica_type, cpus in (("Master", "1"), ("Worker", "4")):
             spec = job["spec"]["pytorchReplicaSpecs"][replica_type]["template"]["spec"]

@@ -113,14 +113,14 @@ async def test_a_status_that_conflicts_is_measured_when_it_is_stored() -> None:
         await run_pods(world)
         conflicts = 3
 
-        def refuse(request: Request) -> Response | None:
+        def reject(request: Request) -> Response | None:
             nonlocal conflicts
             if request.path.endswith("/status") and conflicts:
                 conflicts -= 1
                 return status(409, "Conflict", "the object has been modified")
             return None
 
-        process.transport.refuse = refuse
+        process.transport.reject = reject
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(60)
         assert conflicts == 0
@@ -164,21 +164,21 @@ async def test_only_the_leader_measures_and_the_next_one_goes_on() -> None:
 
 
 @pytest.mark.shows("K-25")
-async def test_deleted_pods_and_refused_services_are_counted() -> None:
+async def test_deleted_pods_and_rejected_services_are_counted() -> None:
     async with cluster() as world:
-        refused: list[Request] = []
+        rejected: list[Request] = []
 
-        def refuse(request: Request) -> Response | None:
-            if request.method != "POST" or not request.path.endswith("/services") or len(refused) == 2:
+        def reject(request: Request) -> Response | None:
+            if request.method != "POST" or not request.path.endswith("/services") or len(rejected) == 2:
                 return None
-            refused.append(request)
+            rejected.append(request)
             return status(500, "InternalError", "not today")
 
-        world.operator().transport.refuse = refuse
+        world.operator().transport.reject = reject
         await started(world, jax(workers=3))
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(5)
-        assert value(world, "failed_service_creation_total") == len(refused) == 2
+        assert value(world, "failed_service_creation_total") == len(rejected) == 2
         assert value(world, "deleted_pods_total") == 2
 
 

@@ -51,7 +51,7 @@ def written(process: Process, method: str, what: str) -> Iterator[Json]:
             yield json.loads(request.body or b"")
 
 
-def refuse_roles(request: Request) -> Response | None:
+def reject_roles(request: Request) -> Response | None:
     changed = request.method == "PUT" and "/roles/" in request.path
     return status(409, "Conflict", "the object has been modified") if changed else None
 
@@ -90,11 +90,11 @@ async def test_the_launcher_begins_when_its_role_names_all_workers_and_it_is_wri
 async def test_the_launcher_waits_while_its_role_cannot_be_written() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = refuse_roles
+        process.transport.reject = reject_roles
         await world.api.create(mpi())
         await asyncio.sleep(SETTLED)
         assert await world.pods() == workers(0, 1)
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(60)
         assert (await world.pods(), await entered(world)) == (["mp-launcher", *workers(0, 1)], workers(0, 1))
 
@@ -103,15 +103,15 @@ async def test_a_worker_whose_name_is_taken_before_it_is_replaced() -> None:
     async with cluster() as world:
         process = world.operator()
         await started(world, mpi(workers=3))
-        refused = [True]
-        process.transport.refuse = lambda request: (
+        rejected = [True]
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "later")
-            if refused and request.method == "POST" and request.path.endswith("/pods")
+            if rejected and request.method == "POST" and request.path.endswith("/pods")
             else None
         )
         await world.api.delete("Pod", "mp-worker-1", gracePeriodSeconds=0)
         await take(world, "mp-worker-1")
-        refused.clear()
+        rejected.clear()
         await asyncio.sleep(SETTLED)
         assert await entered(world) == workers(0, 2)
         await world.api.patch("Pod", "mp-worker-1", {"metadata": {"finalizers": None}})

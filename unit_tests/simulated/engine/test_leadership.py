@@ -119,7 +119,7 @@ async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
         await asyncio.sleep(1)
         standby = world.operator(identity="b", settings=ELECTING)
         await running_job(world)
-        leader.transport.refuse = lambda request: (
+        leader.transport.reject = lambda request: (
             status(500, "InternalError", "not yet") if request.method == "DELETE" else None
         )
         await world.kubelet.ended("jx-worker-0", 1)
@@ -127,7 +127,7 @@ async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
         clock = asyncio.get_running_loop().time
         frozen_until = clock() + 15
         standby.transport.frozen = lambda request: request.path == "/api/v1/pods" and clock() < frozen_until
-        leader.transport.refuse = lambda request: None
+        leader.transport.reject = lambda request: None
         await asyncio.sleep(3)
         await leader.kill()
         await asyncio.sleep(40)

@@ -102,8 +102,8 @@ async def test_the_exit_code_decides_whether_a_replica_may_restart() -> None:
         after = await world.api.get("Pod", "pt-worker-0")
         assert before and after and before["metadata"]["uid"] != after["metadata"]["uid"]
         assert counters(await world.job("PyTorchJob", "pt"))["restarts"] == 1
-        told = "PyTorchJob pt is restarting because 1 Worker replica(s) failed."
-        assert await world.events("PyTorchJobRestarting") == [told]
+        message = "PyTorchJob pt is restarting because 1 Worker replica(s) failed."
+        assert await world.events("PyTorchJobRestarting") == [message]
 
         await world.kubelet.running("pt-worker-0")
         await world.kubelet.ended("pt-worker-0", 1)

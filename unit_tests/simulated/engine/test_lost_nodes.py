@@ -73,8 +73,8 @@ async def test_they_are_replaced_on_time_also_after_a_restart(ready: str, restar
             await restart(world)
         assert PATIENCE - LATE < await until(lambda: have_moved(world), within=200) - lost < PATIENCE + LATE
         assert counters(await world.job("JAXJob", "jx")).get("restarts", 0) == 0
-        told = await world.events("PodDisrupted")
-        assert sorted(text.split()[1] for text in told) == ["jx-worker-0", "jx-worker-1"]
+        messages = await world.events("PodDisrupted")
+        assert sorted(text.split()[1] for text in messages) == ["jx-worker-0", "jx-worker-1"]
         assert len(await world.events("LostNode")) == 2
 
 
@@ -158,7 +158,7 @@ async def test_without_the_flag_nobody_asks_for_nodes_and_nothing_is_forced() ->
 async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -> None:
     async with cluster() as world:
         process = world.operator(settings=WATCHFUL)
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "nodes is forbidden") if request.path.endswith("/nodes") else None
         )
         await world.api.create(jax(workers=2))
@@ -177,7 +177,7 @@ async def test_what_the_server_said_some_time_ago_gives_no_pod_up() -> None:
         await nodes.ready(status="Unknown")
         await asyncio.sleep(20)
         transport = world.processes[0].transport
-        transport.refuse = lambda request: (
+        transport.reject = lambda request: (
             status(500, "InternalError", "no") if request.path.endswith("/nodes") else None
         )
         transport.faults = Faults(dropped_watch=1.0)
@@ -185,6 +185,6 @@ async def test_what_the_server_said_some_time_ago_gives_no_pod_up() -> None:
         await asyncio.sleep(1)
         transport.faults = Faults()
         await asyncio.sleep(10 * PATIENCE)
-        transport.refuse = lambda request: None
+        transport.reject = lambda request: None
         await asyncio.sleep(10 * PATIENCE)
         assert set((await places(world)).values()) == {NODE}

@@ -126,7 +126,7 @@ async def test_the_user_s_account_is_used_and_not_changed() -> None:
 async def test_without_permission_to_create_roles_there_is_no_binding_and_no_pod() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "no") if request.method == "POST" and request.path.endswith("/roles") else None
         )
         await world.api.create(mpi())
@@ -136,41 +136,41 @@ async def test_without_permission_to_create_roles_there_is_no_binding_and_no_pod
         assert await world.pods() == []
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert waiting["message"] == "Role mp-launcher cannot be created: no"
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(130)
         assert await world.pods() == PODS
         assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
 
 
-REFUSALS = {
+REJECTIONS = {
     "Quota": 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2',
     "InvalidTemplate": 'pods "x" is forbidden: pod rejected: RuntimeClass "gvisor" not found',
 }
 
 
-def refuse_pods_named(process: Process, word: str, text: str) -> None:
-    def refuse(request: Request) -> Response | None:
+def reject_pods_named(process: Process, word: str, text: str) -> None:
+    def reject(request: Request) -> Response | None:
         if request.method != "POST" or not request.path.endswith("/pods"):
             return None
         name = json.loads(request.body or b"")["metadata"]["name"]
         return status(403, "Forbidden", text) if word in name else None
 
-    process.transport.refuse = refuse
+    process.transport.reject = reject
 
 
-@pytest.mark.parametrize("refused", ["worker", "worker-1"])
-@pytest.mark.parametrize("reason", REFUSALS)
-async def test_the_launcher_waits_while_workers_are_refused_and_the_status_says_why(reason: str, refused: str) -> None:
+@pytest.mark.parametrize("rejected", ["worker", "worker-1"])
+@pytest.mark.parametrize("reason", REJECTIONS)
+async def test_the_launcher_waits_while_workers_are_rejected_as_the_status_says(reason: str, rejected: str) -> None:
     async with cluster() as world:
         process = world.operator()
-        refuse_pods_named(process, refused, REFUSALS[reason])
+        reject_pods_named(process, rejected, REJECTIONS[reason])
         await world.api.create(mpi())
         await asyncio.sleep(100)
-        assert await world.pods() == [name for name in PODS[1:] if refused not in name]
+        assert await world.pods() == [name for name in PODS[1:] if rejected not in name]
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert waiting["reason"] == reason
-        assert waiting["message"].startswith("pod mp-worker-") and REFUSALS[reason] in waiting["message"]
-        process.transport.refuse = lambda _request: None
+        assert waiting["message"].startswith("pod mp-worker-") and REJECTIONS[reason] in waiting["message"]
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(130)
         assert await world.pods() == PODS
         assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
@@ -190,9 +190,9 @@ async def test_the_launcher_waits_for_a_worker_whose_name_somebody_else_has() ->
         assert await world.pods() == PODS
 
 
-async def test_the_launcher_begins_when_the_workers_that_are_refused_are_scaled_away() -> None:
+async def test_the_launcher_begins_when_the_workers_that_are_rejected_are_scaled_away() -> None:
     async with cluster() as world:
-        refuse_pods_named(world.operator(), "worker-1", REFUSALS["Quota"])
+        reject_pods_named(world.operator(), "worker-1", REJECTIONS["Quota"])
         await world.api.create(mpi())
         await asyncio.sleep(SETTLED)
         assert await world.pods() == ["mp-worker-0"]
@@ -202,11 +202,11 @@ async def test_the_launcher_begins_when_the_workers_that_are_refused_are_scaled_
         assert "waiting" not in (await world.job("MPIJob", "mp"))["status"]
 
 
-async def test_workers_that_are_refused_leave_a_launcher_alone_that_runs() -> None:
+async def test_workers_that_are_rejected_leave_a_launcher_alone_that_runs() -> None:
     async with cluster() as world:
         process = world.operator()
         await started(world, mpi())
-        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        reject_pods_named(process, "worker", REJECTIONS["Quota"])
         await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 3}}}})
         await asyncio.sleep(100)
         job = await world.job("MPIJob", "mp")
@@ -214,17 +214,17 @@ async def test_workers_that_are_refused_leave_a_launcher_alone_that_runs() -> No
         assert conditions(job)["Running"] == "True"
 
 
-async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_refused() -> None:
+async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_rejected() -> None:
     async with cluster() as world:
         process = world.operator()
         await started(world, mpi(policy="ExitCode"))
-        refuse_pods_named(process, "worker", REFUSALS["Quota"])
+        reject_pods_named(process, "worker", REJECTIONS["Quota"])
         await world.api.delete("Pod", "mp-worker-1")
         await asyncio.sleep(SETTLED)
         await world.kubelet.ended("mp-launcher", 137)
         await asyncio.sleep(100)
         assert await world.pods() == ["mp-worker-0"]
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(300)
         assert await world.pods() == PODS
         assert counters(await world.job("MPIJob", "mp"), "Launcher")["restarts"] == 1

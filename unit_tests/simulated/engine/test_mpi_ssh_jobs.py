@@ -57,8 +57,8 @@ async def test_keys_and_network_come_before_the_pods_and_go_with_the_job(caplog:
         posts = [request.path.rpartition("/")[2] for request in process.transport.sent if request.method == "POST"]
         assert [each for each in posts if each != "events"] == ["configmaps", "services", "secrets", *["pods"] * 3]
         assert [request.method for request in process.transport.sent if is_secret(request)] == ["POST"]
-        told = json.dumps(await world.api.list("Event")) + caplog.text
-        assert "PRIVATE KEY" not in told
+        texts = json.dumps(await world.api.list("Event")) + caplog.text
+        assert "PRIVATE KEY" not in texts
         await world.api.delete("MPIJob", "mp")
         await asyncio.sleep(SETTLED)
         assert await beside(world) == []
@@ -89,7 +89,7 @@ async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
                 return status(504, "Timeout", "no answer")
             return None
 
-        process.transport.refuse = lose
+        process.transport.reject = lose
         await world.api.create(ssh_mpi())
         await asyncio.sleep(60)
         assert lost
@@ -100,7 +100,7 @@ async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
 async def test_without_permission_to_create_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(403, "Forbidden", "secrets is forbidden") if is_secret(request) else None
         )
         await world.api.create(ssh_mpi())
@@ -111,7 +111,7 @@ async def test_without_permission_to_create_secrets_the_job_says_what_is_missing
         assert await world.pods() == []
         waiting = (await world.job("MPIJob", "mp"))["status"]["waiting"]
         assert (waiting["reason"], waiting["message"]) == ("SecretMissing", message)
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(600)
         assert (await beside(world), await world.pods()) == (["ConfigMap", "Service", "Secret"], PODS)
         await world.kubelet.running("mp-launcher")

@@ -69,13 +69,13 @@ async def test_what_has_no_effect_in_a_template_emits_one_event_however_many_pod
 async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_and_the_first_status_too() -> None:
     async with cluster() as world:
         process = world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not now") if request.path.endswith(("/pods", "/status")) else None
         )
         await world.api.create(idle_wishes(2))
         await asyncio.sleep(10)
         assert await world.pods() == []
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(60)
         assert len(await world.pods()) == 2
         assert await world.events("SetPodTemplateRestartPolicy") == [OVERWRITTEN]
@@ -85,30 +85,30 @@ async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_an
 async def test_a_template_that_changes_before_the_first_status_emits_an_event() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not now") if request.path.endswith("/status") else None
         )
         await world.api.create(jax(workers=1))
         await asyncio.sleep(0.5)
         template = {"spec": {"containers": [{"name": "jax", "image": "trainer:2"}]}}
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"template": template}}}})
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(30)
         (text,) = await world.events("TemplateChanged")
         assert text.startswith("The pod template of Worker has changed")
 
 
-@pytest.mark.parametrize("refused", [("/pods",), ("/services", "/pods")])
-async def test_a_job_whose_pods_are_refused_says_so_and_creates_no_more(refused: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("rejected", [("/pods",), ("/services", "/pods")])
+async def test_a_job_whose_pods_are_rejected_says_so_and_creates_no_more(rejected: tuple[str, ...]) -> None:
     """Soon, also where no new object leads to another reconcile."""
     async with cluster() as world:
         process = world.operator()
 
-        def refuse(request: Request) -> Response | None:
-            forbidden = request.method == "POST" and request.path.endswith(refused)
+        def reject(request: Request) -> Response | None:
+            forbidden = request.method == "POST" and request.path.endswith(rejected)
             return status(403, "Forbidden", QUOTA) if forbidden else None
 
-        process.transport.refuse = refuse
+        process.transport.reject = reject
         await world.api.create(jax(workers=2))
         await asyncio.sleep(0.5)
         assert written(world) == ["service"] * 2 + ["pod"] * 2 + ["status"]
@@ -120,7 +120,7 @@ async def test_a_job_whose_pods_are_refused_says_so_and_creates_no_more(refused:
 async def test_a_process_that_ends_before_the_first_status_leaves_it_to_the_next_one() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "not now") if request.path.endswith("/status") else None
         )
         await world.api.create(jax(workers=2))

@@ -107,13 +107,13 @@ async def test_without_the_permission_to_delete_collections_services_go_one_by_o
         transport = world.operator().transport
         collections: list[Request] = []
 
-        def refuse(request: Request) -> Response | None:
+        def reject(request: Request) -> Response | None:
             if (request.method, request.path) != ("DELETE", SERVICES):
                 return None
             collections.append(request)
             return status(403, "Forbidden", "this account may not delete collections")
 
-        transport.refuse = refuse
+        transport.reject = reject
         await lived(world, jax("first", workers=3, cleanPodPolicy="All"))
         await lived(world, jax("second", workers=3))
         assert counted(world)["DELETE services"] == 1 + 6

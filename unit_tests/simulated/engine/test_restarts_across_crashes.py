@@ -27,7 +27,7 @@ def stop_at(world: Cluster, method: str) -> None:
     def is_meant(request: Request) -> bool:
         return request.method == method and "/pods" in request.path
 
-    world.processes[-1].transport.refuse = lambda request: (
+    world.processes[-1].transport.reject = lambda request: (
         status(500, "InternalError", "no") if is_meant(request) else None
     )
 

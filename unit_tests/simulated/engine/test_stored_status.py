@@ -53,8 +53,8 @@ async def test_under_the_crds_of_v1_nothing_is_written_again_and_again() -> None
             for number in range(3):
                 await world.api.create(jax(f"jx{number}"))
             await run_pods(world)
-        told = [line["resource"] for line in logs if line["event"].startswith("the CRD of this kind is older")]
-        assert told == ["jaxjobs.kubeflow.org"]
+        resources = [line["resource"] for line in logs if line["event"].startswith("the CRD of this kind is older")]
+        assert resources == ["jaxjobs.kubeflow.org"]
         writes = status_writes(world)
         for number in range(3):
             # Extensions change (ready, restarts), nothing else does.
@@ -114,14 +114,14 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
         process = world.operator()
         conflicts = 3
 
-        def refuse(request: Request) -> Response | None:
+        def reject(request: Request) -> Response | None:
             nonlocal conflicts
             if request.path.endswith("/status") and conflicts:
                 conflicts -= 1
                 return status(409, "Conflict", "the object has been modified")
             return None
 
-        process.transport.refuse = refuse
+        process.transport.reject = reject
         await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await run_pods(world)
         order = [
@@ -139,13 +139,13 @@ async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it
         process = world.operator()
         await world.api.create(pytorch(policy="Never"))
         await run_pods(world)
-        process.transport.refuse = lambda request: (
+        process.transport.reject = lambda request: (
             status(500, "InternalError", "no") if request.path.endswith("/status") else None
         )
         await world.kubelet.ended("pt-worker-0", 1)
         await asyncio.sleep(30)
         assert await world.events("PyTorchJobFailed") == []
-        process.transport.refuse = lambda request: None
+        process.transport.reject = lambda request: None
         await asyncio.sleep(60)
         assert len(await world.events("PyTorchJobFailed")) == 1
 

@@ -33,11 +33,11 @@ async def reason(world: Cluster, kind: str = "JAXJob", name: str = "jx") -> str:
     return str((await waiting(world, kind, name)).get("reason", ""))
 
 
-def refuse_pods(process: Process, answer: Callable[[], Response | None]) -> None:
-    def refuse(request: Request) -> Response | None:
+def reject_pods(process: Process, answer: Callable[[], Response | None]) -> None:
+    def reject(request: Request) -> Response | None:
         return answer() if request.method == "POST" and request.path.endswith("/pods") else None
 
-    process.transport.refuse = refuse
+    process.transport.reject = reject
 
 
 async def set_pod_status(world: Cluster, name: str, **fields: Any) -> None:
@@ -70,17 +70,17 @@ def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
         (500, "InternalError", 'failed calling webhook "w": connection refused', "CreateFailed"),
     ],
 )
-async def test_a_refused_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
+async def test_a_rejected_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
     async with cluster() as world:
         process = world.operator()
-        refuse_pods(process, lambda: status(code, word, words))
+        reject_pods(process, lambda: status(code, word, words))
         await world.api.create(jax())
         await asyncio.sleep(100)
         found = await waiting(world)
         assert (found["reason"], found["since"]) == (expected, BEGINNING)
         assert found["message"] == f"pod jx-worker-0 cannot be created: {words}"
         assert len(await world.events("FailedCreatePod")) == 1
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(130)
         assert (len(await world.pods()), await waiting(world)) == (2, {})
 
@@ -89,7 +89,7 @@ async def test_a_cause_outlives_the_operator() -> None:
     async with cluster() as world:
         for _ in range(2):
             process = world.operator()
-            refuse_pods(process, lambda: status(403, "Forbidden", EXCEEDED))
+            reject_pods(process, lambda: status(403, "Forbidden", EXCEEDED))
             if not await world.api.list("JAXJob"):
                 await world.api.create(jax())
             await asyncio.sleep(30)
@@ -100,12 +100,12 @@ async def test_a_cause_outlives_the_operator() -> None:
 async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() -> None:
     async with cluster() as world:
         first = world.operator()
-        refuse_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
+        reject_pods(first, lambda: status(422, "Invalid", "the template is wrong"))
         await world.api.create(jax())
         await asyncio.sleep(SETTLED)
         assert await reason(world) == "InvalidTemplate"
         await first.kill()
-        refuse_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
+        reject_pods(world.operator(), lambda: status(403, "Forbidden", EXCEEDED))
         await asyncio.sleep(SETTLED)
         assert await reason(world) == "Quota"
 
@@ -114,7 +114,7 @@ async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
     async with cluster() as world:
         process = world.operator()
         full = False
-        refuse_pods(process, lambda: status(403, "Forbidden", EXCEEDED) if full else None)
+        reject_pods(process, lambda: status(403, "Forbidden", EXCEEDED) if full else None)
         await world.api.create(jax(workers=1))
         await asyncio.sleep(SETTLED)
         full = True
@@ -156,7 +156,7 @@ async def test_a_name_that_is_taken_is_a_cause_as_long_as_it_is() -> None:
         assert (len(await world.pods()), await waiting(world)) == (2, {})
 
 
-async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_refused() -> None:
+async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_rejected() -> None:
     async with cluster() as world:
         theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}}
         await world.api.create(theirs)
@@ -165,13 +165,13 @@ async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_refused(
         await asyncio.sleep(SETTLED)
         found = await waiting(world, "MPIJob", "mp")
         assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
-        process.transport.refuse = lambda r: (
+        process.transport.reject = lambda r: (
             status(403, "Forbidden", EXCEEDED) if r.method == "POST" and r.path.endswith("/configmaps") else None
         )
         await world.api.delete("ConfigMap", "mp-config")
         await asyncio.sleep(65)
         assert await reason(world, "MPIJob", "mp") == "Quota"
-        process.transport.refuse = lambda _request: None
+        process.transport.reject = lambda _request: None
         await asyncio.sleep(65)
         assert await waiting(world, "MPIJob", "mp") == {}
 
@@ -179,7 +179,7 @@ async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_refused(
 async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.refuse = lambda r: (
+        process.transport.reject = lambda r: (
             status(403, "Forbidden", EXCEEDED) if r.path.endswith("/horizontalpodautoscalers") else None
         )
         job = pytorch(master=False)
@@ -306,13 +306,13 @@ async def test_of_several_causes_the_same_one_is_in_the_status_whatever_came_fir
             world.operator()
             await world.api.create(jax(workers=3))
             await asyncio.sleep(SETTLED)
-            told = (
+            statuses = (
                 {"conditions": not_placed("no room")},
                 {"containerStatuses": container("ImagePullBackOff", "no image")},
                 {"containerStatuses": container("CrashLoopBackOff", "crash", restarts=2)},
             )
             for index in order:
-                await set_pod_status(world, f"jx-worker-{index}", **told[index])
+                await set_pod_status(world, f"jx-worker-{index}", **statuses[index])
                 await asyncio.sleep(SETTLED)
             assert await reason(world) == "Unschedulable"
             for index, left in ((0, "ImagePull"), (1, "CrashLoop"), (2, "")):
