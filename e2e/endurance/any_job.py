@@ -34,7 +34,7 @@ def main() -> int:
         for number in range(arguments.objects):
             stages.play(f"{arguments.seed}/{number}")
         grown = growth(kind, str(arguments.seed), min(arguments.objects, 500))
-        print(f"{kind}\n{seen.told}\nmemory: {grown} bytes more after further jobs", flush=True)
+        print(f"{kind}\n{seen.summary}\nmemory: {grown} bytes more after further jobs", flush=True)
         print(*seen.failures[:20], sep="\n", flush=True)
         failed |= bool(seen.failures) or grown > GROWTH or any(took > SLOW for took, _ in seen.slowest.values())
     return int(failed)

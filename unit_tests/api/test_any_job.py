@@ -19,7 +19,7 @@ JOBS = tries(80)
 """Of each kind; `python -m e2e.endurance.any_job` plays 20,000."""
 COUNTED = JOBS // 4
 """Of these the calls are counted, which takes longer than the calls."""
-FEWEST = 3
+LEAST = 3
 """Jobs that must pass each stage, and that it must reject: else nothing would be tried."""
 MOST_CALLS = 60_000
 """Calls of functions that one stage may make for one job: what time would be on a machine with nothing else to do."""
@@ -42,7 +42,7 @@ def test_nothing_raises_what_has_no_name_and_everything_is_reached(kind: str, ca
     assert {stage: calls for stage, calls in counted.slowest.items() if calls[0] > MOST_CALLS} == {}
     for stage in ("crd", "decide", "migrate"):
         for verdict in ("passed", "rejected"):
-            assert sum(seen.verdicts[f"{stage} {verdict}"] for seen in (counted, others)) >= FEWEST
+            assert sum(seen.verdicts[f"{stage} {verdict}"] for seen in (counted, others)) >= LEAST
 
 
 class Calls:

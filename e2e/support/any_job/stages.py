@@ -68,18 +68,18 @@ class Seen:
     clock: Callable[[], float] = time.thread_time
     """What a stage takes is measured by: processor seconds, which other programs hardly change."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """How often each stage was passed, or refused with a named error."""
+    """How often each stage was passed, or rejected with a named error."""
     slowest: dict[str, tuple[float, str]] = field(default_factory=dict)
     """What the slowest job of each stage took, and which one it was."""
     failures: list[str] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """A line for each stage."""
         lines = []
         for stage, (seconds, which) in self.slowest.items():
-            passed, refused = (self.verdicts[f"{stage} {verdict}"] for verdict in ("passed", "rejected"))
-            lines.append(f"{stage}: {passed} passed, {refused} refused; {seconds * 1000:.0f} ms at most, {which}")
+            passed, rejected = (self.verdicts[f"{stage} {verdict}"] for verdict in ("passed", "rejected"))
+            lines.append(f"{stage}: {passed} passed, {rejected} rejected; {seconds * 1000:.0f} ms at most, {which}")
         return "\n".join(lines)
 
     def run(self, stage: str, which: str, work: Callable[[], bool]) -> None:
@@ -91,7 +91,7 @@ class Seen:
             self.failures.append(f"{stage} {which}: {_where(error)}")
             passed = False
         took = self.clock() - began
-        self.verdicts[f"{stage} {'passed' if passed else 'refused'}"] += 1
+        self.verdicts[f"{stage} {'passed' if passed else 'rejected'}"] += 1
         self.slowest[stage] = max(self.slowest.get(stage, (0.0, "")), (took, which))
 
 
@@ -116,7 +116,7 @@ class Stages:
         self._options = [Options(target) for target in Target]
 
     def play(self, seed: object, *, admit: bool = True) -> None:
-        """Take one job through all stages; later ones also get what earlier ones have refused."""
+        """Take one job through all stages; later ones also get what earlier ones have rejected."""
         job, which = any_job(self._kind, seed), f"{self._kind} {seed}"
         if admit:
             self._seen.run("crd", which, lambda: self._admitted(deepcopy(job)))
