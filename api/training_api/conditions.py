@@ -1,7 +1,7 @@
-"""The conditions of a job: how one is set, and the questions asked of them.
+"""The conditions of a job: how they are set and read.
 
 The order is part of the API: conditions that do not hold come first, those that hold follow, the newest one last, so
-that the last element says what the job is (K-59).
+that the last element is the current condition (K-59).
 """
 
 from __future__ import annotations

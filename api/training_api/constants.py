@@ -17,7 +17,7 @@ JOB_ROLE_LABEL: Final = LABEL_PREFIX + "job-role"
 MASTER_ROLE: Final = "master"
 
 EXTENSION_PREFIX: Final = "extension.training.kubeflow.org/"
-"""Prefix of the annotations by which a job asks for behaviour that v1 does not have."""
+"""Prefix of the annotations that enable behaviour that v1 does not have."""
 
 GANG_SCHEDULING_ANNOTATION: Final = EXTENSION_PREFIX + "gang-scheduling"
 """On jobs: `false` leaves the job out of gang scheduling (K-50)."""

@@ -66,7 +66,7 @@ class Unreadable(ValueError):
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """The text of a file of at most so many characters, LARGEST of them unless told otherwise; raises Unreadable."""
+    """The text of a file of at most so many characters, LARGEST of them by default; raises Unreadable."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
             return read_stream(stream, most)
@@ -106,8 +106,8 @@ def _objects(source: str, part: Part) -> Iterator[Document]:
     if part.error:
         yield Document(source, part.line, None, part.error)
     elif not isinstance(value, dict):
-        said = "a list" if isinstance(value, list) else f"{json.dumps(value):.40}"
-        yield Document(source, part.line, None, f"It is {said}, not an object with apiVersion and kind.")
+        shown = "a list" if isinstance(value, list) else f"{json.dumps(value):.40}"
+        yield Document(source, part.line, None, f"It is {shown}, not an object with apiVersion and kind.")
     elif is_list(value):
         for line, item in zip(part.items or repeat(part.line), items(value), strict=False):
             yield from _objects(source, Part(line, item))

@@ -96,7 +96,7 @@ class KindInfo:
         return f"spec.{self.replica_field}[{replica_type}]"
 
     def canonical_type(self, replica_type: str) -> str:
-        """The canonical spelling of a replica type given in any case; a type that the kind does not know stays."""
+        """The canonical spelling of a replica type given in any case; a type that the kind does not have stays."""
         folded = replica_type.lower()
         return next((known for known in self.replica_types if known.lower() == folded), replica_type)
 

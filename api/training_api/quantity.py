@@ -53,7 +53,7 @@ def parse(text: str) -> Fraction:
 
 
 def is_positive(text: str) -> bool:
-    """Tell whether a quantity is more than nothing."""
+    """Return whether a quantity is more than zero."""
     return parse(text).numerator > 0
 
 

@@ -41,18 +41,18 @@ CONTAINER_NAME_MISSING = "must be required: every container needs a name"
 
 
 def container_missing(info: KindInfo) -> str:
-    """What is said of a pod without the container in which the kind's program runs."""
+    """The error for a pod without the container in which the kind's program runs."""
     return f"must have at least one container with name {info.container}"
 
 
 def too_many(max_replicas: int) -> str:
-    """What is said of more replicas than may be: the API server's words, and who can change that."""
+    """The error for too many replicas: the API server's message, and who can change the limit."""
     more = f"; the operator's flag --max-replicas allows up to {MOST_REPLICAS}" if max_replicas < MOST_REPLICAS else ""
     return f"should be less than or equal to {max_replicas}{more}"
 
 
 def supported(values: Iterable[str]) -> str:
-    """What is said of a value that is none of these."""
+    """The error for a value that is none of these."""
     return "supported values: " + ", ".join(f'"{value}"' for value in values)
 
 

@@ -16,7 +16,7 @@ import yaml
 DEEPEST: Final = 200
 """Levels within a document; objects of Kubernetes have some twenty."""
 MOST_DOCUMENTS: Final = 100_000
-"""Of one text; as many jobs as nobody has in one cluster."""
+"""Of one text; more jobs than one cluster has."""
 MOST_EXPANDED: Final = 1_000_000
 """Values and characters that the aliases of a short document may stand for; of a longer one, as many as it has."""
 MOST_TIMES: Final = 10
@@ -30,9 +30,9 @@ class Part:
     line: int
     """Where it begins, from 1; of a broken one, where it is broken."""
     value: Any
-    """What it says, of the types of JSON."""
+    """The parsed value, of the types of JSON."""
     error: str = ""
-    """One sentence if nobody can tell what it says."""
+    """One sentence if it cannot be parsed."""
     items: tuple[int, ...] = ()
     """Where the entries of its list `items` begin, if that is known."""
 
@@ -47,7 +47,7 @@ def parts(text: str) -> Iterator[Part]:
 
 
 def json_value(text: str) -> Any:
-    """What one text in JSON says; raises ValueError, also where it is nested too deeply."""
+    """The value of one text in JSON; raises ValueError, also where it is nested too deeply."""
     try:
         found = list(_json(text))
     except RecursionError:

@@ -29,7 +29,7 @@ class ApiError(Exception):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds after which the server asks to try again, if it said so."""
+        """Seconds of the header Retry-After, if the response had it."""
 
 
 class NotFound(ApiError):
@@ -38,7 +38,7 @@ class NotFound(ApiError):
     def __init__(self, message: str, *, retry_after: float | None = None, name: str = "") -> None:
         super().__init__(message, retry_after=retry_after)
         self.name = name
-        """The object that there is not, as the server names it; empty where it does not know the resource."""
+        """The object that there is not, as the server names it; empty where it does not have the resource."""
 
 
 class AlreadyExists(ApiError):
@@ -54,7 +54,7 @@ class Invalid(ApiError):
 
 
 class Forbidden(ApiError):
-    """A permission is missing, or a policy of the cluster forbids the object (403); the text says which."""
+    """A permission is missing, or a policy of the cluster forbids the object (403); the text names it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class CachedServices(CachedDependents[ServiceRecord]):
     """The services of jobs, those of a finished job deleted by one request."""
 
     def __init__(self, client: KubeClient, store: Store[ServiceRecord], labelled: Labelled) -> None:
-        """`labelled` knows of all services in `store` by what they are selected."""
+        """`labelled` counts the services in `store` by the labels that select them."""
         super().__init__(client, SERVICES, store)
         self._labelled = labelled
         self._possible = True

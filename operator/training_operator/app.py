@@ -397,7 +397,7 @@ class App:
             return "stopping"
         waiting = [each for each in self._reflectors if not each.settled.is_set()]
         # Two caches may be of one resource, with different labels.
-        reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.complaint or 'being listed'}" for each in waiting))
+        reasons = "; ".join(dict.fromkeys(f"{each.name}: {each.last_error or 'being listed'}" for each in waiting))
         return f"caches are not filled: {reasons}" if waiting else ""
 
 

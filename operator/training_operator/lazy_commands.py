@@ -31,7 +31,7 @@ class Lazy:
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name; a name that it does not know gets the one that was meant."""
+    """A group that has its commands by name; for an unknown name it suggests the nearest one."""
 
     interrupted: str = ""
     """What is said after Ctrl-C."""
@@ -115,15 +115,15 @@ def load(target: str) -> Callable[..., Any]:
 def unavailable(name: str, error: ImportError) -> click.Command:
     """A command in place of one that cannot be imported: it says why, and what would help."""
 
-    def complain() -> None:
+    def fail() -> None:
         raise click.ClickException(f"`{name}` cannot be loaded: {error}. {_remedy(error)}".rstrip())
 
     ignore = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=complain, context_settings=ignore, help="It cannot be loaded.")
+    return click.Command(name, callback=fail, context_settings=ignore, help="It cannot be loaded.")
 
 
 def _remedy(error: ImportError) -> str:
-    """What to do about it; empty if nobody knows: an extra that there is not is never named."""
+    """What to do about it; empty if unknown: an extra that does not exist is never named."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
     module = error.name.partition(".")[0]

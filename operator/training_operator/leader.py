@@ -72,7 +72,7 @@ class LeaderElector:
         self._seen: LeaseRecord | None = None
         self._seen_at = NEVER
         self._renewed_at = NEVER
-        self._complaint = ""
+        self._last_error = ""
         self._log = structlog.get_logger().bind(lease=f"{lease.namespace}/{lease.name}", identity=identity)
 
     async def acquire(self) -> None:
@@ -83,7 +83,7 @@ class LeaderElector:
             if self._seen and holder and holder != waiting_for:
                 self._log_holder(holder, self._seen.taken_by)
             waiting_for = holder
-            pause = RETRY_SECONDS if self._complaint else LOOK_SECONDS
+            pause = RETRY_SECONDS if self._last_error else LOOK_SECONDS
             await asyncio.sleep(pause * (1 + JITTER * self._rng.random()))
         self._observe(True)
         self._log.info("leading")
@@ -152,12 +152,12 @@ class LeaderElector:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 taken = await self._take_if_free()
         except (ApiError, OSError) as error:
-            complaint = str(error) or repr(error)
-            if complaint != self._complaint and missing_permission(complaint) is None:  # logged by the client already
-                self._log.warning("lease not reached: retrying", error=complaint)
-            self._complaint = complaint
+            message = str(error) or repr(error)
+            if message != self._last_error and missing_permission(message) is None:  # logged by the client already
+                self._log.warning("lease not reached: retrying", error=message)
+            self._last_error = message
             return False
-        self._complaint = ""
+        self._last_error = ""
         if taken:
             self._renewed_at = begun
         return taken

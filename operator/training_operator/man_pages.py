@@ -1,4 +1,4 @@
-"""Manual pages, section 1, of all commands, from what `--help` knows of them."""
+"""Manual pages, section 1, of all commands, from what `--help` shows of them."""
 
 from __future__ import annotations
 

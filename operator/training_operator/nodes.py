@@ -47,7 +47,7 @@ class NodeCache:
             return {}
         found = {name: self._store.get("", name) for name in names}
         lost = {name: node for name, node in found.items() if node is None or node.unready_since is not None}
-        if self.reflector.complaint:
+        if self.reflector.last_error:
             return dict.fromkeys(lost, self._now())
         return {name: node.unready_since if node is not None else None for name, node in lost.items()}
 

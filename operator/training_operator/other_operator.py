@@ -1,7 +1,7 @@
 """Whether another operator, the Go one above all, works in the cluster, for a process that takes no lease.
 
-Two operators would work on the same jobs. To look takes permissions that the operator's role does not have and does not
-get: where they are missing, as in a pod, that is said, and nothing is rejected.
+Two operators would work on the same jobs. The check needs permissions that the operator's role does not have and does
+not get: where they are missing, as in a pod, that is logged, and the operator starts.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from training_operator.leader import LEASE_SECONDS
 DEPLOYMENT: Final = "training-operator"
 WEBHOOKS: Final = "validator.training-operator.kubeflow.org"
 """Of the Go operator; this one has none."""
-LOOK_SECONDS: Final = 5.0
+REQUEST_SECONDS: Final = 5.0
 
 Object = dict[str, Any]
 
 
 class AnotherOperator(Exception):
-    """Another operator works here; the text is one sentence that says how it is known and what to do."""
+    """Another operator works here; the text is one sentence with the evidence and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What is seen of other operators."""
+class Detection:
+    """What was found of other operators."""
 
     signs: tuple[str, ...]
-    """What there is of one; empty if none is seen."""
+    """The evidence for one; empty if none was found."""
     unseen: tuple[str, ...]
-    """What cannot be looked at, with the reason."""
+    """What could not be read, with the reason."""
 
 
-async def look(transport: Transport, namespace: str, lease: str, *, in_pod: bool, now: datetime | None = None) -> Sight:
-    """Look for the lease, the Deployment and the web-hooks of another operator; a pod's Deployment is its own."""
+async def detect(
+    transport: Transport, namespace: str, lease: str, *, in_pod: bool, now: datetime | None = None
+) -> Detection:
+    """Read the lease, the Deployment and the webhooks of another operator; a pod's Deployment is its own."""
     moment = now or datetime.now(UTC)
     places: list[tuple[str, str, Callable[[Object], str]]] = [
         (
@@ -61,24 +63,24 @@ async def look(transport: Transport, namespace: str, lease: str, *, in_pod: bool
     for (name, _, sign), (found, why) in zip(places, answers, strict=True):
         if why:
             unseen.append(f"{name} ({why})")
-        elif found is not None and (said := sign(found)):
-            signs.append(f"{name}, {said}")
-    return Sight(tuple(signs), tuple(unseen))
+        elif found is not None and (evidence := sign(found)):
+            signs.append(f"{name}, {evidence}")
+    return Detection(tuple(signs), tuple(unseen))
 
 
-def rejection(sight: Sight, namespace: str) -> AnotherOperator:
+def rejection(detected: Detection, namespace: str) -> AnotherOperator:
     """The error for an operator that would be the second one."""
     return AnotherOperator(
-        f"another operator runs in this cluster: {'; '.join(sight.signs)}. Two operators would reconcile the same "
+        f"another operator runs in this cluster: {'; '.join(detected.signs)}. Two operators would reconcile the same "
         f"jobs: stop the other one (kubectl -n {namespace} scale deployment {DEPLOYMENT} --replicas=0, and delete its "
         "webhooks), or use leader election (--leader-elect, for both), or start it nevertheless (--force)"
     )
 
 
 async def _read(transport: Transport, path: str) -> tuple[Object | None, str]:
-    """The object, None if there is none, and why it cannot be known."""
+    """The object, None if there is none, and why it could not be read."""
     try:
-        answer = await transport.request(Request("GET", path, timeout=LOOK_SECONDS))
+        answer = await transport.request(Request("GET", path, timeout=REQUEST_SECONDS))
     except OSError as error:
         return None, str(error) or "no answer"
     if answer.status == 404:

@@ -22,7 +22,7 @@ from training_operator.kube.config import ClusterConfig, ConfigError, load
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request, Transport
 from training_operator.leader import LeadershipLost
-from training_operator.other_operator import AnotherOperator, look, rejection
+from training_operator.other_operator import AnotherOperator, detect, rejection
 from training_operator.settings import Settings
 
 EXIT_FAILED: Final = 1
@@ -86,15 +86,15 @@ async def check_connection(transport: Transport, config: ClusterConfig) -> None:
 
 
 async def reject_second(transport: Transport, settings: Settings, namespace: str) -> None:
-    """Raise `AnotherOperator` if one is seen to work in the cluster; where one cannot look, log that."""
+    """Raise `AnotherOperator` if there is one in the cluster; log what could not be checked."""
     in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
-    sight = await look(transport, namespace, settings.leader_election_id, in_pod=in_pod)
-    if sight.signs:
-        raise rejection(sight, namespace)
-    if sight.unseen:
+    detected = await detect(transport, namespace, settings.leader_election_id, in_pod=in_pod)
+    if detected.signs:
+        raise rejection(detected, namespace)
+    if detected.unseen:
         structlog.get_logger().info(
             "cannot check whether another operator runs in this cluster: continuing without --leader-elect",
-            unseen=list(sight.unseen),
+            unseen=list(detected.unseen),
         )
 
 

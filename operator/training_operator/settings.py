@@ -14,7 +14,7 @@ from training_controllers.frameworks.pytorch.master_wait import MasterWait
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """The format of log lines."""
 
     CONSOLE = "console"
     JSON = "json"

@@ -11,7 +11,7 @@ import structlog
 from unit_tests.operator.scripted_api import answer, rejection
 
 from training_operator.kube.transport import Request, Response
-from training_operator.other_operator import AnotherOperator, look
+from training_operator.other_operator import AnotherOperator, detect
 from training_operator.serve import reject_second
 from training_operator.settings import Settings
 
@@ -64,13 +64,13 @@ def held(renewed: str, holder: str = "manager-1") -> dict[str, Any]:
     ],
 )
 async def test_what_another_operator_leaves_in_a_cluster_is_seen(path: str, found: Any, sign: str) -> None:
-    sight = await look(Objects({path: found}), "kubeflow", LEASE, in_pod=False, now=NOW)
+    sight = await detect(Objects({path: found}), "kubeflow", LEASE, in_pod=False, now=NOW)
     assert (sight.signs, sight.unseen) == ((sign,) if sign else (), ())
 
 
 async def test_a_pod_does_not_take_its_own_deployment_for_another_operator() -> None:
     objects = Objects({DEPLOYMENTS: {"spec": {"replicas": 1}}})
-    assert (await look(objects, "kubeflow", LEASE, in_pod=True, now=NOW)).signs == ()
+    assert (await detect(objects, "kubeflow", LEASE, in_pod=True, now=NOW)).signs == ()
     assert DEPLOYMENTS not in objects.asked
 
 

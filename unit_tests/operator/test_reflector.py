@@ -196,10 +196,10 @@ async def test_a_missing_resource_is_logged_once_and_waited_for() -> None:
         async with world.running(3):
             assert world.reflector.settled.is_set()
             assert not world.reflector.synced.is_set()
-            assert world.reflector.complaint == "the API server does not have pods"
+            assert world.reflector.last_error == "the API server does not have pods"
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
-            assert world.reflector.complaint == ""
+            assert world.reflector.last_error == ""
     assert [(line["log_level"], line["event"]) for line in logs] == [
         ("warning", "the API server does not have this resource yet: waiting for it"),
         ("info", "watch established again"),
@@ -222,7 +222,7 @@ async def test_a_missing_permission_is_logged_and_waited_for() -> None:
     world = World([rejection(403, "Forbidden", message)] * 2 + [[*initial(), FOREVER]])
     with capture_logs() as logs:
         async with world.running(1):
-            assert world.reflector.complaint == message
+            assert world.reflector.last_error == message
             assert not world.reflector.settled.is_set()
             await asyncio.sleep(60)
             assert world.reflector.synced.is_set()
@@ -306,7 +306,7 @@ async def test_an_optional_resource_that_may_not_be_seen_keeps_nobody_waiting() 
     with capture_logs() as logs:
         async with world.running(1):
             assert world.reflector.settled.is_set()
-            assert (world.reflector.absent, world.reflector.complaint) == (False, reason)
+            assert (world.reflector.absent, world.reflector.last_error) == (False, reason)
             await asyncio.sleep(60)
             assert world.known == {"a": "1"}
     logged = [(line.get("verb"), line.get("apply")) for line in logs]

@@ -65,7 +65,7 @@ def job_schema(info: KindInfo, max_replicas: int = MAX_REPLICAS) -> Schema:
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
-            # A label holds the name of the job, and rules can blame only fields that the schema knows.
+            # A label holds the name of the job, and rules can refer only to fields of the schema.
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": NAME_LIMIT}}},
             "spec": _spec_schema(info, max_replicas),
             "status": structural(JobStatus),

@@ -1,4 +1,4 @@
-"""The CEL rules of a kind by where they stand in the schema. `training_api.validation` says the same in Python.
+"""The CEL rules of a kind by where they stand in the schema. `training_api.validation` has the same in Python.
 
 Rules about invalid values forbid them, because of an invalid value the API server shows the type, `"integer"` say.
 Where a rule of the spec blames an entry of the replica map, the path shows the canonical spelling of the replica type,
@@ -104,7 +104,7 @@ def container_rules() -> Iterator[Rule]:
 
 
 def run_policy_rules() -> Iterator[Rule]:
-    """Rules about changes of the run policy: who manages a job stays (K-19), be it said or left open."""
+    """Rules about changes of the run policy: `managedBy` is immutable, set or not (K-19)."""
     same = (
         "has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)"
     )

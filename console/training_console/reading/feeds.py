@@ -68,12 +68,12 @@ class Feed(Generic[R]):
             async with asyncio.timeout(PATIENCE_SECONDS if patience is None else patience):
                 await self._reflector.settled.wait()
         if self.coming:
-            why = self._reflector.complaint
+            why = self._reflector.last_error
             if patience is not None and not (required and why):
                 return
             raise NoAnswer(why or f"The API server has not sent all {self._reflector.name} yet.")
-        if required and self._reflector.complaint and not self.absent and not self._reflector.synced.is_set():
-            raise NotAllowed(self._reflector.complaint)
+        if required and self._reflector.last_error and not self.absent and not self._reflector.synced.is_set():
+            raise NotAllowed(self._reflector.last_error)
 
     @property
     def absent(self) -> bool:
@@ -90,7 +90,7 @@ class Feed(Generic[R]):
         """Why it is not current, or not whole; empty if it is."""
         if self.coming:
             return f"The API server has not sent all {self._reflector.name} yet."
-        return "" if self.absent else self._reflector.complaint or self._left_out
+        return "" if self.absent else self._reflector.last_error or self._left_out
 
     @contextmanager
     def listened(self, event: asyncio.Event, concerns: Callable[[R], bool] = lambda _: True) -> Iterator[None]:

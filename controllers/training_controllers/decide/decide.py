@@ -59,7 +59,7 @@ def managed_here(job: Job) -> bool:
 
 
 def begin(state: JobState) -> StatusBuilder:
-    """What every decision says first: the observed generation, condition Created (K-26), events of the pods."""
+    """What every plan has: the observed generation, condition Created (K-26), events of the pods."""
     job, builder = state.job, StatusBuilder(state.snapshot)
     builder.update(observed_generation=job.metadata.generation, waiting=None)
     if builder.set_condition(ConditionType.CREATED, f"{job.info.kind} {job.metadata.name} is created."):

@@ -1,7 +1,7 @@
 """Policy: a gang starts when its scheduler lets it (K-45, K-49, K-50, K-62, K-63).
 
 Only the start waits. A gang that has started gets lost pods replaced, is counted and comes to its end whatever its
-PodGroup says, because a scheduler that takes a PodGroup back counts pods that have to be there for that.
+PodGroup has, because a scheduler that takes a PodGroup back counts pods that have to be there for that.
 """
 
 from __future__ import annotations

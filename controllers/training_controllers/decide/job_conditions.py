@@ -77,7 +77,7 @@ def _disrupted(state: JobState, updates: Sequence[ConditionUpdate]) -> Iterator[
 
 
 def _restart(state: JobState, builder: StatusBuilder, update: ConditionUpdate, *, others_run: bool) -> None:
-    """The condition says what v1's says; one event for each new failure, with the number, not for every reconcile."""
+    """The condition's message is v1's; one event for each new failure, with the number, not for every reconcile."""
     name, replica_type = state.job.metadata.name, update.replica_type
     failed = state.statuses[replica_type].failed > 0
     plain = f"job {name} is restarting because {replica_type} replica(s) failed." if failed else update.message

@@ -22,7 +22,7 @@ from training_controllers.observe.pod_failures import (
 from training_controllers.observe.slots import SlotAssignment
 
 PLACED_WITHIN: Final = timedelta(seconds=10)
-"""So long a new pod may wait for its place before an event says so."""
+"""How long a new pod may be pending before there is an event about it."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -62,7 +62,7 @@ def abnormal_states(pods: Iterable[PodRecord], now: datetime) -> Iterator[JobEve
 
 
 def unplaced_at(pod: PodRecord) -> datetime | None:
-    """When it is told that the pod has no place; None if it has one. All but the last pods of a gang wait shortly."""
+    """When the event about an unscheduled pod is due. All but the last pods of a gang wait shortly."""
     if not is_active(pod) or pod.containers or not pod.condition_reason:
         return None
     return (pod.created or _LONG_AGO) + PLACED_WITHIN

@@ -102,7 +102,7 @@ def _set_waiting(state: JobState, builder: StatusBuilder, unmet: Iterable[Cause]
 
 
 def _due(state: JobState, moment_of: Callable[[PodRecord], datetime | None]) -> Iterator[datetime]:
-    """When something will be said of a pod, as long as it stays as it is."""
+    """When an event about a pod is due, as long as it stays as it is."""
     moments = (moment_of(pod) for pod in state.assignment.notable.values())
     return (moment for moment in moments if moment is not None and moment > state.snapshot.now)
 

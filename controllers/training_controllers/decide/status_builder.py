@@ -51,12 +51,12 @@ class StatusBuilder:
         return changes
 
     def set_waiting(self, reason: str, message: str) -> None:
-        """Say why the job makes no progress, unless something more urgent has been said.
+        """Set `status.waiting`, unless it has a more urgent reason.
 
         The same reason keeps the time when it was seen first.
         """
-        said, before = self.status.waiting, self.job.status.waiting
-        if said is not None and URGENCY[said.reason] <= URGENCY[reason]:
+        current, before = self.status.waiting, self.job.status.waiting
+        if current is not None and URGENCY[current.reason] <= URGENCY[reason]:
             return
         since = before.since if before is not None and before.reason == reason else self.now
         self.update(waiting=Waiting(reason=reason, message=message, since=since))
@@ -83,7 +83,7 @@ class StatusBuilder:
     def fail(self, message: str, details: str = "", word: str = "") -> None:
         """End the job with failure: completion time, counter and Warning on every path (K-05, K-56, K-60).
 
-        The event says what v1 says; the condition continues with `details`, and its reason ends in `word` if given.
+        The event has v1's message; the condition continues with `details`, and its reason ends in `word` if given.
         """
         self.update(completion_time=self.now)
         self.set_condition(ConditionType.FAILED, _sentences(message, details), reason=word)

@@ -75,8 +75,8 @@ def _waits(kubelet_reasons: frozenset[str], what: str, _slot: Slot, pod: PodReco
     container = _waiting_container(pod, kubelet_reasons)
     if container is None:
         return ""
-    said = ": ".join(part for part in (container.reason, container.message) if part)
-    return f"pod {pod.name}, container {container.name}: {what}: {said}"
+    details = ": ".join(part for part in (container.reason, container.message) if part)
+    return f"pod {pod.name}, container {container.name}: {what}: {details}"
 
 
 def _backs_off(snapshot: Snapshot, slot: Slot, pod: PodRecord) -> str:

@@ -126,7 +126,7 @@ class Framework:
     job_delete_failed_reason: str = "FailedDeleteJob"
     """Reason of the event `Error deleting: ERROR` when that fails."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What each variable says that `configure_pod` adds, in words for the documentation."""
+    """What each variable is that `configure_pod` adds, for the documentation."""
     samples: Sequence[Sample] = ()
     """Jobs whose variables the documentation shows; if there are none, one with a replica of each type."""
     migration: str = ""

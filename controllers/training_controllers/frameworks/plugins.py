@@ -36,7 +36,7 @@ class Plugins:
 
 
 class BadPlugin(ValueError):
-    """A framework cannot be used; the text says why."""
+    """A framework cannot be used; the text is the reason."""
 
 
 @cache

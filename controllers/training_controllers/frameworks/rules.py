@@ -51,7 +51,7 @@ def failed_unless_exit_code(
 ) -> Iterator[ConditionUpdate]:
     """Failed replicas of any type fail the job, whatever their restart policy; only with `ExitCode` they restart.
 
-    That is v1's rule. A job that asks to be restarted as a whole is, unless the restart policy is `Never`.
+    That is v1's rule. A job with restart scope `job` is restarted as a whole, unless the restart policy is `Never`.
     """
     if status.failed == 0:
         return

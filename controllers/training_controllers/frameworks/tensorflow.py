@@ -24,7 +24,7 @@ PS = "PS"
 CHIEFS = ("Chief", "Master")
 """Master is the old name of Chief."""
 VISITED = ("Chief", "Evaluator", "Master", PS, WORKER)
-"""The types that influence the job, in the order in which they are asked."""
+"""The types that decide the conditions of the job, in order of precedence."""
 ALL_WORKERS = "AllWorkers"
 TF_CONFIG: Final = "TF_CONFIG"
 
@@ -80,7 +80,7 @@ def _config(cluster_domain: str, job: Job, slot: Slot, endpoints: Callable[[str]
 
 
 def _sparse_cluster(cluster_domain: str, job: Job, slot: Slot, endpoints: Callable[[str], str]) -> str:
-    """What a pod of a job with dynamic workers knows: itself, and if it is a worker all parameter servers."""
+    """The cluster of a pod of a job with dynamic workers: itself, and if it is a worker all parameter servers."""
     before, after = _around(cluster_domain, job, slot.replica_type)
     own = _json(f"{before}{slot.index}{after}")
     if slot.replica_type == WORKER:
@@ -109,7 +109,7 @@ def _listed(names: ReplicaNames, after: str) -> str:
 
 
 def _listed_size(names: ReplicaNames, after: str) -> int:
-    """The length of that, told without making it."""
+    """The length of that, computed without building it."""
     return names.size + names.count * (len(after) + len('"",')) + len("[]") - 1
 
 

@@ -55,7 +55,7 @@ def _requests(container: Container) -> Amounts:
 
 
 def _amounts(stated: Mapping[str, Any] | None) -> Amounts:
-    """What makes no sense is left out: the API server says so when the pod is created."""
+    """Invalid quantities are left out: the API server rejects the pod for them."""
     found = {}
     for name, text in (stated or {}).items():
         try:

@@ -22,14 +22,14 @@ NOT_ADMITTED: Final = ("", "Pending")
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a PodGroup asks for, in the scheduler's words or not."""
+    """What a PodGroup requests."""
 
     members: int
     """How many pods must be placeable before any of them starts."""
     resources: Mapping[str, str]
     """What these pods request together."""
     policy: SchedulingPolicy
-    """What the user says about the gang."""
+    """The settings of the user for the gang."""
     queue: str = ""
     """The queue that the PodGroup is in already."""
 
@@ -51,7 +51,7 @@ class GangScheduler:
 
 
 def gang_scheduler(flag: str) -> GangScheduler | None:
-    """The scheduler that `--gang-scheduler-name` asks for, None for none (K-49)."""
+    """The scheduler of `--gang-scheduler-name`, None for none (K-49)."""
     if flag.lower() in OFF:
         return None
     if flag.lower() == VOLCANO.name:

@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386): what to send so that a stored object says what it should, and whether it does."""
+"""JSON merge patches (RFC 7386): what to send so that a stored object becomes as desired, and whether it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def changes_nothing(stored: Any, patch: Any) -> bool:
 
 
 def contains(stored: Any, wanted: Any) -> bool:
-    """Whether `stored` has everything that `wanted` asks for; what the API server defaulted does not matter."""
+    """Whether `stored` has everything of `wanted`; what the API server defaulted does not matter."""
     if isinstance(wanted, Mapping):
         return isinstance(stored, Mapping) and all(contains(stored.get(key), each) for key, each in wanted.items())
     if isinstance(wanted, list | tuple) and wanted:

@@ -37,7 +37,7 @@ class ReplicaNames:
 
     @property
     def size(self) -> int:
-        """How many bytes the names have together; told without making them."""
+        """How many bytes the names have together, computed without building them."""
         digits: int = self.count + sum(max(self.count - 10**more, 0) for more in range(1, len(str(self.count))))
         return len(self.prefix.encode()) * self.count + digits
 

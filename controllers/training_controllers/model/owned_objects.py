@@ -10,7 +10,7 @@ from typing import Any, Final
 from training_api.constants import EXTENSION_PREFIX
 
 RandomBytes = Callable[[int], bytes]
-"""Gives as many unpredictable bytes as asked for."""
+"""Returns the requested number of unpredictable bytes."""
 AUTOSCALING = "autoscaling/v2"
 RBAC = "rbac.authorization.k8s.io/v1"
 MPI_NETWORK_LABEL: Final = EXTENSION_PREFIX + "mpi-network"

@@ -102,7 +102,7 @@ class JobEvent:
     once: str | None = None
     """A key for dedup: emitted once per job and key (K-39)."""
     about: str = ""
-    """The object in the message, where several objects of which the same is said may share one event."""
+    """The object in the message, where events about several objects that differ only in the object may be one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", legible(self.reason, LONGEST_REASON))

@@ -16,7 +16,7 @@ Container = Mapping[str, Any]
 
 
 class CannotBuild(Exception):
-    """An object of the job cannot be built from its spec; the text says why and becomes part of an event."""
+    """An object of the job cannot be built from its spec; the text is the reason, and part of an event."""
 
 
 def env(name: str, value: object) -> dict[str, str]:

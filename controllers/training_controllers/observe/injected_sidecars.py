@@ -19,7 +19,7 @@ from training_controllers.model.annotations import restarts_together
 from training_controllers.model.records import ContainerState, PodRecord
 
 SIDECAR_GRACE: Final = timedelta(minutes=1)
-"""How long injected containers of a finished job may go on after those of the template: collectors still report."""
+"""How long injected containers of a finished job may outlive those of the template: collectors still report."""
 
 
 def phases_by_template(job: Job, pods: Sequence[PodRecord]) -> tuple[PodRecord, ...]:

@@ -1,7 +1,7 @@
 """Pods on lost nodes, which are missing or not ready: they fail and are deleted by force after a timeout.
 
-The API server keeps such pods as they were last seen, or terminating, until somebody deletes them by force. That does
-not stop what may still run on the node, so it happens only if a flag of the operator asks for it.
+The API server keeps such pods as they were last seen, or terminating, until they are force deleted. That does
+not stop what may still run on the node, so it happens only if a flag of the operator enables it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The effects: loads a job, asks for a decision, writes the status, creates and deletes objects through ports."""
+"""The effects: loads a job, decides, writes the status, creates and deletes objects through ports."""

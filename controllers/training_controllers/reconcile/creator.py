@@ -32,7 +32,7 @@ class Creator:
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
     async def create(self, context: JobContext, plan: Plan, turn: Turn) -> None:
-        """Create what the plan asks for in this turn, unless creations of this job failed a short while ago."""
+        """Create the services and pods of the plan in this turn, unless creations of this job back off."""
         now, memory = self._ports.monotonic, context.memory
         self._drop_stale_errors(context, plan)
         if not memory.may_try(CREATE, now()):

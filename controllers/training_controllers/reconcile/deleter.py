@@ -31,7 +31,7 @@ class Deleter:
         self._pods, self._services = pod_kind(ports, framework), service_kind(ports)
 
     async def delete(self, context: JobContext, plan: Plan, turn: Turn) -> None:
-        """Delete what the plan asks for in this turn, unless deletions of this job failed a short while ago."""
+        """Delete the pods and services of the plan in this turn, unless deletions of this job back off."""
         now, memory = self._ports.monotonic, context.memory
         if not memory.may_try(DELETE, now()):
             return
@@ -41,14 +41,14 @@ class Deleter:
         failures = Failures()
         forced = frozenset(deletion.pod.uid for deletion in plan.delete_pods if deletion.force)
         pods = [deletion.pod for deletion in plan.delete_pods if deletion.force or not deletion.pod.deleting]
-        await self._delete_all(context, self._pods, pods, failures, told=pods, forced=forced, turn=turn)
+        await self._delete_all(context, self._pods, pods, failures, with_events=pods, forced=forced, turn=turn)
         services: Sequence[ServiceRecord] = [each for each in plan.delete_services if not each.deleting]
-        told = services
+        with_events = services
         if is_finished(context.job.status):
-            # v1 deletes services with their pods, and tells of these; it keeps the others.
-            told = [service for service in services if service.name in {pod.name for pod in pods}]
-            services = await self._delete_together(context, services, failures, told)
-        await self._delete_all(context, self._services, services, failures, told=told, turn=turn)
+            # v1 deletes services with their pods, and emits events of these; it keeps the others.
+            with_events = [service for service in services if service.name in {pod.name for pod in pods}]
+            services = await self._delete_together(context, services, failures, with_events)
+        await self._delete_all(context, self._services, services, failures, with_events=with_events, turn=turn)
         memory.tried(DELETE, now(), failures)
 
     async def _delete_together(
@@ -56,7 +56,7 @@ class Deleter:
         context: JobContext,
         services: Sequence[ServiceRecord],
         failures: Failures,
-        told: Collection[ServiceRecord],
+        with_events: Collection[ServiceRecord],
     ) -> Sequence[ServiceRecord]:
         """Delete the services of a finished job by one request, where that is safe; returns those that are left."""
         if len(services) < TOGETHER:
@@ -67,7 +67,7 @@ class Deleter:
         except (ApiError, OSError) as error:
             self._failed(context, self._services, failures, error)
         else:
-            self._tell(context, self._services, told)
+            self._emit_deleted(context, self._services, with_events)
         return ()
 
     async def _delete_all(
@@ -77,11 +77,11 @@ class Deleter:
         records: Sequence[R],
         failures: Failures,
         *,
-        told: Collection[R],
+        with_events: Collection[R],
         forced: Collection[str] = frozenset(),
         turn: Turn,
     ) -> None:
-        """Delete the records, those with uids in `forced` by force, and emit events of those in `told`."""
+        """Delete the records, those with uids in `forced` by force, and emit events of those in `with_events`."""
         deleted: set[str] = set()
 
         async def delete(record: R) -> bool:
@@ -90,7 +90,7 @@ class Deleter:
         try:
             await slow_start(records, delete, over=turn.is_over)
         finally:
-            self._tell(context, kind, [record for record in told if record.uid in deleted])
+            self._emit_deleted(context, kind, [record for record in with_events if record.uid in deleted])
         if records and not failures.failed:
             self._events.clear_error(context, f"delete {kind.noun}")
 
@@ -117,7 +117,7 @@ class Deleter:
             self._ports.counters.count_object(kind.deleted)
         return True
 
-    def _tell(self, context: JobContext, kind: ReplicaKind[R, N], deleted: Collection[R]) -> None:
+    def _emit_deleted(self, context: JobContext, kind: ReplicaKind[R, N], deleted: Collection[R]) -> None:
         reason, what, names = f"SuccessfulDelete{kind.name}", f"Deleted {kind.noun}", [each.name for each in deleted]
         self._events.emit(
             context, *(JobEvent(EventType.NORMAL, reason, f"{what}: {name}", about=name) for name in names)

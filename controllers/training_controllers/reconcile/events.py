@@ -11,7 +11,7 @@ from training_controllers.ports import Events
 from training_controllers.reconcile.memory import JobContext
 
 SINGLY: Final = 3
-"""So many objects of which the same is said have an event each, as in v1; more of them share one."""
+"""Up to so many objects have an event each, as in v1; more of them with the same message share one."""
 NAMED: Final = 10
 """So many of these are named in it."""
 
@@ -48,15 +48,15 @@ def combined(events: Iterable[JobEvent]) -> Iterator[JobEvent]:
     """The events in the order in which their likes came first; more than `SINGLY` alike as one."""
     alike: dict[tuple[str, ...], list[JobEvent]] = {}
     for number, event in enumerate(events):
-        said = event.message.replace(event.about, "") if event.about else str(number)
-        alike.setdefault((event.type, event.reason, said), []).append(event)
+        text = event.message.replace(event.about, "") if event.about else str(number)
+        alike.setdefault((event.type, event.reason, text), []).append(event)
     for group in alike.values():
         yield from group if len(group) <= SINGLY else [_of_all(group)]
 
 
 def _of_all(events: Sequence[JobEvent]) -> JobEvent:
-    """One event that says of all objects what the first says of its own: `Created pods: a, b, c`."""
+    """One event for all objects, with the message of the first: `Created pods: a, b, c`."""
     first, names = events[0], sorted((each.about for each in events), key=lambda name: (len(name), name))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    said = first.message.replace(": ", "s: ", 1).replace(first.about, ", ".join(names[:NAMED]) + more)
-    return replace(first, message=said, once=None)
+    message = first.message.replace(": ", "s: ", 1).replace(first.about, ", ".join(names[:NAMED]) + more)
+    return replace(first, message=message, once=None)

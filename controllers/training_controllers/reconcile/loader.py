@@ -23,7 +23,7 @@ DECODED_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A job with defaults if it could be read, and the sentence that says what is wrong with it if anything is."""
+    """A job with defaults if it could be read, and the sentence with its problem if it has one."""
 
     job: Job | None
     problem: str = ""

@@ -30,7 +30,7 @@ OF_CREATION: Final = frozenset(
 
 @dataclass(slots=True)
 class Retry:
-    """When requests that failed are sent again: 1 s, 2 s, 4 s ... 5 min after, or when the server asked for it."""
+    """When requests that failed are sent again: 1 s, 2 s, 4 s ... 5 min after, or as the header Retry-After has it."""
 
     due: float
     failures: int = 0
@@ -87,7 +87,7 @@ class JobMemory:
         return True
 
     def begin(self, generation: int, now: float, waiting: Waiting | None = None) -> None:
-        """Begin a reconcile of the job, whose status says what it waits for.
+        """Begin a reconcile of the job, with the `status.waiting` that is stored.
 
         A changed spec may fix what failed, so it is tried at once.
         """
@@ -128,7 +128,7 @@ class JobMemory:
 
 @dataclass(slots=True)
 class Failures:
-    """Whether any of several requests failed, and after how long the server asks to try again."""
+    """Whether any of several requests failed, and the longest Retry-After."""
 
     failed: bool = False
     retry_after: float = 0.0

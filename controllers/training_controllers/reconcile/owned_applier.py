@@ -1,4 +1,4 @@
-"""Applying what a plan says about owned objects next to pods and services."""
+"""Applying the changes of owned objects other than pods and services."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class JobReconciler:
     async def _apply(self, context: JobContext, snapshot: Snapshot, plan: Plan) -> float | None:
         """Write the status, emit events, execute the plan; returns after how many seconds to requeue."""
         memory = context.memory
-        untouched = memory.templates is None  # once: pods that no cache shows would be asked for without end
+        untouched = memory.templates is None  # once: pods that no cache shows would be created without end
         if untouched and creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
             await self._execute(context, plan)
             return 0.0  # for the status
@@ -99,7 +99,7 @@ class JobReconciler:
         if not await self._execute(context, plan):
             return 0.0  # after those that wait for a worker
         if (memory.owned_errors, memory.create_errors) != (snapshot.owned_errors, snapshot.create_errors):
-            return 0.0  # to say so in the status
+            return 0.0  # to store the errors in the status
         waits = (plan.requeue_after, memory.wait(self._ports.monotonic()), throttled or None)
         return min((wait for wait in waits if wait is not None), default=None)
 

@@ -15,7 +15,7 @@ from training_controllers.reconcile.builders import build_pod, build_service
 
 R = TypeVar("R", PodRecord, ServiceRecord)
 N = TypeVar("N", NewPod, Slot)
-"""What a plan says of an object to be created."""
+"""A pod or service to be created, as in a plan."""
 
 
 @dataclass(frozen=True, slots=True)

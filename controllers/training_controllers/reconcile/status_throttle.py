@@ -32,7 +32,7 @@ class StatusThrottle:
     def wait(self, before: JobStatus, after: JobStatus, now: float, replicas: int) -> float:
         """Seconds for which `after` must not replace `before`, another status, yet; the end of a job never waits.
 
-        The job asks for so many `replicas`.
+        The job has so many `replicas`.
         """
         if is_finished(after):
             return 0.0

@@ -19,7 +19,7 @@ M = TypeVar("M", JobStatus, ReplicaStatus)
 
 EXTENSIONS = ("observed_generation", "waiting", "attempt")
 REPLICA_EXTENSIONS = ("restarts", "ready", "completed_indexes", "restarting_indexes")
-"""Fields of the status that v1's own CRDs do not know, and prune."""
+"""Fields of the status that v1's own CRDs lack, so that they are pruned."""
 
 
 class StatusWriter:

@@ -102,7 +102,7 @@ class Reflector(Generic[R]):
         self._state = State.RELISTING
         self._streaming = True
         self._cut_short = False
-        self._complaint = ""
+        self._last_error = ""
         self._log = structlog.get_logger().bind(resource=resource.qualified)
         self._progress = 0.0
         self.synced = asyncio.Event()
@@ -116,9 +116,9 @@ class Reflector(Generic[R]):
         return self._resource.qualified
 
     @property
-    def complaint(self) -> str:
+    def last_error(self) -> str:
         """Why the resource cannot be watched at the moment; empty if it can."""
-        return self._complaint
+        return self._last_error
 
     @property
     def absent(self) -> bool:
@@ -167,7 +167,7 @@ class Reflector(Generic[R]):
                     continue
                 if self._watching and isinstance(error, Invalid):
                     self._enter(State.RELISTING)
-                self._complain(error)
+                self._log_once(error)
             if clock() - started >= CALM:
                 delay = FIRST_DELAY
             await asyncio.sleep(delay * (1 + self._rng.random()))
@@ -294,8 +294,8 @@ class Reflector(Generic[R]):
         The second such answer in a row empties the store, unless its records are to be kept (`keep`).
         """
         self._enter(state)
-        if reason != self._complaint:
-            self._complaint = reason
+        if reason != self._last_error:
+            self._last_error = reason
             self._log.warning(notice, reason=reason, **fields)
         elif not keep:
             self._store.replace((), "")
@@ -308,17 +308,17 @@ class Reflector(Generic[R]):
         if (before is State.ABSENT) != (state is State.ABSENT):
             self._on_change()
 
-    def _complain(self, error: Exception) -> None:
+    def _log_once(self, error: Exception) -> None:
         """Log an error once, not with every attempt."""
-        complaint = str(error) or type(error).__name__
-        if complaint != self._complaint:
-            self._complaint = complaint
-            if not self._client.permissions.denied(complaint):
-                self._log.warning("cannot list or watch the resource: retrying", error=complaint)
+        message = str(error) or type(error).__name__
+        if message != self._last_error:
+            self._last_error = message
+            if not self._client.permissions.denied(message):
+                self._log.warning("cannot list or watch the resource: retrying", error=message)
 
     def _recovered(self) -> None:
-        if self._complaint:
-            self._complaint = ""
+        if self._last_error:
+            self._last_error = ""
             self._log.info("watch established again")
 
 

@@ -28,7 +28,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """An API server and how to speak with it."""
+    """An API server, and how to connect to it."""
 
     server: str
     credentials: Credentials

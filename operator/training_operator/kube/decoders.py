@@ -350,7 +350,7 @@ def _cause(status: _PodStatus, conditions: list[_Condition]) -> _Condition | Non
 
 
 def _containers(wire: _Pod) -> tuple[ContainerState, ...]:
-    """Return the notable containers; of a pod that has succeeded nobody asks when, so that most of them are alike."""
+    """Return the notable containers; without times if the pod has succeeded, so that most of them are equal."""
     found = tuple(_notable(wire))
     if wire.status.phase != "Succeeded":
         return found

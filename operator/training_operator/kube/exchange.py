@@ -92,7 +92,7 @@ class Connections:
             self._idle.pop()[1].abort()
 
     def _kept(self) -> _Connection | None:
-        """Return the connection that was used last, and close those that nobody has used for long."""
+        """Return the connection that was used last, and close those that have been idle for long."""
         now = asyncio.get_running_loop().time()
         while self._idle and now - self._idle[0][0] > KEPT_SECONDS:
             self._idle.popleft()[1].abort()
@@ -167,7 +167,7 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(ConnectionError(str(error or "the server has closed the connection")))
 
     def on_message_begin(self) -> None:
-        if self._answer is None:  # nobody asked: the next request must not get this for its answer
+        if self._answer is None:  # unsolicited: the next request must not get this as its response
             self.reusable = False
         self._headers, self._parts = {}, []
 

@@ -37,7 +37,7 @@ class AdaptiveLimit:
         self._largest = largest
         self._now = min(start, largest)
         self._usual: dict[str, float] = {}
-        """Seconds that each sort of request takes while few are in flight."""
+        """Seconds that each kind of request takes while few are in flight."""
         self._begin_round()
 
     @property
@@ -179,7 +179,7 @@ class FairGate:
         self._admit()
 
     def _admit(self) -> None:
-        """Hand out free places; does not wait, so that no place is ever free while somebody could take it."""
+        """Hand out free places; does not wait, so that no place is free while a request waits that may take it."""
         while self._queued and (lane := self._next()) is not None:
             place = self._waiting[lane].take()
             self._queued -= 1

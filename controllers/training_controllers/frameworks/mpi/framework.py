@@ -78,7 +78,7 @@ def configure_pod(options: MPIOptions, job: Job, slot: Slot, spec: PodSpec) -> P
 
 
 def over_ssh(job: Job) -> bool:
-    """Whether the job asks for SSH keys and daemons in place of the permission `pods/exec`."""
+    """Whether the job uses SSH keys and daemons in place of the permission `pods/exec`."""
     return ssh_pods.LAUNCH.of(job) == "ssh"
 
 

@@ -62,7 +62,7 @@ def launcher_account(job: Job) -> str:
 
 
 def user_account(job: Job) -> str:
-    """Name of the service account that the launcher's template asks for; empty if it asks for none."""
+    """Name of the service account of the launcher's template; empty if it has none."""
     spec = job.replicas[LAUNCHER].template.get("spec") or {}
     return spec.get("serviceAccountName") or ""
 

@@ -71,7 +71,7 @@ class PyTorchOptions:
 
     @property
     def annotation(self) -> JobAnnotation:
-        """The annotation by which a job says how its workers wait."""
+        """The annotation that sets how the workers of a job wait."""
         others = (mode for mode in MasterWait if mode != self.init_container)
         return JobAnnotation("init-container", (self.init_container, *others))
 

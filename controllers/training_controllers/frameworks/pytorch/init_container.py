@@ -34,7 +34,7 @@ _FIELD = re.compile(r"(?:\s*\{\{-\s+|\{\{\s*)\.(\w+)(?:\s+-\}\}\s*|\s*\}\})")
 
 
 class BadTemplate(ValueError):
-    """A template of init containers that cannot be used; the text says why."""
+    """A template of init containers that cannot be used; the text is the reason."""
 
 
 @lru_cache(maxsize=256)
