@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 from unit_tests.operator.scripted_api import FOREVER, Script, ScriptedApi, answer, bookmark, event, pod, rejection
@@ -257,6 +258,18 @@ async def test_the_version_advances_over_an_object_that_cannot_be_decoded() -> N
     async with world.running():
         pass
     assert world.queries[1]["resourceVersion"] == "30"
+
+
+async def test_what_the_store_has_in_this_version_is_not_decoded_again() -> None:
+    decoded_in_vain = list[int]()
+    written = BROKEN["metadata"] | {"labels": {}}
+    world = World(
+        [[*initial(), "5", event("MODIFIED", BROKEN), FOREVER]], undecodable=lambda: decoded_in_vain.append(1)
+    )
+    async with world.running(1):
+        world.store.put(PODS.decode(msgspec.json.encode({"metadata": written})))
+        await asyncio.sleep(10)
+        assert (world.store.version, decoded_in_vain) == ("30", [])
 
 
 async def test_a_line_that_is_no_json_does_not_end_it() -> None:

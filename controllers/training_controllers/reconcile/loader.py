@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from training_api.conditions import is_finished
 from training_api.decode import DecodeError, decode_job, decode_status
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
+from training_api.models.common import JobStatus
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
 from training_controllers.model.pod_spec import CannotBuild
@@ -19,6 +21,10 @@ from training_controllers.model.records import JobRecord
 
 DECODED_BYTES: Final = 1 << 20
 """JSON of so many bytes is kept decoded, of the jobs reconciled last; decoded it takes some ten times the memory."""
+
+
+STATUSES: Final = 128
+"""Statuses that are kept decoded, some 6 KiB each: most are read again soon after they were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class Loader:
         self._framework = framework
         self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
         self._bytes = 0
+        self.status = lru_cache(STATUSES)(self._status)
+        """Decode a stored status; raises `DecodeError`."""
 
     def load(self, record: JobRecord) -> Loaded:
         """Decode a cached job. The spec of a finished job is not validated any more: it only has to be cleaned up."""
@@ -43,7 +51,7 @@ class Loader:
         if loaded.job is None:
             return loaded
         try:
-            status = decode_status(self._framework.info, msgspec.json.decode(record.status))
+            status = self.status(record.status)
         except DecodeError as error:
             return Loaded(None, str(error))
         return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
@@ -52,6 +60,9 @@ class Loader:
         """The job with this JSON no longer exists."""
         if self._recent.pop(raw, None) is not None:
             self._bytes -= len(raw)
+
+    def _status(self, stored: bytes) -> JobStatus:
+        return decode_status(self._framework.info, msgspec.json.decode(stored))
 
     def _without_status(self, raw: bytes) -> Loaded:
         if (loaded := self._recent.get(raw)) is not None:

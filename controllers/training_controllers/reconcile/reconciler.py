@@ -40,7 +40,7 @@ class JobReconciler:
         self._ports = ports
         self._loader = Loader(framework)
         self._events = EventDedup(ports.events)
-        self._statuses = StatusWriter(ports.jobs, ports.pruned)
+        self._statuses = StatusWriter(ports.jobs, self._loader.status, ports.pruned)
         self._executor = Executor(ports, framework, self._events)
         self._memory: dict[JobKey, JobMemory] = {}
         self._log = structlog.get_logger().bind(kind=framework.info.kind)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from training_api.decode import decode_status, encode_status
+from training_api.decode import encode_status
 from training_api.kinds import Job
 from training_api.models.common import JobStatus, ReplicaStatus
 from training_controllers.model.json_patch import merge_patch
@@ -29,9 +29,11 @@ class StatusWriter:
     memory, so that everything works the same until the process ends, and nothing is written for their sake.
     """
 
-    def __init__(self, jobs: Jobs, pruned: Callable[[], None] = lambda: None) -> None:
-        """Call `pruned` once, when it has shown that the CRD prunes."""
-        self._jobs, self._pruned = jobs, pruned
+    def __init__(
+        self, jobs: Jobs, decode: Callable[[bytes], JobStatus], pruned: Callable[[], None] = lambda: None
+    ) -> None:
+        """`decode` reads a stored status; `pruned` is called once, when it has shown that the CRD prunes."""
+        self._jobs, self._decode, self._pruned = jobs, decode, pruned
         self._prunes = self._reported = False
 
     def completed(self, context: JobContext) -> Job:
@@ -46,7 +48,7 @@ class StatusWriter:
         if not self._prunes or _without_extensions(status) != _without_extensions(context.job.status):
             stored = msgspec.json.decode(context.record.status) or {}
             answer = await self._jobs.patch_status(context.record, merge_patch(stored, encode_status(status)))
-            kept = decode_status(context.job.info, msgspec.json.decode(answer.status))
+            kept = self._decode(answer.status)
             self._prunes = kept != status and kept == _without_extensions(status)
             self._report_pruning()
         context.memory.status = status if self._prunes else None

@@ -19,6 +19,7 @@ from e2e.support.simulation.kubelet import Kubelet
 from e2e.support.simulation.process import Process
 
 from training_api.registry import KINDS
+from training_controllers.reconcile.loader import STATUSES
 from training_operator.events import REMEMBERED, SIMILAR
 
 TYPES: Mapping[str, tuple[str, ...]] = {
@@ -42,6 +43,7 @@ BOUNDED: Mapping[str, int] = {
     "_correlator._similar[].messages": REMEMBERED * (SIMILAR + 1),
     "_metrics": 100,
     ".cache": 100,
+    "._loader.status.cache": STATUSES * len(KINDS),
 }
 """What does not become empty but never exceeds a number, by the end of its way: memories with a limit, and labels."""
 FILLING = 1 / 3

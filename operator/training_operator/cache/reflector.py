@@ -264,12 +264,19 @@ class Reflector(Generic[R]):
 
     def _apply(self, event: WatchEvent) -> None:
         self._heard()
-        if event.type == "BOOKMARK" or (record := self._decode(event.object)) is None:
-            self._store.advance(_decode_object(event.object).metadata.resource_version)
+        metadata = _decode_object(event.object).metadata
+        nothing_new = event.type == "BOOKMARK" or self._is_known(event.type, metadata)
+        if nothing_new or (record := self._decode(event.object)) is None:
+            self._store.advance(metadata.resource_version)
         elif event.type == "DELETED" or not self._keep(record):
             self._store.remove(record)
         else:
             self._store.observe(record)
+
+    def _is_known(self, change: str, metadata: _Metadata) -> bool:
+        """Whether the store has this version, mostly because we wrote it: it is not decoded again."""
+        known = self._store.get(metadata.namespace, metadata.name)
+        return change != "DELETED" and known is not None and known.version == metadata.resource_version
 
     def _decode(self, raw: msgspec.Raw) -> R | None:
         try:

@@ -307,8 +307,7 @@ class KubeClient:
         for left in reversed(range(1 if once else ATTEMPTS)):
             try:
                 async with self._gate.permit(flow, tenant=tenant, lane=lane):
-                    written = request if content is None else replace(request, body=_encode(content))
-                    return await self._attempt(written, what, quiet=once)
+                    return await self._attempt(request, what, content, quiet=once)
             except OSError:
                 if doubt is not None:
                     doubt.raised = True
@@ -325,11 +324,17 @@ class KubeClient:
             delay *= 2
         raise AssertionError("every attempt returns or raises")
 
-    async def _attempt(self, request: Request, what: str, *, quiet: bool = False) -> Response:
+    async def _attempt(
+        self, request: Request, what: str, content: Mapping[str, Any] | None, *, quiet: bool = False
+    ) -> Response:
         limit, clock = self._gate.limit, asyncio.get_running_loop().time
+        allowed = None
         if self._fence is not None and request.method != "GET":
             await self._fence.opened()
-            request = replace(request, allowed=self._fence.certain)
+            allowed = self._fence.certain
+        if content is not None or allowed is not None:
+            body = request.body if content is None else _encode(content)
+            request = replace(request, body=body, allowed=allowed)
         begun, beside = clock(), self._gate.in_flight - 1
         try:
             answer = await self._transport.request(request)
