@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from e2e.support.every_kind import EVERY_KIND, every_framework
@@ -203,13 +203,13 @@ class World:
         self.requeue_after = plan.requeue_after
         return plan
 
-    def settle(self, *, limit: int = 10) -> None:
-        """Look until nothing changes any more; fails if that does not happen."""
+    def settle(self, *, limit: int = 10) -> Self:
+        """Reconcile until nothing changes any more; fails if that does not happen."""
         for _ in range(limit):
             before = (self.status, dict(self.pods), dict(self.services), dict(self.owned_objects), self.deleted)
             self.step()
             if before == (self.status, self.pods, self.services, dict(self.owned_objects), self.deleted):
-                return
+                return self
         raise AssertionError("the world does not settle")
 
     def set_pods(self, phase: str, *names: str, exit_code: int | None = None, restarts: int = 0) -> None:
@@ -222,6 +222,11 @@ class World:
             self.pods[name] = msgspec.structs.replace(
                 old, phase=phase, ready=phase == "Running", containers=new.containers
             )
+
+    def report(self, phase: str, *names: str, exit_code: int | None = None, restarts: int = 0) -> Self:
+        """Have the kubelet report these pods, as `set_pods` does, and reconcile the job."""
+        self.set_pods(phase, *names, exit_code=exit_code, restarts=restarts)
+        return self.settle()
 
     def delete(self, name: str) -> None:
         """Delete a pod as anybody could."""

@@ -26,8 +26,7 @@ def together(
     w = world(kind, replicas, restart=restart, run_policy=run_policy)
     w.stored["metadata"]["annotations"] = {SCOPE: scope}
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     w.lingering = True
     return w
 
@@ -67,8 +66,7 @@ def test_a_failed_replica_takes_all_others_along_and_none_comes_before_the_last_
     assert sorted(w.pods) == NAMES
     assert attempts(w) == {1}
     assert w.status.waiting is None
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert conditions(w.status)[-1] == "Running=True"
 
 
@@ -119,8 +117,7 @@ def test_of_many_pods_that_are_waited_for_some_are_named_and_the_others_counted(
     w = world("JAXJob", {"Worker": 5}, restart="OnFailure")
     w.stored["metadata"]["annotations"] = {SCOPE: "job"}
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     w.lingering = True
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     messages = []
@@ -163,16 +160,14 @@ def test_attempts_are_delayed_longer_each_time_whoever_fails() -> None:
         w.finish_deletions()
         w.settle()
         assert attempts(w) == {attempt + 1}
-        w.set_pods("Running")
-        w.settle()
+        w.report("Running")
     assert waited == [0, 10, 20, 40]
     assert [text for text in texts(w.events) if "lost their pods" in text] == []
 
 
 def test_what_was_completed_in_an_attempt_is_run_again_in_the_next() -> None:
     w = together("JAXJob")
-    w.set_pods("Succeeded", "sim-worker-2", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-2", exit_code=0)
     assert w.status.replica_statuses["Worker"].completed_indexes == "2"
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     w.step()
@@ -216,8 +211,7 @@ def test_a_replica_that_loses_its_pod_while_it_backs_off_restarts_all() -> None:
 def test_a_lost_pod_restarts_all_beside_replicas_that_have_completed_and_begins_no_series() -> None:
     w = together()
     w.lingering = False
-    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-0", exit_code=0)
     del w.pods["sim-worker-1"], w.pods["sim-master-0"]
     plan = w.step()
     assert texts(plan.events)[-1].startswith(
@@ -251,8 +245,7 @@ def test_the_failure_that_came_first_is_the_one_that_counts() -> None:
 )
 def test_only_a_pod_that_has_begun_takes_the_others_along(state: dict[str, Any], next_attempt: str) -> None:
     w = together()
-    w.set_pods("Pending", "sim-worker-1")
-    w.settle()
+    w.report("Pending", "sim-worker-1")
     w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], **state)
     events = [text for text in texts(w.step().events) if "NextAttempt" in text]
     text = f"Warning NextAttempt {next_attempt}: all replicas restart together as attempt 1"
@@ -273,8 +266,7 @@ def test_pods_too_many_go_with_the_attempt_once() -> None:
 
 def test_a_pod_that_never_ran_is_created_again_alone() -> None:
     w = together()
-    w.set_pods("Pending", "sim-worker-1")
-    w.settle()
+    w.report("Pending", "sim-worker-1")
     del w.pods["sim-worker-1"]
     plan = w.step()
     assert [new.attempt for new in plan.create_pods] == [0]
@@ -302,8 +294,7 @@ def test_what_is_left_of_an_earlier_attempt_keeps_no_job_from_ending() -> None:
     w.finish_deletions()
     w.settle()
     w.pods["left"] = msgspec.structs.replace(w.pods["sim-worker-0"], name="left", uid="left", attempt=0, deleting=True)
-    w.set_pods("Running", *NAMES)
-    w.settle()
+    w.report("Running", *NAMES)
     w.set_pods("Succeeded", "sim-master-0", exit_code=0)
     w.step()
     assert conditions(w.status)[-1] == "Succeeded=True"
@@ -362,8 +353,7 @@ def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, restart_pol
 @pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob"])
 def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along(kind: str) -> None:
     w = together(kind, restart="Never")
-    w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-0", exit_code=1)
     assert conditions(w.status)[-1] == "Failed=True"
     assert (w.status.attempt, attempts(w)) == (0, {0})
     assert [text for text in texts(w.events) if "NextAttempt" in text] == []
@@ -372,7 +362,6 @@ def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along(kind
 def test_a_job_that_has_succeeded_is_not_restarted_for_a_replica_that_fails_at_that_moment() -> None:
     w = together()
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.set_pods("Succeeded", "sim-master-0", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-master-0", exit_code=0)
     assert conditions(w.status)[-1] == "Succeeded=True"
     assert (w.status.attempt, attempts(w)) == (0, {0})

@@ -19,8 +19,7 @@ def test_the_plan_names_the_policy_that_answered_for_the_log() -> None:
     w = world("JAXJob", {"Worker": 1})
     assert w.step().policy == "run_replicas"
     w.settle()
-    w.set_pods("Succeeded", exit_code=0)
-    w.settle()
+    w.report("Succeeded", exit_code=0)
     assert w.step().policy == "settle_finished"
     assert world("JAXJob", {"Worker": 1}, run_policy={"suspend": True}).step().policy == "hold_suspended"
     assert gang().step().policy == "wait_for_gang"

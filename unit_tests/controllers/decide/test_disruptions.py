@@ -28,8 +28,7 @@ def running(kind: str = "JAXJob", *, restart: str = "OnFailure", mode: str = "",
     asked = {ANNOTATION: mode, SCOPE: scope}
     w.stored["metadata"]["annotations"] = {key: value for key, value in asked.items() if value}
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     w.events.clear()
     w.counters.clear()
     return w
@@ -66,8 +65,7 @@ def test_by_default_a_disrupted_pod_is_replaced_at_once_and_nobody_counts_it(
         w.advance(1)
         w.settle()
         assert w.pods["sim-worker-1"].uid != before
-        w.set_pods("Running", "sim-worker-1")
-        w.settle()
+        w.report("Running", "sim-worker-1")
     assert restarts(w) == 0
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert w.counters == []
@@ -103,8 +101,7 @@ def test_count_restarts_and_counts_whatever_the_policy(kind: str, restart: str, 
     w.finish_deletions()
     w.lingering = False
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert restarts(w) == 1
     assert w.pods["sim-worker-1"].restarts_before == 1
     assert w.status.replica_statuses["Worker"].restarting_indexes == ""
@@ -115,8 +112,7 @@ def test_counted_disruptions_reach_the_backoff_limit_and_wait_like_failures() ->
     disrupt(w)
     w.settle()
     assert w.pods["sim-worker-1"].backoff_level == 1
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     w.set_pods("Failed", "sim-worker-1", exit_code=1)
     disrupt(w)
     assert w.step().requeue_after == 10
@@ -146,8 +142,7 @@ def test_never_can_be_made_to_restart_after_disruptions_only() -> None:
     w = running(restart="Never", mode="restart")
     disrupt(w)
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert conditions(w.status)[-1] == "Running=True"
     w.set_pods("Failed", "sim-worker-1", exit_code=143)
     w.step()
@@ -189,8 +184,7 @@ def test_a_pod_that_its_node_rejects_again_and_again_is_replaced_ever_more_slowl
 @pytest.mark.shows("K-13")
 def test_a_completed_replica_is_not_run_again_when_its_pod_is_evicted() -> None:
     w = running()
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     w.pods["sim-worker-1"] = msgspec.structs.replace(w.pods["sim-worker-1"], **DRAINED)
     w.settle()
     w.finish_deletions()
@@ -202,8 +196,7 @@ def test_a_completed_replica_is_not_run_again_when_its_pod_is_evicted() -> None:
 def test_failures_beside_a_disruption_are_counted_as_ever() -> None:
     w = running()
     disrupt(w, "sim-worker-0")
-    w.set_pods("Failed", "sim-worker-1", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-1", exit_code=1)
     assert restarts(w) == 1
     assert w.pods["sim-worker-1"].restarts_before == 1
     assert w.pods["sim-worker-0"].restarts_before == 0

@@ -15,11 +15,9 @@ from training_controllers.model.plan import Counter, Plan
 
 def succeeded(run_policy: dict[str, Any] | None = None) -> World:
     """A PyTorchJob whose Master has succeeded, one worker too, while another one runs and a third is Pending."""
-    w = world("PyTorchJob", {"Master": 1, "Worker": 3}, run_policy=run_policy)
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 3}, run_policy=run_policy).settle()
     w.set_pods("Running", "sim-master-0", "sim-worker-1")
-    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-0", exit_code=0)
     w.set_pods("Succeeded", "sim-master-0", exit_code=0)
     return w
 
@@ -48,16 +46,14 @@ def test_success_is_stored_before_anything_is_deleted() -> None:
     ],
 )
 def test_what_the_policy_leaves(policy: str | None, pods: list[str], services: list[str]) -> None:
-    w = succeeded({"cleanPodPolicy": policy})
-    w.settle()
+    w = succeeded({"cleanPodPolicy": policy}).settle()
     assert list(w.pods) == pods
     assert list(w.services) == services
 
 
 @pytest.mark.parametrize(("policy", "warnings"), [("None", 1), (None, 1), ("Running", 0)])
 def test_one_warning_tells_of_kept_pods_that_have_not_started(policy: str | None, warnings: int) -> None:
-    w = succeeded({"cleanPodPolicy": policy} if policy else {})
-    w.settle()
+    w = succeeded({"cleanPodPolicy": policy} if policy else {}).settle()
     w.settle()
     events = [event for event in w.events if event.reason == "PodsKeptRunning"]
     sentence = "1 pod(s) of the finished job have not started, still wait and hold their resources"
@@ -66,22 +62,17 @@ def test_one_warning_tells_of_kept_pods_that_have_not_started(policy: str | None
 
 @pytest.mark.shows("K-36")
 def test_the_last_services_go_when_the_kept_pods_end() -> None:
-    w = succeeded()
-    w.settle()
-    w.set_pods("Succeeded", exit_code=0)
-    w.settle()
+    w = succeeded().settle()
+    w.report("Succeeded", exit_code=0)
     assert w.services == {}
     assert len(w.pods) == 4
 
 
 def large() -> World:
     """A PyTorchJob of 25 replicas that has succeeded by its Master, while its workers still run."""
-    w = world("PyTorchJob", {"Master": 1, "Worker": 24})
-    w.settle()
-    w.set_pods("Running", *w.pods)
-    w.settle()
-    w.set_pods("Succeeded", "sim-master-0", exit_code=0)
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 24}).settle()
+    w.report("Running", *w.pods)
+    w.report("Succeeded", "sim-master-0", exit_code=0)
     return w
 
 
@@ -123,23 +114,19 @@ def test_of_a_finished_job_no_replica_is_about_to_restart() -> None:
 
 
 def failed_with_two_active() -> World:
-    w = world("JAXJob", {"Worker": 3})
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}).settle()
     w.set_pods("Running")
-    w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-0", exit_code=1)
     assert conditions(w.status)[-1] == "Failed=True"
     return w
 
 
 @pytest.mark.shows("K-42")
 def test_a_failed_job_counts_only_pods_that_still_run() -> None:
-    w = failed_with_two_active()
-    w.settle()
+    w = failed_with_two_active().settle()
     worker = w.status.replica_statuses["Worker"]
     assert (worker.active, worker.ready, worker.failed) == (2, 2, 1)
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     assert w.status.replica_statuses["Worker"].active == 1
     w.delete("sim-worker-2")
     w.settle()
@@ -174,8 +161,7 @@ def test_terminating_pods_are_not_deleted_again() -> None:
 
 @pytest.mark.shows("E-113")
 def test_suspending_a_finished_job_changes_nothing() -> None:
-    w = succeeded()
-    w.settle()
+    w = succeeded().settle()
     before = w.status.conditions
     w.patch(runPolicy={"suspend": True})
     w.settle()
@@ -184,18 +170,15 @@ def test_suspending_a_finished_job_changes_nothing() -> None:
 
 
 def test_a_finished_job_says_nothing_about_its_pods() -> None:
-    w = succeeded()
-    w.settle()
+    w = succeeded().settle()
     before = len(w.events)
-    w.set_pods("Running", "sim-worker-1", exit_code=1)
-    w.settle()
+    w.report("Running", "sim-worker-1", exit_code=1)
     assert len(w.events) == before
 
 
 @pytest.mark.shows("E-102")
 def test_without_time_to_live_the_job_stays() -> None:
-    w = succeeded()
-    w.settle()
+    w = succeeded().settle()
     assert w.requeue_after is None
     w.advance(10**9)
     w.settle()
@@ -205,8 +188,7 @@ def test_without_time_to_live_the_job_stays() -> None:
 @pytest.mark.shows("K-16", "E-103", "E-104")
 @pytest.mark.parametrize("suspend", [False, True])
 def test_the_job_is_deleted_when_its_time_is_over(suspend: bool) -> None:
-    w = succeeded({"ttlSecondsAfterFinished": 100})
-    w.settle()
+    w = succeeded({"ttlSecondsAfterFinished": 100}).settle()
     w.patch(runPolicy={"ttlSecondsAfterFinished": 100, "suspend": suspend})
     w.advance(40)
     w.step()
@@ -225,10 +207,8 @@ def test_a_time_to_live_of_0_ends_in_the_pass_after_the_status_is_stored() -> No
 
 @pytest.mark.shows("K-05")
 def test_a_permanent_exit_code_starts_the_time_to_live() -> None:
-    w = world("JAXJob", {"Worker": 1}, restart="ExitCode", run_policy={"ttlSecondsAfterFinished": 10})
-    w.settle()
-    w.set_pods("Failed", exit_code=2)
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}, restart="ExitCode", run_policy={"ttlSecondsAfterFinished": 10}).settle()
+    w.report("Failed", exit_code=2)
     assert w.requeue_after == 10
     w.advance(10)
     w.step()

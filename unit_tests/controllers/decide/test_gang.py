@@ -38,6 +38,12 @@ def set_phase(w: World, phase: str) -> None:
     w.owned_objects[KEY] = msgspec.structs.replace(w.owned_objects[KEY], phase=phase)
 
 
+def admit(w: World, phase: str) -> None:
+    """Have the scheduler set the phase, and reconcile the job."""
+    set_phase(w, phase)
+    w.settle()
+
+
 def set_spec(w: World, **fields: Any) -> None:
     """What somebody else does."""
     w.owned_objects[KEY] = msgspec.structs.replace(
@@ -57,10 +63,8 @@ def waits(w: World) -> tuple[str, str] | None:
 @pytest.mark.parametrize("phase", ["", "Pending"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:
-    w = gang(kind)
-    w.settle()
-    set_phase(w, phase)
-    w.settle()
+    w = gang(kind).settle()
+    admit(w, phase)
     assert (w.pods, w.services, set(w.owned_objects)) == ({}, {}, {KEY})
     assert conditions(w.status) == ["Created=True"]
     assert (w.status.start_time, w.status.replica_statuses) == (None, {})
@@ -73,11 +77,9 @@ def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: 
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_start_once_it_has(kind: str, phase: str) -> None:
-    w = gang(kind)
-    w.settle()
+    w = gang(kind).settle()
     w.advance(100)
-    set_phase(w, phase)
-    w.settle()
+    admit(w, phase)
     assert len(w.pods) == 3
     assert (w.status.start_time, w.status.last_reconcile_time, waits(w)) == (w.now, None, None)
 
@@ -95,8 +97,7 @@ def test_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) 
 
 @pytest.mark.shows("INT-071")
 def test_waiting_writes_the_status_once() -> None:
-    w = gang()
-    w.settle()
+    w = gang().settle()
     writes, since = w.writes, w.status.waiting
     for _ in range(60):
         w.advance(1)
@@ -109,8 +110,7 @@ def test_the_time_of_the_cause_stays_while_its_words_change() -> None:
     w.step()
     w.advance(30)
     w.settle()
-    set_phase(w, "Pending")
-    w.settle()
+    admit(w, "Pending")
     assert w.status.waiting is not None
     assert w.status.waiting.since == START
 
@@ -118,13 +118,10 @@ def test_the_time_of_the_cause_stays_while_its_words_change() -> None:
 @pytest.mark.shows("K-45", "INT-078")
 @pytest.mark.parametrize("phase", ["", "Pending"])
 def test_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase(phase: str) -> None:
-    w = gang(restart="OnFailure")
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
+    w = gang(restart="OnFailure").settle()
+    admit(w, "Running")
     w.set_pods("Running")
-    set_phase(w, phase)
-    w.settle()
+    admit(w, phase)
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert waits(w) is None, "all pods run, so the job makes progress"
     w.delete("sim-worker-1")
@@ -133,34 +130,27 @@ def test_a_started_gang_is_counted_and_lost_pods_are_replaced_whatever_the_phase
     assert w.status.waiting is not None
     assert w.status.waiting.reason == "GangPending"
     w.set_pods("Running")
-    w.set_pods("Failed", "sim-worker-2", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-2", exit_code=1)
     assert w.status.replica_statuses["Worker"].restarts == 1
-    w.set_pods("Succeeded", exit_code=0)
-    w.settle()
+    w.report("Succeeded", exit_code=0)
     assert conditions(w.status)[-1] == "Succeeded=True"
     assert (KEY in w.owned_objects, waits(w)) == (False, None)
 
 
 @pytest.mark.shows("K-45")
 def test_even_all_pods_lost_at_once_come_back() -> None:
-    w = gang()
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
+    w = gang().settle()
+    admit(w, "Running")
     for name in list(w.pods):
         w.delete(name)
-    set_phase(w, "Pending")
-    w.settle()
+    admit(w, "Pending")
     assert len(w.pods) == 3
 
 
 @pytest.mark.shows("K-63", "INT-077")
 def test_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> None:
-    w = gang()
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
+    w = gang().settle()
+    admit(w, "Running")
     del w.owned_objects[KEY]
     w.settle()
     assert (len(w.pods), spec_of(w)["minMember"]) == (3, 3)
@@ -174,12 +164,10 @@ def test_a_pod_group_that_somebody_deleted_is_made_again_and_the_pods_stay() -> 
 @pytest.mark.shows("K-28", "INT-067")
 @pytest.mark.parametrize("scheduler", ["volcano", COSCHEDULER])
 def test_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: str) -> None:
-    w = gang(scheduler=scheduler)
-    w.settle()
+    w = gang(scheduler=scheduler).settle()
     set_spec(w, networkTopology={"mode": "hard"}, minTaskMember={"worker": 3})
     for phase in ("Pending", "Inqueue", "Running"):
-        set_phase(w, phase)
-        w.settle()
+        admit(w, phase)
     assert w.patches == 0
     w.patch(runPolicy={"schedulingPolicy": {"minAvailable": 2}})
     plan = w.step()
@@ -191,8 +179,7 @@ def test_nothing_is_sent_without_a_change_and_what_others_say_stays(scheduler: s
 @pytest.mark.shows("E-131", "INT-066")
 def test_the_pod_group_follows_the_policy_and_a_removed_field_goes() -> None:
     policy = {"minAvailable": 10, "priorityClass": "high", "minResources": {"cpu": "9", "memory": "1Gi"}}
-    w = gang(run_policy={"schedulingPolicy": policy})
-    w.settle()
+    w = gang(run_policy={"schedulingPolicy": policy}).settle()
     assert spec_of(w) == {
         "minMember": 10,
         "queue": "default",
@@ -207,8 +194,7 @@ def test_the_pod_group_follows_the_policy_and_a_removed_field_goes() -> None:
 
 @pytest.mark.shows("INT-063")
 def test_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
-    w = gang(run_policy={"schedulingPolicy": {"queue": "mine"}})
-    w.settle()
+    w = gang(run_policy={"schedulingPolicy": {"queue": "mine"}}).settle()
     set_spec(w, queue="theirs", priorityClassName="")
     w.settle()
     assert (spec_of(w)["queue"], w.patches) == ("theirs", 0)
@@ -218,12 +204,9 @@ def test_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
 @pytest.mark.parametrize("policy", ["All", "Running", "None"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: str) -> None:
-    w = gang(kind, run_policy={"cleanPodPolicy": policy})
-    w.settle()
-    set_phase(w, "Inqueue")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = gang(kind, run_policy={"cleanPodPolicy": policy}).settle()
+    admit(w, "Inqueue")
+    w.report("Running")
     w.set_pods("Succeeded", exit_code=0)
     for _ in range(5):
         w.settle()
@@ -239,12 +222,9 @@ def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: 
 @pytest.mark.shows("E-132", "INT-084", "INT-118")
 @pytest.mark.parametrize("kind", KINDS)
 def test_suspension_deletes_the_pod_group_and_resume_waits_again(kind: str) -> None:
-    w = gang(kind)
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = gang(kind).settle()
+    admit(w, "Running")
+    w.report("Running")
     w.patch(runPolicy={"suspend": True})
     w.settle()
     assert (w.pods, KEY in w.owned_objects) == ({}, False)
@@ -256,14 +236,12 @@ def test_suspension_deletes_the_pod_group_and_resume_waits_again(kind: str) -> N
     assert (w.status.start_time, w.status.last_reconcile_time) == (resumed, resumed)
     assert waits(w) is not None
     w.advance(60)
-    set_phase(w, "Inqueue")
-    w.settle()
+    admit(w, "Inqueue")
     assert (len(w.pods), w.status.start_time, w.status.last_reconcile_time) == (3, w.now, None)
 
 
 def test_a_gang_that_was_suspended_while_it_waited_waits_when_it_is_resumed() -> None:
-    w = gang()
-    w.settle()
+    w = gang().settle()
     w.advance(60)
     w.patch(runPolicy={"suspend": True})
     w.settle()
@@ -272,8 +250,7 @@ def test_a_gang_that_was_suspended_while_it_waited_waits_when_it_is_resumed() ->
     w.settle()
     w.settle()
     assert (w.pods, w.status.last_reconcile_time) == ({}, w.now)
-    set_phase(w, "Inqueue")
-    w.settle()
+    admit(w, "Inqueue")
     assert len(w.pods) == 3
 
 
@@ -283,14 +260,10 @@ def set_of(w: World) -> set[str]:
 
 def test_a_gang_asks_for_no_more_pods_than_there_will_be() -> None:
     """The pod of a replica that is done has gone; a scheduler that waits for it waits for ever."""
-    w = gang(restart="OnFailure")
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
-    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
-    w.settle()
+    w = gang(restart="OnFailure").settle()
+    admit(w, "Running")
+    w.report("Running")
+    w.report("Succeeded", "sim-worker-0", exit_code=0)
     assert spec_of(w)["minMember"] == 3
     w.delete("sim-worker-0")
     w.settle()
@@ -300,15 +273,13 @@ def test_a_gang_asks_for_no_more_pods_than_there_will_be() -> None:
 @pytest.mark.shows("K-02", "K-62")
 @pytest.mark.parametrize("resumes", [False, True])
 def test_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
-    w = gang(run_policy={"activeDeadlineSeconds": 100, "suspend": resumes})
-    w.settle()
+    w = gang(run_policy={"activeDeadlineSeconds": 100, "suspend": resumes}).settle()
     w.patch(runPolicy={"activeDeadlineSeconds": 100, "suspend": False})
     w.settle()
     w.advance(1000)
     w.settle()
     assert "Failed=True" not in conditions(w.status)
-    set_phase(w, "Inqueue")
-    w.settle()
+    admit(w, "Inqueue")
     assert w.requeue_after == 100
     w.advance(100)
     w.settle()
@@ -318,8 +289,7 @@ def test_the_deadline_does_not_run_while_the_gang_waits(resumes: bool) -> None:
 
 def test_a_job_whose_status_v1_wrote_has_started() -> None:
     """v1 leaves `lastReconcileTime` behind when the gang starts."""
-    w = gang()
-    w.settle()
+    w = gang().settle()
     set_phase(w, "Running")
     w.advance(5)
     w.settle()
@@ -332,18 +302,15 @@ def test_a_job_whose_status_v1_wrote_has_started() -> None:
 
 def test_a_pod_that_outlived_suspension_has_company_at_once() -> None:
     """A scheduler that counts pods would never let in a gang of which only some are there."""
-    w = gang()
-    w.settle()
-    set_phase(w, "Running")
-    w.settle()
+    w = gang().settle()
+    admit(w, "Running")
     survivor = w.pods["sim-worker-1"]
     w.patch(runPolicy={"suspend": True})
     w.settle()
     w.pods["sim-worker-1"] = survivor
     w.patch(runPolicy={"suspend": False})
     w.settle()
-    set_phase(w, "Pending")
-    w.settle()
+    admit(w, "Pending")
     assert len(w.pods) == 3
 
 
@@ -351,8 +318,7 @@ def test_a_restart_of_the_operator_does_not_hold_back_what_has_started() -> None
     w = gang()
     w.status_extensions = False
     w.settle()
-    set_phase(w, "Inqueue")
-    w.settle()
+    admit(w, "Inqueue")
     w.history.clear()
     set_phase(w, "Pending")
     del w.pods["sim-worker-2"]
@@ -371,8 +337,7 @@ def test_an_api_that_the_server_lacks_is_a_cause() -> None:
     w.absent_kinds = frozenset()
     w.settle()
     assert set(w.owned_objects) == {KEY}
-    set_phase(w, "Inqueue")
-    w.settle()
+    admit(w, "Inqueue")
     assert len(w.pods) == 3
 
 
@@ -386,8 +351,7 @@ def test_a_job_opts_out_from_the_start_or_later() -> None:
     annotated(w, "false")
     w.settle()
     assert (len(w.pods), w.owned_objects) == (3, {})
-    w = gang()
-    w.settle()
+    w = gang().settle()
     annotated(w, "false")
     w.settle()
     assert (len(w.pods), w.owned_objects, waits(w)) == (3, {}, None)
@@ -412,14 +376,10 @@ def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
 
 def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
     """A scheduler that waits for more pods than there will ever be waits indefinitely (K-13)."""
-    w = gang("TFJob", restart="OnFailure", successPolicy="AllWorkers")
-    w.settle()
-    set_phase(w, "Inqueue")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
-    w.set_pods("Succeeded", "sim-worker-2", exit_code=0)
-    w.settle()
+    w = gang("TFJob", restart="OnFailure", successPolicy="AllWorkers").settle()
+    admit(w, "Inqueue")
+    w.report("Running")
+    w.report("Succeeded", "sim-worker-2", exit_code=0)
     assert spec_of(w)["minMember"] == 3
     w.delete("sim-worker-2")
     w.settle()
@@ -428,11 +388,9 @@ def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
 
 @pytest.mark.shows("INT-116", "INT-117")
 def test_no_pod_group_while_suspended_or_managed_elsewhere() -> None:
-    w = gang(run_policy={"suspend": True})
-    w.settle()
+    w = gang(run_policy={"suspend": True}).settle()
     assert (w.owned_objects, w.status.start_time) == ({}, None)
-    w = gang(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
-    w.settle()
+    w = gang(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}).settle()
     assert (w.owned_objects, w.status.conditions) == ({}, ())
 
 
@@ -444,6 +402,5 @@ def test_a_job_without_replicas_waits_for_nobody() -> None:
 
 
 def test_schedulers_without_pod_groups_start_at_once() -> None:
-    w = gang(scheduler="kai-scheduler")
-    w.settle()
+    w = gang(scheduler="kai-scheduler").settle()
     assert (len(w.pods), w.owned_objects) == (3, {})

@@ -16,10 +16,7 @@ DEADLINE = "Job sim has failed because it was active longer than specified deadl
 
 
 def running(kind: str, replicas: dict[str, int], restart: str | None = "OnFailure", **run_policy: Any) -> World:
-    w = world(kind, replicas, restart=restart, run_policy=run_policy)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world(kind, replicas, restart=restart, run_policy=run_policy).settle().report("Running")
     return w
 
 
@@ -30,8 +27,7 @@ def has_failed(w: World) -> bool:
 @pytest.mark.shows("E-090")
 def test_without_a_limit_restarts_never_fail_the_job() -> None:
     w = running("JAXJob", {"Worker": 1})
-    w.set_pods("Running", restarts=1000)
-    w.settle()
+    w.report("Running", restarts=1000)
     assert not has_failed(w)
 
 
@@ -43,8 +39,7 @@ def test_without_a_limit_restarts_never_fail_the_job() -> None:
 )  # fmt: skip
 def test_the_job_fails_at_the_limit(limit: int, restarts: int, fails: bool) -> None:
     w = running("JAXJob", {"Worker": 1}, backoffLimit=limit)
-    w.set_pods("Running", restarts=restarts)
-    w.settle()
+    w.report("Running", restarts=restarts)
     assert has_failed(w) is fails
 
 
@@ -66,15 +61,13 @@ def test_restarts_of_all_pods_add_up() -> None:
 @pytest.mark.shows("E-093")
 def test_restarts_of_types_that_never_restart_are_ignored() -> None:
     w = running("JAXJob", {"Worker": 1}, restart="Never", backoffLimit=1)
-    w.set_pods("Running", restarts=5)
-    w.settle()
+    w.report("Running", restarts=5)
     assert not has_failed(w)
 
 
 @pytest.mark.shows("K-04", "E-094")
 def test_init_containers_of_pending_pods_count() -> None:
-    w = world("JAXJob", {"Worker": 1}, restart="OnFailure", run_policy={"backoffLimit": 2})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}, restart="OnFailure", run_policy={"backoffLimit": 2}).settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(
         w.pods["sim-worker-0"], containers=(ContainerState("init", init=True, restarts=2),)
     )
@@ -96,8 +89,7 @@ def test_with_limit_0_a_failed_pod_fails_the_job_with_the_backoff_message(restar
 
 def test_with_a_higher_limit_a_replica_that_may_not_restart_fails_the_job_by_itself() -> None:
     w = running("JAXJob", {"Worker": 2}, restart="Never", backoffLimit=1)
-    w.set_pods("Failed", "sim-worker-1", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-1", exit_code=1)
     assert has_failed(w)
     assert BACKOFF not in message(w.status, "Failed")
 
@@ -105,11 +97,9 @@ def test_with_a_higher_limit_a_replica_that_may_not_restart_fails_the_job_by_its
 @pytest.mark.shows("K-03")
 def test_recreations_count_towards_the_limit() -> None:
     w = running("JAXJob", {"Worker": 2}, restart="ExitCode", backoffLimit=2)
-    w.set_pods("Failed", "sim-worker-1", exit_code=137)
-    w.settle()
+    w.report("Failed", "sim-worker-1", exit_code=137)
     assert not has_failed(w)
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
     plan = w.step()
     assert has_failed(w)
@@ -211,12 +201,10 @@ def test_an_explicit_none_keeps_them_with_one_warning() -> None:
 
 def test_pods_that_hold_no_resources_are_not_warned_of() -> None:
     w = running("JAXJob", {"Worker": 2}, backoffLimit=0, cleanPodPolicy="None")
-    w.set_pods("Failed", "sim-worker-1", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-1", exit_code=1)
     assert texts(w.events)[-1].startswith("Warning PodsKeptRunning 1 pod(s) ")
     w = running("JAXJob", {"Worker": 1}, backoffLimit=0, cleanPodPolicy="None")
-    w.set_pods("Failed", exit_code=1)
-    w.settle()
+    w.report("Failed", exit_code=1)
     assert has_failed(w)
     assert "PodsKeptRunning" not in [event.reason for event in w.events]
 
@@ -234,8 +222,7 @@ def test_the_policy_applies_to_a_job_over_a_limit(policy: str, left: list[str]) 
 @pytest.mark.shows("K-18")
 def test_a_failed_job_that_did_not_exceed_a_limit_keeps_its_pods() -> None:
     w = running("PyTorchJob", {"Master": 1, "Worker": 1}, restart="Never", activeDeadlineSeconds=50)
-    w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-0", exit_code=1)
     assert has_failed(w)
     assert list(w.pods) == ["sim-master-0", "sim-worker-0"]
     assert list(w.services) == ["sim-master-0"]

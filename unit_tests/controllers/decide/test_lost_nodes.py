@@ -106,8 +106,7 @@ def test_a_pod_that_only_waits_for_its_finalizers_is_not_deleted_again_and_again
 @pytest.mark.shows("K-13")
 def test_a_replica_that_has_succeeded_is_not_run_again_when_its_node_goes() -> None:
     w = running()
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     assert decide_at(w, LOST_AT).delete_pods == ()
     del w.pods["sim-worker-1"]
     assert decide_at(w, LOST_AT).create_pods == ()

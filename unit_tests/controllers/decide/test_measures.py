@@ -38,27 +38,23 @@ def settle(w: World) -> Counter[RestartCause]:
 
 def running(w: World) -> World:
     w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     return w
 
 
 def test_a_job_starts_once() -> None:
-    w = job()
-    w.settle()
+    w = job().settle()
     w.advance(12.5)
     w.set_pods("Running")
     assert look(w).start == 12.5
     assert look(w).start is None
-    w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-0", exit_code=1)
     w.set_pods("Running")
     assert look(w).start is None
 
 
 def test_what_was_created_suspended_starts_when_it_is_resumed() -> None:
-    w = job(suspend=True)
-    w.settle()
+    w = job(suspend=True).settle()
     w.advance(3600)
     w.patch(runPolicy={"suspend": False})
     w.settle()
@@ -101,8 +97,7 @@ def test_a_replica_that_restarts_later_counts_when_that_is_stored() -> None:
         w.advance(60)
         assert first == {RestartCause.FAILURE: 1}
         assert settle(w) == {}
-        w.set_pods("Running")
-        w.settle()
+        w.report("Running")
 
 
 def test_a_process_that_comes_later_counts_nothing_again() -> None:
@@ -182,16 +177,14 @@ def test_what_ends_the_job_is_no_restart() -> None:
 
 def test_under_the_crds_of_v1_a_new_process_has_nothing_to_compare_with() -> None:
     w = running(job())
-    w.set_pods("Running", "sim-worker-0", restarts=5)
-    w.settle()
+    w.report("Running", "sim-worker-0", restarts=5)
     replicas = {name: each.model_copy(update={"restarts": 0}) for name, each in w.status.replica_statuses.items()}
     w.status = w.status.model_copy(update={"observed_generation": None, "replica_statuses": replicas})
     assert look(w).restarts == {}
 
 
 def test_clocks_that_jump_back_give_no_negative_times() -> None:
-    w = job()
-    w.settle()
+    w = job().settle()
     w.now -= timedelta(hours=1)
     w.set_pods("Running")
     assert look(w).start == 0
@@ -210,8 +203,7 @@ def test_a_job_stands_where_its_newest_true_condition_says() -> None:
 
 
 def test_the_phase_says_what_the_job_waits_for() -> None:
-    w = job()
-    w.settle()
+    w = job().settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], condition_reason="Unschedulable")
     w.settle()
     assert phase(w.status) == JobPhase("created", "Unschedulable")

@@ -25,14 +25,11 @@ def test_other_containers_are_not() -> None:
 
 @pytest.mark.shows("K-39")
 def test_an_exit_emits_one_event_per_end_of_the_container() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=0)
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle()
+    w.report("Running", "sim-worker-0", exit_code=1, restarts=0)
     w.settle()
     assert len(w.events) == 2  # the exit, and the abnormal state of a running pod
-    w.set_pods("Running", "sim-worker-0", exit_code=1, restarts=1)
-    w.settle()
+    w.report("Running", "sim-worker-0", exit_code=1, restarts=1)
     assert [event.reason for event in w.events] == ["Error", "ExitedWithCode", "Error", "ExitedWithCode"]
 
 
@@ -76,8 +73,7 @@ def test_a_condition_that_does_not_hold() -> None:
 
 
 def test_a_pod_that_soon_gets_its_place_is_not_told_of() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     unplaced = {"condition_reason": "Unschedulable", "condition_message": "0/3 nodes"}
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], created=START, **unplaced)
     w.settle()
@@ -99,8 +95,7 @@ def test_only_active_pods_are_abnormal(state: dict[str, object]) -> None:
 
 @pytest.mark.shows("K-39")
 def test_a_state_emits_one_event_until_the_container_restarts() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     for restarts in (0, 0, 1, 1):
         crash = msgspec.structs.replace(CRASH, name="jax", restarts=restarts)
         w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], containers=(crash,))
@@ -109,8 +104,7 @@ def test_a_state_emits_one_event_until_the_container_restarts() -> None:
 
 
 def test_abnormal_states_emit_events_in_the_reconcile_that_fails_the_job() -> None:
-    w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 5})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}, run_policy={"activeDeadlineSeconds": 5}).settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], containers=(CRASH,))
     w.advance(5)
     assert [event.reason for event in w.step().events] == ["CrashLoopBackOff", "JAXJobFailed"]

@@ -67,26 +67,22 @@ def test_the_first_status_says_created_and_starts_the_clock() -> None:
 
 @pytest.mark.shows("E-082")
 def test_the_start_time_stays() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     w.advance(60)
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert w.status.start_time == START
 
 
 @pytest.mark.shows("K-27")
 def test_created_is_counted_once() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     w.settle()
     assert w.counters == [Counter.CREATED]
 
 
 @pytest.mark.shows("K-59")
 def test_the_status_speaks_of_a_generation() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     w.patch(runPolicy={"backoffLimit": 3})
     w.settle()
     assert w.status.observed_generation == 2
@@ -122,25 +118,20 @@ def test_replicas_are_counted_by_phase() -> None:
 
 @pytest.mark.shows("E-079")
 def test_nothing_changed_nothing_written() -> None:
-    w = world("PyTorchJob", {"Master": 1, "Worker": 2})
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 2}).settle().report("Running")
     assert w.step() == Plan()
 
 
 @pytest.mark.shows("E-031")
 def test_raising_replicas_creates_only_what_is_missing() -> None:
-    w = world("PyTorchJob", {"Worker": 1}, elasticPolicy={})
-    w.settle()
+    w = world("PyTorchJob", {"Worker": 1}, elasticPolicy={}).settle()
     w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 3
     assert created(w.step()) == [("Worker", 1), ("Worker", 2)]
 
 
 @pytest.mark.shows("E-032")
 def test_lowering_replicas_deletes_pods_and_services_beyond() -> None:
-    w = world("JAXJob", {"Worker": 3})
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}).settle()
     w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
     plan = w.step()
     assert [deletion.pod.name for deletion in plan.delete_pods] == ["sim-worker-2"]
@@ -179,8 +170,7 @@ def test_no_replicas_no_pods(replicas: int) -> None:
 
 
 def test_jax_without_replicas_has_succeeded() -> None:
-    w = world("JAXJob", {"Worker": 0})
-    w.settle()
+    w = world("JAXJob", {"Worker": 0}).settle()
     assert conditions(w.status) == ["Created=True", "Succeeded=True"]
     assert w.pods == {}
 
@@ -188,8 +178,7 @@ def test_jax_without_replicas_has_succeeded() -> None:
 @pytest.mark.shows("K-06")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
 def test_an_empty_replica_map_is_created_and_waits(kind: str) -> None:
-    w = world(kind, {})
-    w.settle()
+    w = world(kind, {}).settle()
     assert conditions(w.status) == ["Created=True"]
     assert w.status.replica_statuses == {}
 
@@ -270,30 +259,25 @@ def test_pods_without_a_slot_are_ignored(replica_type: str, index: int) -> None:
 
 @pytest.mark.shows("K-13")
 def test_a_completed_index_is_not_run_again() -> None:
-    w = world("JAXJob", {"Worker": 3})
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}).settle()
     w.set_pods("Running")
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     assert w.status.replica_statuses["Worker"].completed_indexes == "1"
     w.delete("sim-worker-1")
     w.settle()
     assert "sim-worker-1" not in w.pods
     worker = w.status.replica_statuses["Worker"]
     assert (worker.active, worker.succeeded, worker.completed_indexes) == (2, 1, "1")
-    w.set_pods("Succeeded", exit_code=0)
-    w.settle()
+    w.report("Succeeded", exit_code=0)
     assert conditions(w.status)[-1] == "Succeeded=True"
     assert w.status.replica_statuses["Worker"].succeeded == 3
 
 
 @pytest.mark.shows("K-13")
 def test_with_restart_policy_always_it_is() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="Always")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="Always").settle()
     w.set_pods("Running")
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     assert w.status.replica_statuses["Worker"].completed_indexes == ""
     w.delete("sim-worker-1")
     w.settle()
@@ -305,8 +289,7 @@ def test_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
     w = world("JAXJob", {"Worker": 2})
     w.lingering = True
     w.settle()
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     w.delete("sim-worker-1")
     w.settle()
     assert w.status.replica_statuses["Worker"].succeeded == 1
@@ -314,8 +297,7 @@ def test_a_terminating_pod_of_a_completed_index_changes_nothing() -> None:
 
 @pytest.mark.shows("K-42")
 def test_entries_of_removed_types_vanish() -> None:
-    w = world("PyTorchJob", {"Master": 1, "Worker": 1})
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 1}).settle()
     del w.stored["spec"]["pytorchReplicaSpecs"]["Worker"]
     w.settle()
     assert list(w.status.replica_statuses) == ["Master"]
@@ -332,10 +314,7 @@ def test_entries_of_removed_types_vanish() -> None:
     ],
 )
 def test_pods_and_services_of_removed_types_go(kind: str, replicas: dict[str, int], left: list[str]) -> None:
-    w = world(kind, replicas)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world(kind, replicas).settle().report("Running")
     kept = {name: w.pods[name] for name in left}
     del w.stored["spec"][KINDS[kind].replica_field]["Worker"]
     w.settle()
@@ -344,8 +323,7 @@ def test_pods_and_services_of_removed_types_go(kind: str, replicas: dict[str, in
 
 
 def test_a_terminating_service_is_not_created_a_second_time_nor_deleted_again() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
     w.services["sim-worker-0"] = replace_service(w, "sim-worker-0", index=0)
     w.services["sim-worker-4"] = replace_service(w, "sim-worker-0", index=4)
     assert w.step() == Plan()
@@ -386,8 +364,7 @@ def test_a_restart_policy_in_the_template_emits_one_event_per_type() -> None:
     stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = {
         "spec": {**stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"], "restartPolicy": "Never"}
     }
-    w = World(stored, "PyTorchJob")
-    w.settle()
+    w = World(stored, "PyTorchJob").settle()
     w.delete("sim-worker-1")
     w.settle()
     assert texts(w.events) == [
@@ -406,18 +383,13 @@ def test_a_status_of_the_go_operator_is_continued() -> None:
 
 
 def test_replicas_that_a_smaller_job_does_not_want_do_not_count_as_succeeded() -> None:
-    w = world("JAXJob", {"Worker": 3})
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
-    w.set_pods("Succeeded", "sim-worker-1", "sim-worker-2", exit_code=0)
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}).settle().report("Running")
+    w.report("Succeeded", "sim-worker-1", "sim-worker-2", exit_code=0)
     w.patch(jaxReplicaSpecs={"Worker": {"replicas": 2}})
     w.settle()
     assert w.status.replica_statuses["Worker"].succeeded == 1
     assert conditions(w.status)[-1] == "Running=True"
-    w.set_pods("Succeeded", "sim-worker-0", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-0", exit_code=0)
     assert conditions(w.status)[-1] == "Succeeded=True"
 
 
@@ -434,8 +406,7 @@ def test_replicas_that_a_smaller_job_does_not_want_do_not_count_as_succeeded() -
 def test_a_job_waits_for_what_it_lacks_and_cannot_create(
     lacks: tuple[str, ...], errors: dict[str, Any], reason: str | None
 ) -> None:
-    w = world("PyTorchJob", {"Worker": 1})
-    w.settle()
+    w = world("PyTorchJob", {"Worker": 1}).settle()
     for objects in lacks:
         getattr(w, objects).clear()
     status = decide(replace(w.snapshot(), **errors), w.framework).status or w.status

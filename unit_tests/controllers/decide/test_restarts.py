@@ -21,17 +21,13 @@ WITH_NUMBER = f"{RESTARTING} PyTorchJob sim is restarting because 1 Worker repli
 
 def running(restart: str | None = None, **options: Any) -> World:
     """A PyTorchJob with a Master and a Worker, all running."""
-    w = world("PyTorchJob", {"Master": 1, "Worker": 1}, restart=restart, **options)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 1}, restart=restart, **options).settle().report("Running")
     return w
 
 
 def fail_again(w: World, name: str = "sim-worker-0", *, code: int = 137, after: float = 1) -> None:
     w.advance(after)
-    w.set_pods("Running", name)
-    w.settle()
+    w.report("Running", name)
     w.set_pods("Failed", name, exit_code=code)
 
 
@@ -97,8 +93,7 @@ def test_a_restart_gives_one_warning() -> None:
 
 def test_the_events_of_a_restart_do_not_repeat_while_it_is_delayed() -> None:
     w = running("OnFailure")
-    w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.settle()
+    w.report("Failed", "sim-worker-0", exit_code=1)
     fail_again(w)
     w.settle()
     w.advance(1)
@@ -108,10 +103,7 @@ def test_the_events_of_a_restart_do_not_repeat_while_it_is_delayed() -> None:
 
 
 def test_without_anybody_running_the_condition_has_the_plain_message() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle().report("Running")
     w.set_pods("Failed", exit_code=1)
     w.step()
     assert message(w.status, "Restarting") == "job sim is restarting because Worker replica(s) failed."
@@ -119,10 +111,7 @@ def test_without_anybody_running_the_condition_has_the_plain_message() -> None:
 
 @pytest.mark.shows("JAX-021")
 def test_while_another_runs_the_message_has_the_number() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle().report("Running")
     w.set_pods("Failed", "sim-worker-1", exit_code=1)
     w.step()
     assert message(w.status, "Restarting") == "JAXJob sim is restarting because 1 Worker replica(s) failed."
@@ -130,14 +119,11 @@ def test_while_another_runs_the_message_has_the_number() -> None:
 
 
 def test_restarting_stays_until_something_runs_again() -> None:
-    w = world("JAXJob", {"Worker": 1}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Failed", exit_code=1)
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}, restart="OnFailure").settle()
+    w.report("Failed", exit_code=1)
     assert w.pods["sim-worker-0"].phase == "Pending"
     assert conditions(w.status) == ["Created=True", "Restarting=True"]
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert conditions(w.status) == ["Created=True", "Running=True"]
 
 
@@ -162,16 +148,14 @@ def test_a_permanent_exit_code_fails_the_job(code: int) -> None:
 @pytest.mark.shows("E-041")
 def test_restarts_in_place_set_no_condition_but_count() -> None:
     w = running("OnFailure")
-    w.set_pods("Running", "sim-worker-0", restarts=2)
-    w.settle()
+    w.report("Running", "sim-worker-0", restarts=2)
     assert conditions(w.status) == ["Created=True", "Running=True"]
     assert w.status.replica_statuses["Worker"].restarts == 2
 
 
 @pytest.mark.shows("K-04")
 def test_restarts_of_init_containers_of_pending_pods_count() -> None:
-    w = world("JAXJob", {"Worker": 1}, restart="OnFailure")
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}, restart="OnFailure").settle()
     w.pods["sim-worker-0"] = msgspec.structs.replace(
         w.pods["sim-worker-0"], containers=(ContainerState("init", init=True, restarts=4),)
     )
@@ -213,10 +197,8 @@ def test_a_restart_of_the_operator_between_deletion_and_creation_loses_nothing(l
 
 @pytest.mark.shows("K-03")
 def test_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None:
-    w = world("JAXJob", {"Worker": 4}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Running", restarts=2)
-    w.settle()
+    w = world("JAXJob", {"Worker": 4}, restart="OnFailure").settle()
+    w.report("Running", restarts=2)
     assert w.status.replica_statuses["Worker"].restarts == 8
     w.delete("sim-worker-1")
     w.delete("sim-worker-3")
@@ -228,8 +210,7 @@ def test_restarts_of_pods_that_vanished_go_to_the_first_empty_slot() -> None:
 
 @pytest.mark.shows("K-03")
 def test_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slot() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle()
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
     w.lingering = True
     w.step()
@@ -244,14 +225,11 @@ def test_what_is_remembered_of_a_terminating_pod_is_not_given_to_another_slot() 
 
 @pytest.mark.shows("K-03")
 def test_restarts_survive_scaling_down_and_up() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
-    w.set_pods("Running", restarts=3)
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle()
+    w.report("Running", restarts=3)
     w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 1
     w.settle()
-    w.set_pods("Running", restarts=4)
-    w.settle()
+    w.report("Running", restarts=4)
     assert w.status.replica_statuses["Worker"].restarts == 7
     w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
     w.settle()
@@ -315,8 +293,7 @@ def test_a_huge_level_waits_no_longer_than_five_minutes() -> None:
 
 
 def test_delays_of_replicas_are_independent_and_the_nearest_is_waited_for() -> None:
-    w = world("JAXJob", {"Worker": 3}, restart="OnFailure")
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}, restart="OnFailure").settle()
     for index, level in enumerate((0, 2, 3)):
         name = f"sim-worker-{index}"
         w.set_pods("Failed", name, exit_code=1)
@@ -336,10 +313,7 @@ def test_a_pod_deleted_by_somebody_is_no_restart() -> None:
 
 
 def test_a_pod_that_fails_while_its_index_is_not_wanted_any_more_is_no_restart_and_begins_no_series() -> None:
-    w = world("JAXJob", {"Worker": 3}, restart="ExitCode")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("JAXJob", {"Worker": 3}, restart="ExitCode").settle().report("Running")
     w.stored["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 2
     w.set_pods("Failed", "sim-worker-2", exit_code=137)
     w.pods["sim-worker-2"] = msgspec.structs.replace(w.pods["sim-worker-2"], backoff_level=2)
@@ -349,10 +323,7 @@ def test_a_pod_that_fails_while_its_index_is_not_wanted_any_more_is_no_restart_a
 
 
 def test_a_replica_that_failed_for_good_ends_the_job_and_nothing_is_replaced_any_more() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="ExitCode")
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="ExitCode").settle().report("Running")
     w.set_pods("Failed", "sim-worker-0", exit_code=137)
     w.set_pods("Failed", "sim-worker-1", exit_code=1)
     plan = w.step()

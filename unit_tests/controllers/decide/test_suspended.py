@@ -17,18 +17,14 @@ def suspend(w: World, on: bool = True) -> None:
 
 
 def running(kind: str = "PyTorchJob", **run_policy: Any) -> World:
-    w = world(kind, {"Worker": 2}, run_policy=run_policy)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world(kind, {"Worker": 2}, run_policy=run_policy).settle().report("Running")
     return w
 
 
 @pytest.mark.shows("E-109", "JAX-024")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "JAXJob"])
 def test_a_job_created_suspended_gets_no_pods(kind: str) -> None:
-    w = world(kind, {"Worker": 1}, run_policy={"suspend": True})
-    w.settle()
+    w = world(kind, {"Worker": 1}, run_policy={"suspend": True}).settle()
     assert w.pods == {} == w.services
     assert w.status.start_time is None
     assert w.status.replica_statuses == {}
@@ -77,8 +73,7 @@ def test_resuming_starts_the_deadline_and_the_pods_again() -> None:
     assert message(w.status, "Suspended") == "PyTorchJob sim is resumed."
     assert next(c for c in w.status.conditions if c.type == "Suspended").reason == "PyTorchJobResumed"
     assert texts(w.events)[-1] == "Normal PyTorchJobResumed PyTorchJob sim is resumed."
-    w.set_pods("Running")
-    w.settle()
+    w.report("Running")
     assert conditions(w.status) == ["Suspended=False", "Created=True", "Running=True"]
     assert len(w.events) == 2
 
@@ -101,11 +96,9 @@ def test_pods_that_still_stop_at_resume_do_not_count(phase: str) -> None:
 
 
 def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
-    w = world("JAXJob", {"Worker": 2}, restart="OnFailure")
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}, restart="OnFailure").settle()
     w.set_pods("Running", "sim-worker-0", restarts=3)
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     suspend(w)
     w.settle()
     assert w.status.replica_statuses["Worker"].restarts == 3
@@ -119,14 +112,10 @@ def test_restarts_and_completed_indexes_survive_a_suspension() -> None:
 
 @pytest.mark.parametrize(("restart", "completed"), [("OnFailure", "2"), ("Always", "")])
 def test_of_the_counters_only_those_of_active_pods_fall(restart: str, completed: str) -> None:
-    w = world("PyTorchJob", {"Worker": 3}, restart=restart)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("PyTorchJob", {"Worker": 3}, restart=restart).settle().report("Running")
     w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], backoff_level=1)
     w.set_pods("Failed", "sim-worker-0", exit_code=1)
-    w.set_pods("Succeeded", "sim-worker-2", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-2", exit_code=0)
     worker = w.status.replica_statuses["Worker"]
     assert (worker.active, worker.ready, worker.succeeded, worker.failed) == (1, 1, 1, 1)
     assert (worker.restarts, worker.completed_indexes, worker.restarting_indexes) == (1, completed, "0")
@@ -150,10 +139,8 @@ def test_every_slot_keeps_its_own_restarts_over_a_suspension() -> None:
 
 
 def test_a_finished_job_is_not_resumed() -> None:
-    w = world("JAXJob", {"Worker": 1})
-    w.settle()
-    w.set_pods("Succeeded", exit_code=0)
-    w.settle()
+    w = world("JAXJob", {"Worker": 1}).settle()
+    w.report("Succeeded", exit_code=0)
     once_suspended = JobCondition(type="Suspended", status=ConditionStatus.TRUE, reason="JAXJobSuspended")
     w.status = w.status.model_copy(update={"conditions": (once_suspended, *w.status.conditions)})
     w.advance(9)

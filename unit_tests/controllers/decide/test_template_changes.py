@@ -13,10 +13,7 @@ from training_controllers.decide.template_changes import changed_types, fingerpr
 
 
 def running() -> World:
-    w = world("PyTorchJob", {"Master": 1, "Worker": 2})
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world("PyTorchJob", {"Master": 1, "Worker": 2}).settle().report("Running")
     return w
 
 
@@ -41,8 +38,7 @@ def test_the_types_are_named_of_which_pods_run() -> None:
         f"Normal TemplateChanged The pod template of Master, Worker {text}"
     ]
     assert emitted(w, frozenset()) == []
-    w.set_pods("Succeeded", "sim-worker-0", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-0", "sim-worker-1", exit_code=0)
     assert emitted(w, frozenset({"Worker"})) == []
 
 

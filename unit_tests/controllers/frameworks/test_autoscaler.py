@@ -46,14 +46,12 @@ def test_an_elastic_job_with_metrics_has_an_autoscaler() -> None:
 
 @pytest.mark.shows("PT-035")
 def test_a_job_without_metrics_has_no_autoscaler() -> None:
-    w = elastic(None)
-    w.settle()
+    w = elastic(None).settle()
     assert KEY not in w.owned_objects
 
 
 def test_an_empty_list_of_metrics_counts_and_whatever_the_server_makes_of_it_stays() -> None:
-    w = elastic(())
-    w.settle()
+    w = elastic(()).settle()
     set_spec(w, spec_of(w) | {"metrics": [CPU], "behavior": {}})
     assert w.step().owned_changes == ()
 
@@ -64,8 +62,7 @@ def test_an_empty_list_of_metrics_counts_and_whatever_the_server_makes_of_it_sta
     [{"maxReplicas": 4}, {"metrics": []}, {"metrics": [CPU, CPU]}, {"scaleTargetRef": None}, {"metrics": {"a": 1}}],
 )
 def test_a_different_spec_is_replaced(change: dict[str, object]) -> None:
-    w = elastic()
-    w.settle()
+    w = elastic().settle()
     before = w.owned_objects[KEY]
     set_spec(w, spec_of(w) | change)
     (replacement,) = w.step().owned_changes
@@ -77,8 +74,7 @@ def test_a_different_spec_is_replaced(change: dict[str, object]) -> None:
 
 @pytest.mark.shows("PT-034")
 def test_the_jobs_policy_is_followed() -> None:
-    w = elastic()
-    w.settle()
+    w = elastic().settle()
     w.patch(elasticPolicy={"minReplicas": 2, "maxReplicas": 5, "metrics": [CPU]})
     w.settle()
     assert (spec_of(w)["minReplicas"], spec_of(w)["maxReplicas"]) == (2, 5)
@@ -86,8 +82,7 @@ def test_the_jobs_policy_is_followed() -> None:
 
 @pytest.mark.shows("PT-033")
 def test_suspending_deletes_it_and_resuming_brings_it_back() -> None:
-    w = elastic(run_policy={"suspend": True})
-    w.settle()
+    w = elastic(run_policy={"suspend": True}).settle()
     assert KEY not in w.owned_objects
     for suspend in (False, True, False):
         w.patch(runPolicy={"suspend": suspend})
@@ -96,16 +91,14 @@ def test_suspending_deletes_it_and_resuming_brings_it_back() -> None:
 
 
 def test_it_goes_when_the_metrics_go() -> None:
-    w = elastic()
-    w.settle()
+    w = elastic().settle()
     w.patch(elasticPolicy={"minReplicas": 1, "maxReplicas": 3})
     w.settle()
     assert KEY not in w.owned_objects
 
 
 def test_it_goes_when_the_job_has_finished() -> None:
-    w = elastic()
-    w.settle()
+    w = elastic().settle()
     w.set_pods("Succeeded", exit_code=0)
     w.step()
     assert conditions(w.status)[-1] == "Succeeded=True"

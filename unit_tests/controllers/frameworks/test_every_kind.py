@@ -42,8 +42,7 @@ def test_the_declaration_has_samples_of_its_variables_for_the_docs(kind: str) ->
 @pytest.mark.shows("PT-031", "TF-020", "XGB-017", "MPI-035", "PD-019", "JAX-016")
 @EVERY
 def test_a_headless_service_per_replica(kind: str) -> None:
-    w = job_of(kind)
-    w.settle()
+    w = job_of(kind).settle()
     assert sorted(w.services) == (sorted(w.pods) if EVERY_KIND[kind].services else [])
     job = w.snapshot().job
     for slot in [Slot(name, 0) for name in REPLICAS[kind]] if EVERY_KIND[kind].services else ():
@@ -69,8 +68,7 @@ def test_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> Non
 @pytest.mark.shows("XGB-027", "MPI-045", "PD-028", "JAX-024")
 @EVERY
 def test_every_kind_can_be_created_suspended(kind: str) -> None:
-    w = job_of(kind, run_policy={"suspend": True})
-    w.settle()
+    w = job_of(kind, run_policy={"suspend": True}).settle()
     assert (w.pods, w.services, w.owned_objects, w.status.start_time) == ({}, {}, {}, None)
     assert conditions(w.status) == ["Created=True", "Suspended=True"]
     assert w.status.conditions[-1].reason == f"{kind}Suspended"
@@ -79,8 +77,7 @@ def test_every_kind_can_be_created_suspended(kind: str) -> None:
 @pytest.mark.shows("XGB-027", "PD-028", "JAX-025")
 @EVERY
 def test_every_kind_can_be_suspended_and_resumed(kind: str) -> None:
-    w = job_of(kind)
-    w.settle()
+    w = job_of(kind).settle()
     w.set_pods("Running")
     w.step()
     w.patch(runPolicy={"suspend": True})
@@ -105,8 +102,7 @@ def test_a_job_of_another_manager_is_ignored(kind: str) -> None:
 @pytest.mark.shows("TF-037")
 @EVERY
 def test_the_deadline_fails_the_job(kind: str) -> None:
-    w = job_of(kind, run_policy={"activeDeadlineSeconds": 10})
-    w.settle()
+    w = job_of(kind, run_policy={"activeDeadlineSeconds": 10}).settle()
     w.set_pods("Running")
     w.step()
     assert w.requeue_after == 10
@@ -121,10 +117,7 @@ LIMITS = {"backoffLimit": 1, "activeDeadlineSeconds": 5}
 
 def over_a_limit(kind: str, limit: str, **run_policy: Any) -> World:
     """A job that fails at this limit, whose pods all run, one of them for the second time."""
-    w = job_of(kind, restart="OnFailure", run_policy={limit: LIMITS[limit], **run_policy})
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = job_of(kind, restart="OnFailure", run_policy={limit: LIMITS[limit], **run_policy}).settle().report("Running")
     w.set_pods("Running", "sim-worker-1", restarts=1 if limit == "backoffLimit" else 0)
     w.advance(5)
     w.settle()
@@ -146,8 +139,7 @@ def test_without_a_policy_a_job_over_a_limit_keeps_no_active_pod(kind: str, limi
 @EVERY
 @pytest.mark.parametrize("limit", LIMITS)
 def test_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> None:
-    w = over_a_limit(kind, limit, cleanPodPolicy="None")
-    w.settle()
+    w = over_a_limit(kind, limit, cleanPodPolicy="None").settle()
     replicas = sum(REPLICAS[kind].values())
     assert len(w.pods) == replicas
     messages = [event.message for event in w.events if event.reason == "PodsKeptRunning"]
@@ -160,10 +152,8 @@ def test_with_none_they_go_on_and_one_warning_says_so(kind: str, limit: str) -> 
 @EVERY
 @pytest.mark.parametrize("failed", [False, True])
 def test_the_time_to_live_after_the_end(kind: str, failed: bool) -> None:
-    w = job_of(kind, restart="Never", run_policy={"ttlSecondsAfterFinished": 3})
-    w.settle()
-    w.set_pods("Failed" if failed else "Succeeded", exit_code=int(failed))
-    w.settle()
+    w = job_of(kind, restart="Never", run_policy={"ttlSecondsAfterFinished": 3}).settle()
+    w.report("Failed" if failed else "Succeeded", exit_code=int(failed))
     assert not w.deleted
     w.advance(3)
     w.step()
@@ -195,12 +185,10 @@ def test_every_kind_says_how_it_moves_to_trainer_v2(kind: str) -> None:
     ],
 )
 def test_cleaning_up_after_success(policy: str, left: list[str]) -> None:
-    w = job_of("TFJob", run_policy={"cleanPodPolicy": policy})
-    w.settle()
+    w = job_of("TFJob", run_policy={"cleanPodPolicy": policy}).settle()
     w.set_pods("Running")
     w.set_pods("Pending", "sim-worker-1")
-    w.set_pods("Succeeded", "sim-worker-0", "sim-chief-0", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-0", "sim-chief-0", exit_code=0)
     assert sorted(w.pods) == left
     active = {"sim-evaluator-0", "sim-ps-0", "sim-worker-1"}
     assert set(w.services) == (active if policy == "None" else set())
@@ -209,8 +197,7 @@ def test_cleaning_up_after_success(policy: str, left: list[str]) -> None:
 @pytest.mark.shows("TF-033", "TF-034")
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_workers_are_scaled_down_and_up(dynamic: bool) -> None:
-    w = world("TFJob", {"PS": 1, "Worker": 3}, enableDynamicWorker=dynamic)
-    w.settle()
+    w = world("TFJob", {"PS": 1, "Worker": 3}, enableDynamicWorker=dynamic).settle()
     w.set_pods("Running")
     w.step()
     kept = {name: pod.uid for name, pod in w.pods.items() if name != "sim-worker-2"}
@@ -226,8 +213,9 @@ def test_workers_are_scaled_down_and_up(dynamic: bool) -> None:
 
 @pytest.mark.shows("TF-036")
 def test_restarts_in_place_count_against_the_limit() -> None:
-    w = world("TFJob", {"Worker": 4}, restart="OnFailure", run_policy={"backoffLimit": 4, "cleanPodPolicy": "All"})
-    w.settle()
+    w = world(
+        "TFJob", {"Worker": 4}, restart="OnFailure", run_policy={"backoffLimit": 4, "cleanPodPolicy": "All"}
+    ).settle()
     w.set_pods("Running", *sorted(w.pods)[:3], restarts=1)
     w.set_pods("Running", "sim-worker-3")
     w.step()
@@ -245,10 +233,7 @@ def test_restarts_in_place_count_against_the_limit() -> None:
 def test_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy: str | None) -> None:
     """By the replica itself, or (without policy) by the backoff limit after the first restart."""
     options: dict[str, Any] = {"run_policy": {"backoffLimit": 0}, "restart": policy or "OnFailure"}
-    w = world(kind, REPLICAS[kind], **options)
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world(kind, REPLICAS[kind], **options).settle().report("Running")
     leads = ("sim-launcher", "sim-launcher-0", "sim-chief-0", "sim-master-0", "sim-worker-0")
     lead = next(name for name in leads if name in w.pods)
     container = EVERY_KIND[kind].container

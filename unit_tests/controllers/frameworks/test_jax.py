@@ -77,8 +77,7 @@ def test_worker_0_alone_has_the_role_and_nothing_is_added() -> None:
 
 
 def run(phases: list[str], restart: str = "Never", code: int = 1) -> World:
-    w = world("JAXJob", {"Worker": len(phases)}, restart=restart)
-    w.settle()
+    w = world("JAXJob", {"Worker": len(phases)}, restart=restart).settle()
     for index, phase in enumerate(phases):
         w.set_pods(phase, f"sim-worker-{index}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
     w.step()

@@ -61,8 +61,7 @@ M1_ENV = [
 
 
 def running_job(replicas: dict[str, int], *running: str, **spec: Any) -> World:
-    w = world("MPIJob", replicas, **spec)
-    w.settle()
+    w = world("MPIJob", replicas, **spec).settle()
     if running:
         w.set_pods("Running", *running)
     return w
@@ -254,8 +253,7 @@ def test_objects_and_workers_come_before_the_launcher() -> None:
     ],
 )
 def test_the_launcher_waits_for_every_worker_to_exist_not_to_run(pods: dict[str, str], wanted: list[Slot]) -> None:
-    w = world("MPIJob", BOTH, restart="ExitCode")
-    w.settle()
+    w = world("MPIJob", BOTH, restart="ExitCode").settle()
     for name in [name for name in w.pods if name.removeprefix("sim-") not in pods]:
         w.delete(name)
     for name, phase in pods.items():
@@ -264,8 +262,7 @@ def test_the_launcher_waits_for_every_worker_to_exist_not_to_run(pods: dict[str,
 
 
 def test_no_pod_is_created_while_an_object_that_it_needs_goes() -> None:
-    w = world("MPIJob", BOTH)
-    w.settle()
+    w = world("MPIJob", BOTH).settle()
     key = ("ConfigMap", "sim-config")
     w.owned_objects[key] = msgspec.structs.replace(w.owned_objects[key], deleting=True)
     w.delete("sim-worker-0")

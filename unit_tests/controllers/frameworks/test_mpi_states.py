@@ -24,8 +24,7 @@ LAUNCHER, WORKER = Slot("Launcher", 0), Slot("Worker", 0)
 
 
 def running_job(*running: str, **spec: Any) -> World:
-    w = world("MPIJob", BOTH, **spec)
-    w.settle()
+    w = world("MPIJob", BOTH, **spec).settle()
     w.set_pods("Running", *running)
     return w
 
@@ -90,8 +89,7 @@ def test_a_failed_worker_fails_the_job_even_if_mpirun_ends_well(launcher: str) -
 
 @pytest.mark.shows("MPI-043")
 def test_workers_of_a_job_that_runs_on_still_count() -> None:
-    w = play({"worker-0": "Failed"})
-    w.settle()
+    w = play({"worker-0": "Failed"}).settle()
     assert counters(w) == {"Launcher": (1, 0, 0), "Worker": (1, 0, 1)}
 
 
@@ -99,26 +97,22 @@ def test_workers_of_a_job_that_runs_on_still_count() -> None:
 @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
 def test_a_launcher_that_ends_after_its_job_failed_takes_no_worker_out_of_the_count(end: str) -> None:
     w = play({"worker-0": "Failed"}, run_policy={"cleanPodPolicy": "None"})
-    w.set_pods(end, "sim-launcher", exit_code=0 if end == "Succeeded" else 1)
-    w.settle()
+    w.report(end, "sim-launcher", exit_code=0 if end == "Succeeded" else 1)
     assert counters(w)["Worker"] == (1, 0, 1)
     assert counters(w)["Launcher"][0] == 0
-    w.set_pods("Succeeded", "sim-worker-1", exit_code=0)
-    w.settle()
+    w.report("Succeeded", "sim-worker-1", exit_code=0)
     assert counters(w)["Worker"] == (0, 0, 1)
 
 
 @pytest.mark.shows("K-42")
 @pytest.mark.parametrize(("policy", "active"), [("None", 2), ("Running", 0), ("All", 0)])
 def test_the_workers_of_a_failed_launcher_count_as_long_as_they_are_kept(policy: str, active: int) -> None:
-    w = play({"launcher": "Failed"}, run_policy={"cleanPodPolicy": policy})
-    w.settle()
+    w = play({"launcher": "Failed"}, run_policy={"cleanPodPolicy": policy}).settle()
     assert counters(w) == {"Launcher": (0, 0, 1), "Worker": (active, 0, 0)}
 
 
 def test_the_list_of_hosts_loses_the_worker_that_ends_the_job() -> None:
-    w = play({"worker-0": "Failed"})
-    w.settle()
+    w = play({"worker-0": "Failed"}).settle()
     content = w.owned_objects["ConfigMap", "sim-config"].content
     assert (b"echo sim-worker-0" in content, b"echo sim-worker-1" in content) == (False, True)
 
@@ -147,8 +141,7 @@ def test_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
     stored = stored_job("MPIJob", BOTH, restart="ExitCode")
     for spec in stored["spec"]["mpiReplicaSpecs"].values():
         spec["template"] = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
-    w = World(stored, "MPIJob")
-    w.settle()
+    w = World(stored, "MPIJob").settle()
     failed = w.pods["sim-launcher"]
     w.set_pods("Failed", "sim-launcher", exit_code=2)
     (state,) = w.pods["sim-launcher"].containers
@@ -160,8 +153,7 @@ def test_a_permanent_exit_code_of_any_first_container_fails_the_job() -> None:
 
 @pytest.mark.shows("MPI-045", "MPI-046")
 def test_suspending_keeps_what_is_not_a_pod() -> None:
-    w = world("MPIJob", BOTH, run_policy={"suspend": True})
-    w.settle()
+    w = world("MPIJob", BOTH, run_policy={"suspend": True}).settle()
     assert (w.pods, w.owned_objects, w.status.start_time) == ({}, {}, None)
     w.patch(runPolicy={"suspend": False})
     w.settle()
@@ -186,8 +178,7 @@ def test_suspending_keeps_what_is_not_a_pod() -> None:
     ],
 )
 def test_the_clean_up_policy_says_which_pods_stay(spec: dict[str, Any], left: list[str]) -> None:
-    w = play({"launcher": "Succeeded"}, **spec)
-    w.settle()
+    w = play({"launcher": "Succeeded"}, **spec).settle()
     assert list(w.pods) == left
     assert len(w.owned_objects) == 4
 
@@ -208,6 +199,5 @@ def test_evicted_workers_are_counted_in_an_event() -> None:
 
 
 def test_all_pods_running_emits_one_event() -> None:
-    w = play({})
-    w.settle()
+    w = play({}).settle()
     assert texts(w.events).count("Normal MPIJobRunning MPIJob ns/sim is running") == 1

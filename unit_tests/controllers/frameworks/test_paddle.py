@@ -94,8 +94,7 @@ def test_an_elastic_policy_has_no_effect(elastic: dict[str, Any]) -> None:
 
 
 def run(replicas: dict[str, int], phases: dict[str, str], **options: Any) -> World:
-    w = world("PaddleJob", replicas, **options)
-    w.settle()
+    w = world("PaddleJob", replicas, **options).settle()
     w.set_pods("Running")
     for name, phase in phases.items():
         w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": 1}.get(phase))

@@ -19,8 +19,7 @@ KIND = "DeepSpeedJob"
 
 @pytest.fixture
 def job() -> World:
-    w = world(KIND, {"Launcher": 1, "Worker": 2}, slotsPerWorker=4)
-    w.settle()
+    w = world(KIND, {"Launcher": 1, "Worker": 2}, slotsPerWorker=4).settle()
     return w
 
 

@@ -216,8 +216,7 @@ def test_the_role_of_the_master(replicas: dict[str, int], masters: list[tuple[st
 
 def run(replicas: dict[str, int], phases: dict[str, str], restart: str = "OnFailure", **options: Any) -> World:
     """A job whose pods have been given these phases, after the pass that sees them."""
-    w = world("PyTorchJob", replicas, restart=restart, **options)
-    w.settle()
+    w = world("PyTorchJob", replicas, restart=restart, **options).settle()
     for name, phase in phases.items():
         w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": 1}.get(phase))
     w.step()

@@ -164,8 +164,7 @@ def test_the_role_is_the_chiefs_the_masters_or_worker_0s(replicas: dict[str, int
 
 def run(replicas: dict[str, int], phases: dict[str, str], *, code: int = 1, **options: Any) -> World:
     """A job whose pods have the phases named, all others Running."""
-    w = world("TFJob", replicas, **options)
-    w.settle()
+    w = world("TFJob", replicas, **options).settle()
     w.set_pods("Running")
     for name, phase in phases.items():
         w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))

@@ -89,8 +89,7 @@ def test_only_the_master_has_the_role_and_nothing_is_added() -> None:
 
 
 def run(master: str, worker: str, restart: str = "Never", code: int = 1) -> World:
-    w = world("XGBoostJob", {"Master": 1, "Worker": 2}, restart=restart)
-    w.settle()
+    w = world("XGBoostJob", {"Master": 1, "Worker": 2}, restart=restart).settle()
     for name, phase in (("master-0", master), ("worker-0", worker), ("worker-1", "Running")):
         w.set_pods(phase, f"sim-{name}", exit_code={"Succeeded": 0, "Failed": code}.get(phase))
     w.step()

@@ -23,10 +23,7 @@ KINDS = {
 
 
 def running(kind: str, *, restart: str | None = "Never", policy: str | None = None) -> World:
-    w = world(kind, KINDS[kind], restart=restart, run_policy={"cleanPodPolicy": policy})
-    w.settle()
-    w.set_pods("Running")
-    w.settle()
+    w = world(kind, KINDS[kind], restart=restart, run_policy={"cleanPodPolicy": policy}).settle().report("Running")
     return w
 
 
@@ -38,8 +35,7 @@ def phase(w: World, record: PodRecord) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) -> None:
     w = running(kind)
-    w.set_pods("Running", exit_code=0)
-    w.settle()
+    w.report("Running", exit_code=0)
     assert conditions(w.status)[-1] == "Succeeded=True"
 
 
@@ -47,16 +43,14 @@ def test_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_training_container_that_fails_beside_a_proxy_fails_the_job(kind: str) -> None:
     w = running(kind)
-    w.set_pods("Running", exit_code=1)
-    w.settle()
+    w.report("Running", exit_code=1)
     assert conditions(w.status)[-1] == "Failed=True"
 
 
 @pytest.mark.parametrize(("policy", "left"), [(None, 0), ("Running", 0), ("All", 0), ("None", 2)])
 def test_collectors_have_a_minute_before_their_pods_go(policy: str | None, left: int) -> None:
     w = running("PyTorchJob", policy=policy)
-    w.set_pods("Running", exit_code=0)
-    w.settle()
+    w.report("Running", exit_code=0)
     assert len(w.pods) == 2
     assert w.requeue_after == (60 if left == 0 else None)
     w.advance(60)
@@ -71,8 +65,7 @@ def test_collectors_of_a_pod_whose_end_nobody_knows_have_their_minute_from_its_c
 
 def test_pods_whose_collector_ends_in_time_are_kept_as_ever() -> None:
     w = running("PyTorchJob")
-    w.set_pods("Running", exit_code=0)
-    w.settle()
+    w.report("Running", exit_code=0)
     w.set_pods("Succeeded", exit_code=0)
     w.advance(600)
     w.settle()
@@ -121,8 +114,7 @@ def test_a_container_of_the_template_is_waited_for() -> None:
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
 def test_a_proxy_that_fails_afterwards_undoes_nothing(restart: str) -> None:
     w = running("PyTorchJob", restart=restart)
-    w.set_pods("Running", "sim-worker-0", exit_code=0)
-    w.settle()
+    w.report("Running", "sim-worker-0", exit_code=0)
     worker = w.pods["sim-worker-0"]
     proxy = ContainerState("istio-proxy", exit_code=1, finished_at=START)
     w.pods["sim-worker-0"] = msgspec.structs.replace(worker, phase="Failed", containers=(*worker.containers, proxy))

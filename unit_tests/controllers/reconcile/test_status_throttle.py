@@ -103,8 +103,7 @@ def test_what_is_a_recount(after: JobStatus, is_one: bool) -> None:
 
 def test_a_new_count_may_wait_while_nothing_is_deleted() -> None:
     """What is deleted must be accounted for in the stored status (K-03)."""
-    w = world("JAXJob", {"Worker": 2})
-    w.settle()
+    w = world("JAXJob", {"Worker": 2}).settle()
     seen = w.snapshot()
     counted = seen.job.status.replica_statuses["Worker"].model_copy(update={"active": 1})
     status = seen.job.status.model_copy(update={"replica_statuses": {"Worker": counted}})
