@@ -2,7 +2,7 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,20 @@ async def connected(
             await transport.close()
 
 
+@asynccontextmanager
+async def speaking(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], path: str = ""
+) -> AsyncIterator[HttpTransport]:
+    """A transport to a server that is less than HTTP: `serve` handles each connection."""
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://user:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
+        transport = HttpTransport(ClusterConfig(address, Fixed()))
+        try:
+            yield transport
+        finally:
+            await transport.close()
+
+
 async def hello(_: web.Request) -> web.StreamResponse:
     return web.Response(body=b"hello", headers={"Retry-After": "3"})
 
@@ -62,32 +76,22 @@ async def test_a_request_and_its_answer(tmp_path: Path) -> None:
         assert peer.bodies == [b"{}"]
 
 
-async def test_connections_are_kept(tmp_path: Path) -> None:
-    async with connected(hello, tmp_path) as (transport, peer):
-        for _ in range(5):
-            await transport.request(Request("GET", "/"))
-        assert len(peer.connections) == 1
+async def goodbye(_: web.Request) -> web.StreamResponse:
+    answer = web.Response(body=b"bye")
+    answer.force_close()
+    return answer
+
+
+@pytest.mark.parametrize(("handler", "kept", "connections"), [(hello, 60.0, 1), (goodbye, 60.0, 3), (hello, -1.0, 3)])
+async def test_a_connection_is_kept_for_a_while_unless_the_server_closes_it(
+    handler: Handler, kept: float, connections: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training_operator.kube.exchange.KEPT_SECONDS", kept)
+    async with connected(handler, tmp_path) as (transport, peer):
+        for _ in range(3):
+            assert (await transport.request(Request("POST", "/", body=b"{}"))).status == 200
+        assert len(peer.connections) == connections
         assert "Authorization" not in peer.requests[0].headers
-
-
-async def test_a_connection_that_the_server_has_closed_is_not_used_again(tmp_path: Path) -> None:
-    async def last(_: web.Request) -> web.StreamResponse:
-        answer = web.Response(body=b"bye")
-        answer.force_close()
-        return answer
-
-    async with connected(last, tmp_path) as (transport, peer):
-        for _ in range(3):
-            assert (await transport.request(Request("POST", "/", body=b"{}"))).body == b"bye"
-        assert len(peer.connections) == 3
-
-
-async def test_a_connection_is_kept_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training_operator.kube.exchange.KEPT_SECONDS", -1.0)
-    async with connected(hello, tmp_path) as (transport, peer):
-        for _ in range(3):
-            await transport.request(Request("GET", "/"))
-        assert len(peer.connections) == 3
 
 
 async def test_the_answer_to_a_request_that_was_given_up_is_not_that_of_the_next(tmp_path: Path) -> None:
@@ -145,11 +149,9 @@ async def test_what_is_no_whole_answer_is_an_os_error(answer: bytes) -> None:
         await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        transport = HttpTransport(ClusterConfig(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", Fixed()))
-        with pytest.raises(OSError, match=r"http://127\.0\.0\.1"):
+    async with speaking(serve) as transport:
+        with pytest.raises(OSError, match=r"127\.0\.0\.1"):
             await transport.request(Request("GET", "/"))
-        await transport.close()
 
 
 async def test_what_follows_an_answer_is_not_the_answer_to_the_next_request() -> None:
@@ -161,31 +163,25 @@ async def test_what_follows_an_answer_is_not_the_answer_to_the_next_request() ->
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"lf")
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        address = f"http://user:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        transport = HttpTransport(ClusterConfig(address, Fixed()))
+    async with speaking(serve) as transport:
         for _ in range(2):
             assert (await transport.request(Request("GET", "/"))).body == b"mine"
-        await transport.close()
 
 
 async def test_an_answer_after_that_to_go_on_and_an_address_with_a_path() -> None:
-    asked = list[bytes]()
+    heads = list[bytes]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok")
         await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        transport = HttpTransport(ClusterConfig(f"{address}/k8s/clusters/c-1", Fixed()))
+    async with speaking(serve, "/k8s/clusters/c-1") as transport:
         answer = await transport.request(Request("POST", "/api/v1/pods", body=b"{}"))
         assert (answer.status, answer.body) == (201, b"ok")
-        await transport.close()
-    assert asked[0].startswith(b"POST /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
-    assert b"\r\nContent-Length: 2\r\n" in asked[0]
+    assert heads[0].startswith(b"POST /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
+    assert b"\r\nContent-Length: 2\r\n" in heads[0]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +202,7 @@ async def test_nothing_breaks_out_of_its_line(
         assert peer.requests == []
 
 
-def test_a_peer_that_vanishes_is_noticed_by_keep_alive() -> None:
+def test_connections_use_tcp_keep_alive() -> None:
     with open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
@@ -244,14 +240,14 @@ async def test_rejections_are_answers(tmp_path: Path) -> None:
             await client.get(PODS, "ns", "a")
 
 
+async def new_only(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
+
+
 async def test_a_token_is_read_again_when_it_is_rejected(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
-
-    async def guard(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
-
-    async with connected(guard, tmp_path, TokenFile(token)) as (transport, peer):
+    async with connected(new_only, tmp_path, TokenFile(token)) as (transport, peer):
         assert (await transport.request(Request("GET", "/"))).status == 401
         assert len(peer.requests) == 2
         token.write_text("new\n")
@@ -264,11 +260,7 @@ async def test_a_token_is_read_again_when_it_is_rejected(tmp_path: Path) -> None
 async def test_a_stream_with_a_rejected_token_reads_it_again_next_time(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
-
-    async def guard(request: web.Request) -> web.StreamResponse:
-        return web.Response(status=200 if request.headers["Authorization"] == "Bearer new" else 401)
-
-    async with connected(guard, tmp_path, TokenFile(token)) as (transport, _):
+    async with connected(new_only, tmp_path, TokenFile(token)) as (transport, _):
         for status in (401, 200):
             async with transport.stream(Request("GET", "/")) as stream:
                 assert stream.status == status
@@ -355,14 +347,14 @@ async def test_a_connection_cut_before_the_answer_is_an_os_error(tmp_path: Path)
             await transport.request(Request("POST", "/", body=b"{}"))
 
 
-async def test_nobody_there_is_an_os_error(unused_tcp_port: int) -> None:
+async def test_a_refused_connection_is_an_os_error(unused_tcp_port: int) -> None:
     transport = HttpTransport(ClusterConfig(f"https://127.0.0.1:{unused_tcp_port}", Fixed()))
     with pytest.raises(OSError, match=str(unused_tcp_port)):
         await transport.request(Request("GET", "/"))
     await transport.close()
 
 
-async def test_a_server_that_we_cannot_trust_is_not_spoken_to(tmp_path: Path) -> None:
+async def test_no_request_is_sent_to_a_server_with_an_untrusted_certificate(tmp_path: Path) -> None:
     async with serving(hello, tmp_path) as peer:
         tls = trusting(cadata=Authority("other").pem)
         transport = HttpTransport(ClusterConfig(peer.url, Fixed("Bearer secret"), tls))
@@ -412,10 +404,10 @@ async def test_what_is_not_allowed_any_more_is_not_sent_through_a_proxy_either(t
 
 
 async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
-    asked = list[bytes]()
+    heads = list[bytes]()
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readline())
+        heads.append(await reader.readline())
         writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
         writer.close()
@@ -429,4 +421,4 @@ async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
         with pytest.raises(OSError):
             await transport.request(Request("GET", "/"))
         await transport.close()
-    assert asked == [b"CONNECT kube.example:6443 HTTP/1.1\r\n"]
+    assert heads == [b"CONNECT kube.example:6443 HTTP/1.1\r\n"]

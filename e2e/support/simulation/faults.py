@@ -141,6 +141,18 @@ class FaultyTransport:
             await asyncio.get_running_loop().create_future()
 
 
+def rejecting(answer: Response, *words: str, method: str = "", name: str = "") -> Callable[[Request], Response | None]:
+    """Answers requests whose path has one of these words; of this method, and with this in the name of the object."""
+
+    def reject(request: Request) -> Response | None:
+        meant = method in ("", request.method) and (not words or not set(words).isdisjoint(request.path.split("/")))
+        if meant and name:
+            meant = name in json.loads(request.body or b"")["metadata"]["name"]
+        return answer if meant else None
+
+    return reject
+
+
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Response:
     """A rejection as the API server words it."""
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}

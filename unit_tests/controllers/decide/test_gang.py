@@ -232,7 +232,7 @@ def test_suspension_deletes_the_pod_group_and_resume_waits_again(kind: str) -> N
     resumed = w.now
     w.patch(runPolicy={"suspend": False})
     w.settle()
-    assert (w.pods, set_of(w)) == ({}, {"Created=True", "Running=False", "Suspended=False"})
+    assert (w.pods, set(conditions(w.status))) == ({}, {"Created=True", "Running=False", "Suspended=False"})
     assert (w.status.start_time, w.status.last_reconcile_time) == (resumed, resumed)
     assert waits(w) is not None
     w.advance(60)
@@ -254,20 +254,17 @@ def test_a_gang_that_was_suspended_while_it_waited_waits_when_it_is_resumed() ->
     assert len(w.pods) == 3
 
 
-def set_of(w: World) -> set[str]:
-    return set(conditions(w.status))
-
-
-def test_a_gang_asks_for_no_more_pods_than_there_will_be() -> None:
-    """The pod of a replica that is done has gone; a scheduler that waits for it waits for ever."""
-    w = gang(restart="OnFailure").settle()
+@pytest.mark.parametrize(("kind", "spec"), [("JAXJob", {}), ("TFJob", {"successPolicy": "AllWorkers"})])
+def test_a_gang_has_no_more_pods_than_are_left_to_complete(kind: str, spec: dict[str, str]) -> None:
+    """A scheduler that waits for more pods than there will ever be waits indefinitely (K-13)."""
+    w = gang(kind, restart="OnFailure", **spec).settle()
     admit(w, "Running")
     w.report("Running")
-    w.report("Succeeded", "sim-worker-0", exit_code=0)
+    w.report("Succeeded", "sim-worker-2", exit_code=0)
     assert spec_of(w)["minMember"] == 3
-    w.delete("sim-worker-0")
+    w.delete("sim-worker-2")
     w.settle()
-    assert spec_of(w)["minMember"] == 2
+    assert (spec_of(w)["minMember"], len(w.pods)) == (2, 2)
 
 
 @pytest.mark.shows("K-02", "K-62")
@@ -372,18 +369,6 @@ def test_a_choice_that_is_none_is_warned_of_once_and_has_no_effect() -> None:
         "Warning BadAnnotation annotation extension.training.kubeflow.org/gang-scheduling: 'no' must be "
         '"true" or "false"; "true" applies'
     )
-
-
-def test_completed_replicas_whose_pods_are_gone_are_not_waited_for() -> None:
-    """A scheduler that waits for more pods than there will ever be waits indefinitely (K-13)."""
-    w = gang("TFJob", restart="OnFailure", successPolicy="AllWorkers").settle()
-    admit(w, "Inqueue")
-    w.report("Running")
-    w.report("Succeeded", "sim-worker-2", exit_code=0)
-    assert spec_of(w)["minMember"] == 3
-    w.delete("sim-worker-2")
-    w.settle()
-    assert (spec_of(w)["minMember"], len(w.pods)) == (2, 2)
 
 
 @pytest.mark.shows("INT-116", "INT-117")

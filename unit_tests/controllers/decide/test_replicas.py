@@ -65,44 +65,29 @@ def test_the_first_status_says_created_and_starts_the_clock() -> None:
     assert plan.events == ()
 
 
-@pytest.mark.shows("E-082")
-def test_the_start_time_stays() -> None:
+@pytest.mark.shows("E-082", "K-27", "K-59")
+def test_a_later_reconcile_keeps_the_start_time_and_observes_the_generation() -> None:
     w = world("JAXJob", {"Worker": 1}).settle()
     w.advance(60)
-    w.report("Running")
-    assert w.status.start_time == START
-
-
-@pytest.mark.shows("K-27")
-def test_created_is_counted_once() -> None:
-    w = world("JAXJob", {"Worker": 1}).settle()
-    w.settle()
-    assert w.counters == [Counter.CREATED]
-
-
-@pytest.mark.shows("K-59")
-def test_the_status_speaks_of_a_generation() -> None:
-    w = world("JAXJob", {"Worker": 1}).settle()
     w.patch(runPolicy={"backoffLimit": 3})
-    w.settle()
-    assert w.status.observed_generation == 2
+    w.report("Running")
+    assert (w.status.start_time, w.status.observed_generation) == (START, 2)
+    assert w.counters == [Counter.CREATED], "once"
+
+
+SELECTOR = (
+    "training.kubeflow.org/job-name=sim,training.kubeflow.org/operator-name=pytorchjob-controller,"
+    "training.kubeflow.org/replica-type=worker"
+)
 
 
 @pytest.mark.shows("E-010", "PT-043")
-def test_scalable_kinds_show_the_selector() -> None:
-    plan = plan_for(make_job("PyTorchJob", {"Worker": 1}))
-    assert plan.status is not None
-    assert plan.status.replica_statuses["Worker"].selector == (
-        "training.kubeflow.org/job-name=sim,training.kubeflow.org/operator-name=pytorchjob-controller,"
-        "training.kubeflow.org/replica-type=worker"
-    )
-
-
-def test_a_kind_without_scale_subresource_shows_no_selector() -> None:
+@pytest.mark.parametrize(("scalable", "selector"), [(True, SELECTOR), (False, None)])
+def test_kinds_with_the_scale_subresource_have_the_selector(scalable: bool, selector: str | None) -> None:
     job = make_job("PyTorchJob", {"Worker": 1})
-    plan = plan_for(replace(job, info=replace(job.info, scalable=False)))
-    assert plan.status is not None
-    assert plan.status.replica_statuses["Worker"].selector is None
+    status = plan_for(replace(job, info=replace(job.info, scalable=scalable))).status
+    assert status is not None
+    assert status.replica_statuses["Worker"].selector == selector
 
 
 @pytest.mark.shows("E-042")
@@ -218,9 +203,7 @@ def test_a_deleted_pod_is_replaced_when_it_is_gone() -> None:
 
 
 @pytest.mark.parametrize(("stops_in", "requeue_after"), [(5, 15), (-9, 1), (-10, None), (None, None)])
-def test_the_job_is_looked_at_again_when_a_deletion_becomes_overdue(
-    stops_in: int | None, requeue_after: float | None
-) -> None:
+def test_the_job_is_requeued_when_a_deletion_becomes_overdue(stops_in: int | None, requeue_after: float | None) -> None:
     stops_by = START + timedelta(seconds=stops_in) if stops_in is not None else None
     going = pod("Worker", 0, "Running", deleting=True, stops_by=stops_by)
     plan = plan_for(make_job("JAXJob", {"Worker": 1}), [going])
@@ -352,7 +335,7 @@ def test_a_job_of_another_manager_is_ignored(kind: str, suspend: bool) -> None:
 
 @pytest.mark.shows("K-19", "E-116")
 @pytest.mark.parametrize("manager", [None, "", "kubeflow.org/training-operator"])
-def test_ours_are_those_that_name_nobody_or_us(manager: str | None) -> None:
+def test_jobs_without_manager_or_with_this_operator_are_managed_here(manager: str | None) -> None:
     w = world("JAXJob", {"Worker": 1}, run_policy={"managedBy": manager})
     assert managed_here(w.snapshot().job)
     assert len(w.decide().create_pods) == 1

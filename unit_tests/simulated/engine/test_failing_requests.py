@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from dataclasses import fields
 
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster, started, until
-from e2e.support.simulation.faults import Faults, status
+from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
 from training_controllers.decide.new_job import MAX_PODS_BEFORE_STATUS
@@ -63,7 +63,7 @@ async def _count(world: Cluster, pods: int) -> bool:
 async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: status(403, "Forbidden", QUOTA) if creates(request, "pods") else None
+        process.transport.reject = rejecting(status(403, "Forbidden", QUOTA), "pods", method="POST")
         await world.api.create(jax(activeDeadlineSeconds=200))
         await asyncio.sleep(202)
         assert list(conditions(await world.job("JAXJob", "jx")))[-1] == "Failed"
@@ -72,13 +72,8 @@ async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
 async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(422, "Invalid", "the template is wrong")
-            if creates(request, "pods")
-            and b"pt-master-" in (request.body or b"")
-            and json.loads(request.body or b"")["metadata"]["name"] == "pt-master-0"
-            else None
-        )
+        wrong = status(422, "Invalid", "the template is wrong")
+        process.transport.reject = rejecting(wrong, "pods", method="POST", name="pt-master-0")
         await world.api.create(pytorch(workers=3))
         await asyncio.sleep(5)
         assert await world.pods() == ["pt-worker-0", "pt-worker-1", "pt-worker-2"]
@@ -89,9 +84,7 @@ async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
 async def test_failing_services_do_not_stop_pods() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not today") if creates(request, "services") else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not today"), "services", method="POST")
         await world.api.create(jax())
         await asyncio.sleep(5)
         assert await world.pods() == ["jx-worker-0", "jx-worker-1"]
@@ -104,11 +97,8 @@ async def test_failing_services_do_not_stop_pods() -> None:
 async def test_one_bad_replica_stops_no_other() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "not this one")
-            if creates(request, "pods") and json.loads(request.body or b"")["metadata"]["name"] == "jx-worker-0"
-            else None
-        )
+        forbidden = status(403, "Forbidden", "not this one")
+        process.transport.reject = rejecting(forbidden, "pods", method="POST", name="jx-worker-0")
         await world.api.create(jax(workers=10))
         await asyncio.sleep(5)
         assert await world.pods() == [f"jx-worker-{index}" for index in range(1, 10)]
@@ -226,9 +216,7 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
         process = world.operator()
         await world.api.create(jax(workers=1))
         await asyncio.sleep(3)
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not now") if request.method == "DELETE" else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not now"), method="DELETE")
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(1)
         process.transport.frozen = lambda request: request.path == "/api/v1/pods"
@@ -250,29 +238,17 @@ async def test_only_the_pod_that_was_meant_is_deleted() -> None:
 @pytest.mark.shows("K-34")
 async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
     async with cluster() as world:
-        foreign: Json = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": "jx-worker-1",
-                "ownerReferences": [
-                    {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "x", "uid": "u", "controller": True}
-                ],
-            },
-            "spec": {"containers": [{"name": "a", "image": "b"}]},
-        }
         # An owner that the garbage collector does not look for.
-        foreign["metadata"]["ownerReferences"][0] |= {"apiVersion": "example.com/v1"}
+        owner = {"apiVersion": "example.com/v1", "kind": "TFJob", "name": "x", "uid": "u", "controller": True}
+        metadata = {"name": "jx-worker-1", "ownerReferences": [owner]}
+        spec = {"containers": [{"name": "a", "image": "b"}]}
+        foreign: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         await world.api.create(foreign)
         before = await world.api.get("Pod", "jx-worker-1")
         process = world.operator()
         await world.api.create(jax(workers=4))
         await asyncio.sleep(200)
-        assert [name for name in await world.pods() if name != "jx-worker-1"] == [
-            "jx-worker-0",
-            "jx-worker-2",
-            "jx-worker-3",
-        ]
+        assert await world.pods() == [f"jx-worker-{index}" for index in range(4)]
         after = await world.api.get("Pod", "jx-worker-1")
         assert before and after and before["metadata"]["uid"] == after["metadata"]["uid"]
         (message,) = await world.events("NameTaken")
@@ -322,15 +298,11 @@ async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
         process = world.operator()
         await world.api.create(jax(workers=3))
         await asyncio.sleep(3)
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "no right to delete") if request.method == "DELETE" else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", "no right to delete"), method="DELETE")
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(60)
         assert await world.events("FailedDeletePod") == ["Error deleting: no right to delete"]
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not today") if request.method == "DELETE" else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not today"), method="DELETE")
         await asyncio.sleep(70)
         assert (await world.events("FailedDeletePod"))[1:] == ["Error deleting: not today"]
         process.transport.reject = lambda request: None
@@ -349,19 +321,7 @@ async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
         Faults(dropped_watch=0.3),
         Faults(slow_watch=0.5),
     ],
-    ids=lambda faults: ",".join(
-        name
-        for name in (
-            "conflict",
-            "too_many",
-            "server_error",
-            "lost_request",
-            "lost_answer",
-            "dropped_watch",
-            "slow_watch",
-        )
-        if getattr(faults, name)
-    ),
+    ids=lambda faults: next(field.name for field in fields(faults) if getattr(faults, field.name)),
 )
 async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
     async with cluster(seed=1) as world:
@@ -385,19 +345,13 @@ async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
 async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(504, "Timeout", "request did not complete")
-            if request.method == "POST" and "/pods" in request.path
-            else None
-        )
+        process.transport.reject = rejecting(status(504, "Timeout", "request did not complete"), "pods", method="POST")
         await world.api.create(jax(workers=1))
         await asyncio.sleep(1)
         process.transport.reject = lambda request: None
         await asyncio.sleep(60)
-        assert (await world.pods(), conditions(await world.job("JAXJob", "jx"))) == (
-            ["jx-worker-0"],
-            {"Created": "True"},
-        )
+        assert await world.pods() == ["jx-worker-0"]
+        assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
 
 
 @pytest.mark.shows("E-047")

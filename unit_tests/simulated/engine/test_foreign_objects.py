@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from e2e.support.simulation.api import Api, Json
 from e2e.support.simulation.cluster import Cluster, cluster, started
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, mpi
 
 from training_operator.kube.transport import Request, Response
@@ -168,9 +168,7 @@ async def test_what_no_cache_shows_is_made_as_it_should_be_before_pods_start(hel
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "name": "mp", "uid": uid, "controller": True}
         process = world.operator()
         process.transport.frozen = lambda request: "/roles" in request.path
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "later") if request.method == "POST" and "/roles" in request.path else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", "later"), "roles", method="POST")
         await asyncio.sleep(SETTLED)
         finalizers = ["example.com/held"] if held else []
         await world.api.create(theirs("Role", "mp-launcher", ownerReferences=[owner], finalizers=finalizers))

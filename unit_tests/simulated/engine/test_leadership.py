@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.cluster import Cluster, cluster
-from e2e.support.simulation.faults import Faults, status
+from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import counters, jax, paddle
 from e2e.support.simulation.process import SETTINGS
 
@@ -119,9 +119,7 @@ async def test_a_new_leader_does_not_decide_on_what_it_saw_before() -> None:
         await asyncio.sleep(1)
         standby = world.operator(identity="b", settings=ELECTING)
         await running_job(world)
-        leader.transport.reject = lambda request: (
-            status(500, "InternalError", "not yet") if request.method == "DELETE" else None
-        )
+        leader.transport.reject = rejecting(status(500, "InternalError", "not yet"), method="DELETE")
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(0.5)
         clock = asyncio.get_running_loop().time

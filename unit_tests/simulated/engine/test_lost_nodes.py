@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 from e2e.support.simulation.cluster import Cluster, cluster, now, until
-from e2e.support.simulation.faults import Faults, status
+from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.kubelet import NODE
 from e2e.support.simulation.nodes import Nodes
@@ -158,9 +158,7 @@ async def test_without_the_flag_nobody_asks_for_nodes_and_nothing_is_forced() ->
 async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -> None:
     async with cluster() as world:
         process = world.operator(settings=WATCHFUL)
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "nodes is forbidden") if request.path.endswith("/nodes") else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", "nodes is forbidden"), "nodes")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(10)
         for name in await world.pods():
@@ -177,9 +175,7 @@ async def test_what_the_server_said_some_time_ago_gives_no_pod_up() -> None:
         await nodes.ready(status="Unknown")
         await asyncio.sleep(20)
         transport = world.processes[0].transport
-        transport.reject = lambda request: (
-            status(500, "InternalError", "no") if request.path.endswith("/nodes") else None
-        )
+        transport.reject = rejecting(status(500, "InternalError", "no"), "nodes")
         transport.faults = Faults(dropped_watch=1.0)
         await nodes.ready()
         await asyncio.sleep(1)

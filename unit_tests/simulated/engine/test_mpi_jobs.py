@@ -7,11 +7,9 @@ import json
 
 import pytest
 from e2e.support.simulation.cluster import Cluster, cluster, started
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, mpi
 from e2e.support.simulation.process import Process
-
-from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -126,9 +124,7 @@ async def test_the_user_s_account_is_used_and_not_changed() -> None:
 async def test_without_permission_to_create_roles_there_is_no_binding_and_no_pod() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(403, "Forbidden", "no") if request.method == "POST" and request.path.endswith("/roles") else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", "no"), "roles", method="POST")
         await world.api.create(mpi())
         await asyncio.sleep(100)
         assert await world.events("FailedRole") == ["Error on create of Role mp-launcher: no"]
@@ -149,13 +145,7 @@ REJECTIONS = {
 
 
 def reject_pods_named(process: Process, word: str, text: str) -> None:
-    def reject(request: Request) -> Response | None:
-        if request.method != "POST" or not request.path.endswith("/pods"):
-            return None
-        name = json.loads(request.body or b"")["metadata"]["name"]
-        return status(403, "Forbidden", text) if word in name else None
-
-    process.transport.reject = reject
+    process.transport.reject = rejecting(status(403, "Forbidden", text), "pods", method="POST", name=word)
 
 
 @pytest.mark.parametrize("rejected", ["worker", "worker-1"])

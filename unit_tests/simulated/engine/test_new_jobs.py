@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.process import SETTINGS
 
@@ -69,9 +69,7 @@ async def test_what_has_no_effect_in_a_template_emits_one_event_however_many_pod
 async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_and_the_first_status_too() -> None:
     async with cluster() as world:
         process = world.operator(settings=SETTINGS.model_copy(update={"gang_scheduler_name": "default-scheduler"}))
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not now") if request.path.endswith(("/pods", "/status")) else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not now"), "pods", "status")
         await world.api.create(idle_wishes(2))
         await asyncio.sleep(10)
         assert await world.pods() == []
@@ -85,9 +83,7 @@ async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_an
 async def test_a_template_that_changes_before_the_first_status_emits_an_event() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not now") if request.path.endswith("/status") else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not now"), "status")
         await world.api.create(jax(workers=1))
         await asyncio.sleep(0.5)
         template = {"spec": {"containers": [{"name": "jax", "image": "trainer:2"}]}}
@@ -120,9 +116,7 @@ async def test_a_job_whose_pods_are_rejected_says_so_and_creates_no_more(rejecte
 async def test_a_process_that_ends_before_the_first_status_leaves_it_to_the_next_one() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "not now") if request.path.endswith("/status") else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "not now"), "status")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(1)
         assert "conditions" not in (await world.job("JAXJob", "jx")).get("status", {})

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.cluster import Cluster, cluster
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 from structlog.testing import capture_logs
 
@@ -139,9 +139,7 @@ async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it
         process = world.operator()
         await world.api.create(pytorch(policy="Never"))
         await run_pods(world)
-        process.transport.reject = lambda request: (
-            status(500, "InternalError", "no") if request.path.endswith("/status") else None
-        )
+        process.transport.reject = rejecting(status(500, "InternalError", "no"), "status")
         await world.kubelet.ended("pt-worker-0", 1)
         await asyncio.sleep(30)
         assert await world.events("PyTorchJobFailed") == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster
-from e2e.support.simulation.faults import status
+from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, jax, mpi, pytorch
 from e2e.support.simulation.process import Process
 
@@ -165,9 +165,7 @@ async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_rejected
         await asyncio.sleep(SETTLED)
         found = await waiting(world, "MPIJob", "mp")
         assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
-        process.transport.reject = lambda r: (
-            status(403, "Forbidden", EXCEEDED) if r.method == "POST" and r.path.endswith("/configmaps") else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", EXCEEDED), "configmaps", method="POST")
         await world.api.delete("ConfigMap", "mp-config")
         await asyncio.sleep(65)
         assert await reason(world, "MPIJob", "mp") == "Quota"
@@ -179,9 +177,7 @@ async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_rejected
 async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
     async with cluster() as world:
         process = world.operator()
-        process.transport.reject = lambda r: (
-            status(403, "Forbidden", EXCEEDED) if r.path.endswith("/horizontalpodautoscalers") else None
-        )
+        process.transport.reject = rejecting(status(403, "Forbidden", EXCEEDED), "horizontalpodautoscalers")
         job = pytorch(master=False)
         job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 2, "metrics": []}
         await world.api.create(job)
