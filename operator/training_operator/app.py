@@ -90,10 +90,6 @@ class OwnedCache:
     store: Store[OwnedRecord]
     reflector: Reflector[OwnedRecord]
 
-    def is_absent(self) -> bool:
-        """Whether the API server does not have such objects at all."""
-        return self.reflector.absent
-
 
 class App:
     """The whole operator on one API server; lives in the event loop that is running when it is made."""
@@ -136,13 +132,8 @@ class App:
         self._kinds = {framework.info.kind: self._build_controller(framework) for framework in chosen}
         self._subscribe_triggers()
 
-    @property
-    def synced(self) -> bool:
-        """Whether all caches have been filled, or are known to be of resources that the server does not have."""
-        return all(reflector.settled.is_set() for reflector in self._reflectors)
-
     async def wait_synced(self) -> None:
-        """Wait until `synced`."""
+        """Wait until all caches have been filled, or are known to be of resources that the server does not have."""
         for reflector in self._reflectors:
             await reflector.settled.wait()
 
@@ -174,7 +165,7 @@ class App:
         async with asyncio.TaskGroup() as tasks:
             self._start_reflectors(tasks)
             sending = tasks.create_task(self._events.run())
-            telling = tasks.create_task(self._tell_missing_crds())
+            reporting = tasks.create_task(self._log_missing_crds())
             acting = tasks.create_task(self._lead_and_reconcile(tasks))
             await stop.wait()
             self._stopping = True
@@ -183,14 +174,14 @@ class App:
             await asyncio.wait([acting])
             if self._elector is not None:
                 await self._elector.release()
-            for task in (*self._reflector_tasks, sending, telling):
+            for task in (*self._reflector_tasks, sending, reporting):
                 task.cancel()
 
     def _start_reflectors(self, tasks: asyncio.TaskGroup) -> None:
         self._reflector_tasks = [tasks.create_task(each.run()) for each in self._reflectors]
 
-    async def _tell_missing_crds(self) -> None:
-        """Say once, at the start, how the CRDs of all kinds without one are installed."""
+    async def _log_missing_crds(self) -> None:
+        """Log once, at the start, how the CRDs of all kinds without one are installed."""
         for kind in self._kinds.values():
             await kind.reflector.settled.wait()
         if missing := [kind.info.kind for kind in self._kinds.values() if kind.reflector.absent]:
@@ -209,7 +200,7 @@ class App:
         self._start_reflectors(tasks)
 
     async def _lead_and_reconcile(self, following: asyncio.TaskGroup) -> None:
-        """Lead, if asked to, and run the controllers while leading."""
+        """Lead, with leader election, and run the controllers while leading."""
         if self._elector is not None:
             await self._elector.acquire()
             await self._relist(following)
@@ -263,6 +254,7 @@ class App:
         on_change: Callable[[], None] = lambda: None,
         foreign_crd: OwnerCheck | None = None,
         *,
+        namespaced: bool = True,
         optional: bool = False,
     ) -> tuple[Store[D], Reflector[D]]:
         store = Store[D]()
@@ -271,7 +263,7 @@ class App:
             resource,
             store,
             rng=self._rng,
-            namespace=self._settings.namespace,
+            namespace=self._settings.namespace if namespaced else "",
             selector=selector,
             keep=keep,
             on_change=on_change,
@@ -282,15 +274,11 @@ class App:
         return store, reflector
 
     def _cache_priority_classes(self) -> tuple[Store[PriorityClassRecord], Reflector[PriorityClassRecord]]:
-        """They have no namespace; v1's roles do not show them, and gangs are placed without them as well (K-11)."""
-        store = Store[PriorityClassRecord]()
-        undecodable = self.metrics.undecodable(PRIORITY_CLASSES.qualified)
-        return store, Reflector(
-            self._client, PRIORITY_CLASSES, store, rng=self._rng, undecodable=undecodable, optional=True
-        )
+        """Optional: v1's roles do not allow to list them, and gangs are scheduled without them as well (K-11)."""
+        return self._cache(PRIORITY_CLASSES, namespaced=False, optional=True)
 
     def _cache_nodes(self) -> NodeCache | None:
-        """Only if a flag asks to replace pods on lost nodes: v1's roles do not allow to list nodes."""
+        """Only if a flag enables to replace pods on lost nodes: v1's roles do not allow to list nodes."""
         lost_after = self._settings.replace_pods_on_lost_nodes_after
         if lost_after is None:
             return None
@@ -327,13 +315,13 @@ class App:
         if not kind.watched:
             return UnwatchedDependents(self._client, owned_resource(kind))
         known = self._owned_caches[kind.name]
-        return CachedDependents(self._client, known.resource, known.store, known.is_absent)
+        return CachedDependents(self._client, known.resource, known.store, lambda: known.reflector.absent)
 
     def _build_controller(self, framework: Framework) -> Kind:
         info, settings = framework.info, self._settings
         resource = jobs(info)
         foreign = partial(why_foreign, self._client, resource)
-        # Whoever may not see jobs of one kind serves the others.
+        # Without the permission to list jobs of one kind the operator serves the others.
         store, reflector = self._cache(resource, foreign_crd=foreign, optional=True)
         ports = Ports(
             jobs=CachedJobs(self._client, resource, store),
@@ -367,7 +355,7 @@ class App:
         return Kind(info, store, reflector, queue, controller)
 
     def _subscribe_triggers(self) -> None:
-        """Let changes find their way into the queues."""
+        """Subscribe the triggers to all caches."""
         for kind in self._kinds.values():
             self._triggers.watch_jobs(KindQueue(kind.info, kind.store, kind.queue))
         self._triggers.watch_pods(self._pods)

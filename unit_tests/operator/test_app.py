@@ -26,7 +26,6 @@ async def test_jobs_get_their_pods_and_a_clean_stop_sends_all_events() -> None:
         app = cluster.app()
         async with app.running():
             await app.wait_synced()
-            assert app.synced
             assert app._unready() == ""
             await cluster.create_job()
             await asyncio.sleep(5)

@@ -261,7 +261,7 @@ async def test_priorities_are_read_where_that_is_permitted() -> None:
         await world.api.create(job)
         await asyncio.sleep(SETTLED)
         assert (await group(world, "pt"))["spec"]["minResources"] == {"cpu": "1", "memory": "1Gi"}
-        assert blind.app.synced
+        await blind.app.wait_synced()
         await blind.stop()
         world.operator(settings=VOLCANO)
         await asyncio.sleep(SETTLED)
