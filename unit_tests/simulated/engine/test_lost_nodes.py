@@ -166,7 +166,7 @@ async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -
         await asyncio.sleep(3600)
         assert counters(await world.job("JAXJob", "jx"))["active"] == 2
         assert await world.events("LostNode") == []
-        assert process.app.synced
+        await process.app.wait_synced()
 
 
 async def test_what_the_server_said_some_time_ago_gives_no_pod_up() -> None:
