@@ -54,6 +54,14 @@ def test_a_headless_service_per_replica(kind: str) -> None:
         assert "training.kubeflow.org/job-role" not in service["spec"]["selector"]
 
 
+@pytest.mark.shows("JAX-023", "PD-026", "TF-040")
+@EVERY
+def test_the_status_has_the_selector_of_workers_where_the_kind_scales(kind: str) -> None:
+    selector = job_of(kind).settle().status.replica_statuses["Worker"].selector or ""
+    scales = kind in ("PyTorchJob", "PaddleJob", "JAXJob")
+    assert selector.endswith("training.kubeflow.org/replica-type=worker") == scales
+
+
 @pytest.mark.shows("TF-041")
 @EVERY
 def test_labels_and_annotations_of_the_template_are_on_the_pod(kind: str) -> None:

@@ -123,10 +123,3 @@ def test_a_failed_worker_that_may_restart_is_replaced() -> None:
 def test_a_permanent_exit_code_fails_the_job() -> None:
     w = run(["Running", "Failed"], restart="ExitCode")
     assert message(w.status, "Failed").startswith('job "sim" is failing because "Worker" replica(s) failed.')
-
-
-@pytest.mark.shows("JAX-023")
-def test_the_status_has_the_selector_of_workers() -> None:
-    selector = run(["Running"]).status.replica_statuses["Worker"].selector
-    assert selector is not None
-    assert selector.endswith("training.kubeflow.org/replica-type=worker")

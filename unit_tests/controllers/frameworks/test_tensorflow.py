@@ -172,98 +172,51 @@ def run(replicas: dict[str, int], phases: dict[str, str], *, code: int = 1, **op
     return w
 
 
-RUNS, DONE = "TFJob ns/sim is running.", "TFJob ns/sim successfully completed."
+MESSAGES = {
+    "Created": "TFJob sim is created.",
+    "Running": "TFJob ns/sim is running.",
+    "Succeeded": "TFJob ns/sim successfully completed.",
+}
+ALL_WORKERS = {"successPolicy": "AllWorkers"}
+DYNAMIC = {"enableDynamicWorker": True, "restart": "Never"}
+CASES: dict[str, tuple[dict[str, int], dict[str, Any], dict[str, str], str]] = {
+    "chief runs": (CHIEF_JOB, {}, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, "Running"),
+    "chief succeeded": (CHIEF_JOB, {}, {"chief-0": "Succeeded"}, "Succeeded"),
+    "chief succeeded, AllWorkers": (CHIEF_JOB, ALL_WORKERS, {"chief-0": "Succeeded"}, "Succeeded"),
+    "worker 0 succeeded": ({"Worker": 4}, {}, {"worker-0": "Succeeded"}, "Succeeded"),
+    "others succeeded": ({"Worker": 4}, {}, {"worker-1": "Succeeded", "worker-2": "Succeeded"}, "Running"),
+    "one of all workers": ({"Worker": 2}, ALL_WORKERS, {"worker-0": "Succeeded"}, "Running"),
+    "all workers": ({"Worker": 2}, ALL_WORKERS, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, "Succeeded"),
+    "evaluator succeeded": ({"Worker": 1, "Evaluator": 1}, {}, {"evaluator-0": "Succeeded"}, "Running"),
+    "parameter servers run": ({"PS": 2}, {}, {}, "Created"),
+    "parameter servers succeeded": ({"PS": 1}, {}, {"ps-0": "Succeeded"}, "Created"),
+    "dynamic worker failed": ({"Worker": 3, "PS": 1}, DYNAMIC, {"worker-1": "Failed"}, "Running"),
+    "replica of another type failed": ({"Worker": 1, "Foo": 1}, {}, {"foo-0": "Failed"}, "Running"),
+}
 
 
 @pytest.mark.shows("K-55", "TF-021", "TF-022", "TF-023", "TF-024", "TF-025", "TF-027", "TF-028", "TF-032")
-@pytest.mark.parametrize(
-    ("replicas", "options", "phases", "expected", "text"),
-    [
-        pytest.param(
-            CHIEF_JOB, {}, {"worker-0": "Succeeded", "worker-1": "Succeeded"}, "Running", RUNS, id="chief runs"
-        ),
-        pytest.param(CHIEF_JOB, {}, {"chief-0": "Succeeded"}, "Succeeded", DONE, id="chief succeeded"),
-        pytest.param({"Worker": 4}, {}, {"worker-0": "Succeeded"}, "Succeeded", DONE, id="worker 0 succeeded"),
-        pytest.param(
-            {"Worker": 4},
-            {},
-            {"worker-1": "Succeeded", "worker-2": "Succeeded"},
-            "Running",
-            RUNS,
-            id="other workers succeeded",
-        ),
-        pytest.param(
-            {"Worker": 2},
-            {"successPolicy": "AllWorkers"},
-            {"worker-0": "Succeeded"},
-            "Running",
-            RUNS,
-            id="one of all workers succeeded",
-        ),
-        pytest.param(
-            {"Worker": 2},
-            {"successPolicy": "AllWorkers"},
-            {"worker-0": "Succeeded", "worker-1": "Succeeded"},
-            "Succeeded",
-            DONE,
-            id="all workers succeeded",
-        ),
-        pytest.param(
-            CHIEF_JOB,
-            {"successPolicy": "AllWorkers"},
-            {"chief-0": "Succeeded"},
-            "Succeeded",
-            DONE,
-            id="chief succeeded, policy AllWorkers",
-        ),
-        pytest.param(
-            {"Worker": 1, "Evaluator": 1}, {}, {"evaluator-0": "Succeeded"}, "Running", RUNS, id="evaluator succeeded"
-        ),
-        pytest.param({"PS": 2}, {}, {}, "Created", "TFJob sim is created.", id="parameter servers run"),
-        pytest.param(
-            {"PS": 1}, {}, {"ps-0": "Succeeded"}, "Created", "TFJob sim is created.", id="parameter servers succeeded"
-        ),
-        pytest.param(
-            {"Worker": 3, "PS": 1},
-            {"enableDynamicWorker": True, "restart": "Never"},
-            {"worker-1": "Failed"},
-            "Running",
-            RUNS,
-            id="dynamic worker failed",
-        ),
-        pytest.param(
-            {"Worker": 1, "Foo": 1}, {}, {"foo-0": "Failed"}, "Running", RUNS, id="replica of another type failed"
-        ),
-    ],
-)
-def test_status_rules(
-    replicas: dict[str, int], options: dict[str, Any], phases: dict[str, str], expected: str, text: str
-) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_status_rules(case: str) -> None:
+    replicas, options, phases, expected = CASES[case]
     w = run(replicas, phases, **options)
     assert conditions(w.status)[-1] == f"{expected}=True"
-    assert w.status.conditions[-1].message == text
+    assert w.status.conditions[-1].message == MESSAGES[expected]
     assert (w.status.completion_time == START) is (expected == "Succeeded")
 
 
 @pytest.mark.shows("TF-026", "TF-027", "TF-028")
 @pytest.mark.parametrize(
-    ("replicas", "options", "pod", "replica_type"),
+    ("replicas", "dynamic", "replica_type"),
     [
-        pytest.param(CHIEF_JOB, {}, "ps-0", "PS", id="parameter server"),
-        pytest.param({"Worker": 1, "Evaluator": 1}, {}, "evaluator-0", "Evaluator", id="evaluator"),
-        pytest.param(
-            {"Worker": 1, "PS": 1},
-            {"enableDynamicWorker": True},
-            "ps-0",
-            "PS",
-            id="parameter server beside dynamic workers",
-        ),
+        (CHIEF_JOB, False, "PS"),
+        ({"Worker": 1, "Evaluator": 1}, False, "Evaluator"),
+        ({"Worker": 1, "PS": 1}, True, "PS"),
     ],
 )
-def test_a_failed_replica_fails_the_job(
-    replicas: dict[str, int], options: dict[str, Any], pod: str, replica_type: str
-) -> None:
-    w = run(replicas, {pod: "Failed"}, restart="Never", **options)
+def test_a_failed_replica_fails_the_job(replicas: dict[str, int], replica_type: str, dynamic: bool) -> None:
+    failed = {f"{replica_type.lower()}-0": "Failed"}
+    w = run(replicas, failed, restart="Never", enableDynamicWorker=dynamic)
     sentence = f"TFJob ns/sim has failed because 1 {replica_type} replica(s) failed."
     assert message(w.status, "Failed").startswith(sentence)
     assert w.status.completion_time == START
@@ -315,8 +268,3 @@ def test_a_deleted_worker_is_replaced() -> None:
     w.finish_deletions()
     w.settle()
     assert list(w.pods) == ["sim-worker-0", "sim-worker-1"]
-
-
-@pytest.mark.shows("TF-040")
-def test_the_status_has_no_selector() -> None:
-    assert run({"Worker": 1}, {}).status.replica_statuses["Worker"].selector is None

@@ -258,11 +258,14 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
         )
         attempts = [r for r in process.transport.sent if creates(r, "pods") and b'"jx-worker-1"' in (r.body or b"")]
         assert len(attempts) < 6
+        waiting = (await world.job("JAXJob", "jx"))["status"]["waiting"]
+        assert waiting == {"reason": "NameTaken", "message": message, "since": "2026-01-01T00:00:00Z"}
 
         await world.api.delete("Pod", "jx-worker-1", gracePeriodSeconds=0)
         await asyncio.sleep(65)
         assert len(await world.pods()) == 4
         assert await world.events("FailedCreatePod") == []
+        assert "waiting" not in (await world.job("JAXJob", "jx"))["status"]
 
 
 async def test_names_whose_owners_cannot_be_read_stop_a_job_after_three_pods() -> None:

@@ -10,7 +10,7 @@ import pytest
 from e2e.support.simulation.api import Json
 from e2e.support.simulation.cluster import Cluster, cluster
 from e2e.support.simulation.faults import rejecting, status
-from e2e.support.simulation.jobs import conditions, jax, mpi, pytorch
+from e2e.support.simulation.jobs import conditions, jax, pytorch
 from e2e.support.simulation.process import Process
 
 from training_operator.kube.transport import Request, Response
@@ -141,39 +141,6 @@ async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> 
         assert (await waiting(world))["message"] == "pod jx-worker-0 cannot be scheduled: 0/299 nodes are available"
 
 
-async def test_a_name_that_is_taken_is_a_cause_as_long_as_it_is() -> None:
-    async with cluster() as world:
-        theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "jx-worker-1"}}
-        await world.api.create({**theirs, "spec": {"containers": [{"name": "a", "image": "b"}]}})
-        world.operator()
-        await world.api.create(jax())
-        await asyncio.sleep(200)
-        found = await waiting(world)
-        assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
-        assert found["message"].startswith("NameTaken by a pod that no job controls: pod jx-worker-1 ")
-        await world.api.delete("Pod", "jx-worker-1", gracePeriodSeconds=0)
-        await asyncio.sleep(65)
-        assert (len(await world.pods()), await waiting(world)) == (2, {})
-
-
-async def test_an_object_beside_the_pods_whose_name_is_taken_or_that_is_rejected() -> None:
-    async with cluster() as world:
-        theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mp-config"}}
-        await world.api.create(theirs)
-        process = world.operator()
-        await world.api.create(mpi())
-        await asyncio.sleep(SETTLED)
-        found = await waiting(world, "MPIJob", "mp")
-        assert (found["reason"], found["since"]) == ("NameTaken", BEGINNING)
-        process.transport.reject = rejecting(status(403, "Forbidden", EXCEEDED), "configmaps", method="POST")
-        await world.api.delete("ConfigMap", "mp-config")
-        await asyncio.sleep(65)
-        assert await reason(world, "MPIJob", "mp") == "Quota"
-        process.transport.reject = lambda _request: None
-        await asyncio.sleep(65)
-        assert await waiting(world, "MPIJob", "mp") == {}
-
-
 async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
     async with cluster() as world:
         process = world.operator()
@@ -216,34 +183,6 @@ async def test_images_that_cannot_be_pulled(word: str) -> None:
         message = f"pod jx-worker-0, container jax: its image cannot be pulled: {word}: no such image"
         assert await waiting(world) == {"reason": "ImagePull", "message": message, "since": "2026-01-01T00:00:03Z"}
         await world.kubelet.running("jx-worker-0")
-        await asyncio.sleep(SETTLED)
-        assert await waiting(world) == {}
-
-
-async def test_containers_that_their_template_keeps_from_starting() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
-        await set_pod_status(
-            world, "jx-worker-0", containerStatuses=container("CreateContainerConfigError", 'secret "s" not found')
-        )
-        await asyncio.sleep(SETTLED)
-        assert await reason(world) == "InvalidTemplate"
-
-
-@pytest.mark.shows("K-57")
-async def test_a_container_that_crashes_again_and_again() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
-        status = container("CrashLoopBackOff", "back-off 40s restarting failed container", restarts=3)
-        await set_pod_status(world, "jx-worker-0", phase="Running", containerStatuses=status)
-        await asyncio.sleep(SETTLED)
-        found = await waiting(world)
-        assert (found["reason"], found["since"]) == ("CrashLoop", "2026-01-01T00:00:03Z")
-        await world.kubelet.running("jx-worker-0", restarts=4)
         await asyncio.sleep(SETTLED)
         assert await waiting(world) == {}
 
