@@ -75,6 +75,7 @@ def kept_run(folder: Path, replicas: int) -> Path:
     return run
 
 
+@pytest.mark.weekly  # a minute of Chromium
 @needs_browser
 def test_a_grid_holds_4096_replicas_at_a_glance(tmp_path: Path) -> None:
     command: list[str | Path] = [PROGRAM, "console", f"--archive={kept_run(tmp_path, MANY)}"]

@@ -195,7 +195,7 @@ def test_the_headers_of_kubeflow_and_its_namespace_are_honoured(behind_proxy: Co
     assert not re.search(rf'(href|src|action)="/(?!{PREFIX[1:]}/)', text), "every address is below the prefix"
 
 
-# As in e2e/console/test_browser.py.
+@pytest.mark.weekly  # e2e/console/test_browser.py has a browser with every change
 @pytest.mark.skipif(not all(Path(each).exists() for each in NEEDED), reason="chromium and chromium-driver are missing")
 def test_the_dashboard_shows_it_in_a_frame_and_another_origin_gets_nothing(behind_proxy: Console) -> None:
     console = behind_proxy.address.removesuffix(PREFIX)
@@ -223,6 +223,7 @@ def watches(cluster: Cluster, user: str) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.weekly  # unit_tests/console/test_security.py shares and ends watches without these seconds
 def test_watches_are_shared_by_pages_and_end_when_nobody_looks(cluster: Cluster, behind_proxy: Console) -> None:
     cluster.run_kubectl(
         "create", "rolebinding", "carl", "--clusterrole=kubeflow-training-view", "--user=carl", "-nteam-a"

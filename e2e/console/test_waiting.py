@@ -25,7 +25,10 @@ from e2e.integrations.test_gang import VOLCANO, VOLCANO_API, Stage, definition
 from e2e.migration.page.pictures import NEEDED
 from e2e.support import marks
 
-pytestmark = marks.bare  # Volcano's definitions and Kueue's controller are put into the cluster
+pytestmark = [
+    marks.bare,  # Volcano's definitions and Kueue's controller are put into the cluster
+    pytest.mark.weekly,  # unit_tests/console shows what the pages say of such statuses
+]
 
 GANG = "/jobs/default/jaxjobs/gang"
 QUEUED = "/jobs/queued/pytorchjobs/third"

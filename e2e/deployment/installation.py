@@ -33,7 +33,7 @@ Right = tuple[str, str, str]
 
 def render(cluster: Cluster, folder: Path) -> list[Object]:
     """The objects that kustomize makes of a folder; a folder keeps what it has while tests run."""
-    return [each for each in yaml.load_all(_rendered(cluster, folder), Loader=yaml.CSafeLoader) if each]
+    return _parsed(_rendered(cluster, folder))
 
 
 @cache
@@ -41,20 +41,30 @@ def _rendered(cluster: Cluster, folder: Path) -> str:
     return cluster.run_kubectl("kustomize", str(folder))
 
 
+def _parsed(text: str) -> list[Object]:
+    return [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]
+
+
 def combined(
-    cluster: Cluster, overlay: str, components: list[str], namespace: str = "", others: Sequence[str] = ()
+    cluster: Cluster, overlay: str, components: Sequence[str], namespace: str = "", others: Sequence[str] = ()
 ) -> list[Object]:
-    """An overlay with components; kustomize takes relative paths only."""
+    """An overlay with components."""
+    return _parsed(_combined(cluster, (overlay, *others), tuple(components), namespace))
+
+
+@cache
+def _combined(cluster: Cluster, overlays: tuple[str, ...], components: tuple[str, ...], namespace: str) -> str:
+    # kustomize takes relative paths only.
     with tempfile.TemporaryDirectory() as folder:
         deploy = os.path.relpath(DEPLOY, Path(folder).resolve())
         content: Object = {
-            "resources": [f"{deploy}/overlays/{each}" for each in (overlay, *others)],
+            "resources": [f"{deploy}/overlays/{each}" for each in overlays],
             "components": [f"{deploy}/components/{component}" for component in components],
         }
         if namespace:
             content["namespace"] = namespace
         (Path(folder) / "kustomization.yaml").write_text(json.dumps(content))
-        return render(cluster, Path(folder))
+        return cluster.run_kubectl("kustomize", folder)
 
 
 def of_kind(objects: list[Object], kind: str) -> dict[str, Object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -29,11 +30,19 @@ NARROW = {ONE_NAMESPACE, "mpi-ssh"}
 """Components for an operator of one namespace alone."""
 COMPONENTS = sorted({folder.name for folder in (DEPLOY / "components").iterdir()} - NARROW)
 """Those that go with every overlay."""
+TOGETHER = [name for name in COMPONENTS if name != "no-mpi"]
+"""Those of them that go with each other."""
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
 def objects(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
     return render(cluster, DEPLOY / "overlays" / request.param)
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def extended(request: pytest.FixtureRequest, cluster: Cluster) -> list[Object]:
+    """An overlay with all components that go together, and with monitoring."""
+    return combined(cluster, request.param, [*TOGETHER, "../monitoring"])
 
 
 def judged(cluster: Cluster, objects: list[Object], namespace: str, *flags: str) -> list[str]:
@@ -127,14 +136,10 @@ def test_components_keep_to_one_namespace_too(cluster: Cluster, components: list
         assert binding["roleRef"]["kind"] == "Role"
 
 
-def test_of_all_combinations_only_an_operator_of_all_namespaces_makes_secrets_in_all(cluster: Cluster) -> None:
-    secrets = {}
-    for overlay in OVERLAYS:
-        objects = combined(cluster, overlay, [name for name in COMPONENTS if name != "no-mpi"])
-        secrets[overlay] = {
-            each["kind"] for each in objects for rule in each.get("rules") or () if "secrets" in rule["resources"]
-        }
-    assert secrets == {"kubeflow": {"ClusterRole"}, "standalone": {"ClusterRole"}, "namespaced": {"Role"}}
+def test_of_all_combinations_only_an_operator_of_all_namespaces_makes_secrets_in_all(extended: list[Object]) -> None:
+    kinds = {each["kind"] for each in extended for rule in each.get("rules") or () if "secrets" in rule["resources"]}
+    namespaced = not of_kind(extended, "ClusterRole").get(ACCOUNT)
+    assert kinds == {"Role" if namespaced else "ClusterRole"}
 
 
 @pytest.mark.parametrize("components", [["mpi-ssh"], ["mpi-ssh-all-namespaces", ONE_NAMESPACE]], ids=str)
@@ -174,19 +179,17 @@ def test_without_mpi_nobody_may_enter_pods_or_write_roles(cluster: Cluster, over
     assert "--enable-scheme=mpijob" not in container["args"]
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_the_api_server_takes_every_component(cluster: Cluster, component: str) -> None:
+@pytest.mark.parametrize("components", often([*([each] for each in COMPONENTS), TOGETHER], TOGETHER))
+def test_the_api_server_takes_every_component(cluster: Cluster, components: list[str]) -> None:
     plain = render(cluster, DEPLOY / "overlays" / "standalone")
-    before = ["console"] if component == "console-proxy" else []
-    changed = [each for each in combined(cluster, "standalone", [*before, component]) if each not in plain]
+    before = ["console"] if components == ["console-proxy"] else []
+    changed = [each for each in combined(cluster, "standalone", [*before, *components]) if each not in plain]
     assert len(judged(cluster, changed, namespace_of(plain))) == len(changed) > 0
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluster, overlay: str) -> None:
-    objects = combined(cluster, overlay, ["network-policy"])
-    policy = of_kind(objects, "NetworkPolicy")[ACCOUNT]
-    deployment = of_kind(objects, "Deployment")[ACCOUNT]
+def test_the_network_policy_is_for_the_operator_s_pods_and_ports(extended: list[Object]) -> None:
+    policy = of_kind(extended, "NetworkPolicy")[ACCOUNT]
+    deployment = of_kind(extended, "Deployment")[ACCOUNT]
     assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
     # Jobs' pods do not have this label, whatever namespace they are in.
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
@@ -195,19 +198,20 @@ def test_the_network_policy_is_for_the_operator_s_pods_and_ports(cluster: Cluste
     assert {port["port"] for port in let_in["ports"]} == {port["containerPort"] for port in container["ports"]}
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_monitoring_is_where_the_service_is(cluster: Cluster, overlay: str) -> None:
-    objects = combined(cluster, overlay, ["../monitoring"])
-    namespaces = [
-        each["metadata"]["namespace"]
-        for kind in ("ServiceMonitor", "PrometheusRule", "ConfigMap")
-        for each in of_kind(objects, kind).values()
-    ]
-    assert namespaces == [namespace_of(objects)] * 3
+def test_monitoring_finds_the_service_where_it_is(extended: list[Object]) -> None:
+    kinds = ("ServiceMonitor", "PrometheusRule", "ConfigMap")
+    [[monitor], [rules], [dashboard]] = (of_kind(extended, kind).values() for kind in kinds)
+    assert {each["metadata"]["namespace"] for each in (monitor, rules, dashboard)} == {namespace_of(extended)}
+    assert dashboard["metadata"]["labels"] == {"grafana_dashboard": "1"}
+    assert json.loads(dashboard["data"]["training-operator.json"])["uid"] == "training-operator"
+    service, found = of_kind(extended, "Service")[ACCOUNT], monitor["spec"]
+    assert found["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][found["jobLabel"]] == "training-operator"
+    assert found["endpoints"][0]["port"] in {port["name"] for port in service["spec"]["ports"]}
 
 
-def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(cluster: Cluster) -> None:
-    definition = of_kind(combined(cluster, "standalone", ["kueue"]), "CustomResourceDefinition")["mpijobs.kubeflow.org"]
+def test_kueue_sees_mpi_jobs_in_the_version_that_it_knows(extended: list[Object]) -> None:
+    definition = of_kind(extended, "CustomResourceDefinition")["mpijobs.kubeflow.org"]
     ours, theirs = definition["spec"]["versions"]
     assert (ours["name"], ours["storage"], theirs["name"], theirs["storage"]) == ("v1", True, "v2beta1", False)
     assert ours["schema"] == theirs["schema"]
@@ -234,18 +238,30 @@ def test_two_overlays_at_once_are_refused(cluster: Cluster) -> None:
         combined(cluster, "standalone", [], others=["namespaced"])
 
 
-@pytest.mark.parametrize("namespace", ["", "elsewhere"])
-@pytest.mark.parametrize(
-    ("overlay", "last"), [*((overlay, []) for overlay in OVERLAYS), ("namespaced", [ONE_NAMESPACE])]
-)
-def test_all_rights_go_to_the_account_where_it_is(
-    cluster: Cluster, overlay: str, last: list[str], namespace: str
-) -> None:
-    objects = combined(cluster, overlay, [*(name for name in COMPONENTS if name != "no-mpi"), *last], namespace)
+def all_rights_go_to_the_account(objects: list[Object]) -> None:
     bindings = [each for each in objects if each["kind"].endswith("RoleBinding")]
     subjects = [subject for each in bindings for subject in each["subjects"]]
     console = {"kind": "ServiceAccount", "name": "training-console", "namespace": namespace_of(objects)}
     assert subjects.count(console) == 1
     account = {**console, "name": ACCOUNT}
     assert subjects.count(account) == len(subjects) - 1 == 3 + 5, subjects
+
+
+def test_all_rights_go_to_the_account(extended: list[Object]) -> None:
+    all_rights_go_to_the_account(extended)
+
+
+ELSEWHERE = "elsewhere"
+CASES = [
+    *((overlay, "", ELSEWHERE) for overlay in OVERLAYS),
+    *(("namespaced", ONE_NAMESPACE, to) for to in ("", ELSEWHERE)),
+]
+"""Overlays, the component that comes last, and the namespace that they are moved to."""
+
+
+@pytest.mark.parametrize("case", often(CASES, CASES[-1]))
+def test_all_rights_go_to_the_account_where_it_is_moved_to(cluster: Cluster, case: tuple[str, str, str]) -> None:
+    overlay, last, namespace = case
+    objects = combined(cluster, overlay, [*TOGETHER, *filter(None, [last])], namespace)
+    all_rights_go_to_the_account(objects)
     assert namespace in ("", namespace_of(objects))

@@ -169,6 +169,7 @@ def uids(cluster: Cluster) -> dict[str, str]:
     return {each["kind"]: each["metadata"]["uid"] for each in found}
 
 
+@pytest.mark.weekly  # what the page warns of
 def test_a_client_side_apply_in_place_leaves_the_volume_of_v1(cluster: Cluster) -> None:
     install_v1(cluster, "--server-side")
     cluster.run_kubectl("apply", "-k", str(STANDALONE))

@@ -14,7 +14,7 @@ from e2e.support import marks
 
 *OLDER, NEWEST = KUBECTLS
 MINORS = [
-    *(pytest.param(minor, marks=marks.local) for minor in OLDER),  # what they say to a real server changes no more
+    *(pytest.param(minor, marks=[marks.local, pytest.mark.weekly]) for minor in OLDER),  # they change no more
     pytest.param(NEWEST, marks=pytest.mark.provider("bare", "local")),
 ]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -21,10 +19,8 @@ from e2e.harness.jobs import Namespace
 from e2e.harness.operator import Operator, running_operator
 from e2e.integrations.monitoring import dashboard, rules, workload
 from e2e.integrations.monitoring.prometheus import Prometheus, expanded, scraping
-from e2e.support.paths import ROOT
 
 HERE = Path(__file__).parent
-ADDED = ("ConfigMap", "PrometheusRule", "ServiceMonitor")
 QUERIES = [query.expression for panel in dashboard.PANELS for query in panel.queries]
 
 
@@ -52,25 +48,6 @@ def test_the_alerts_are_valid_and_fire_when_they_should() -> None:
         if case["exp_alerts"]
     }
     assert fired == {alert["alert"] for alert in rules.alerts()}, "an alert of which no test shows that it fires"
-
-
-def test_kustomize_adds_the_component_to_an_overlay(cluster: Cluster, tmp_path: Path) -> None:
-    for name in ("deploy", "crds"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    overlay = tmp_path / "deploy" / "overlays" / "watched"
-    overlay.mkdir()
-    (overlay / "kustomization.yaml").write_text(
-        "namespace: kubeflow\nresources: [../standalone]\ncomponents: [../../monitoring]\n"
-    )
-    everything = yaml.safe_load_all(cluster.run_kubectl("kustomize", str(overlay)))
-    made = {each["kind"]: each for each in everything if each["kind"] in ADDED or each["kind"] == "Service"}
-    assert {made[kind]["metadata"]["namespace"] for kind in ADDED} == {"kubeflow"}
-    assert made["ConfigMap"]["metadata"]["labels"] == {"grafana_dashboard": "1"}
-    assert json.loads(made["ConfigMap"]["data"]["training-operator.json"])["uid"] == "training-operator"
-    service, monitor = made["Service"], made["ServiceMonitor"]["spec"]
-    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    assert service["metadata"]["labels"][monitor["jobLabel"]] == "training-operator"
-    assert monitor["endpoints"][0]["port"] in {port["name"] for port in service["spec"]["ports"]}
 
 
 @pytest.fixture(scope="module")

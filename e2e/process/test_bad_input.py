@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import copy
 import json
-import socket
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +19,6 @@ from e2e.harness.client import ApiError, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job, log_line
 from e2e.harness.operator import PROGRAM, WRITES, Operator
-from e2e.harness.ports import free_ports
 from e2e.support import marks
 
 MEBIBYTE = 1 << 20
@@ -65,58 +63,17 @@ def refusal(*flags: str) -> str:
     return sentence
 
 
-def test_missing_kubeconfig(tmp_path: Path) -> None:
-    missing = tmp_path / "no-such-file"
-    assert str(missing) in refusal(f"--kubeconfig={missing}")
-
-
-def test_kubeconfig_that_is_none(tmp_path: Path) -> None:
-    file = tmp_path / "kubeconfig"
-    file.write_text("clusters: 5\n")
-    assert str(file) in refusal(f"--kubeconfig={file}")
-
-
-def test_port_in_use(cluster: Cluster) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        said = refusal(f"--kubeconfig={cluster.kubeconfig}", f"--metrics-bind-address={address}")
-    assert address in said
-
-
-def test_address_of_no_host(cluster: Cluster) -> None:
-    said = refusal(f"--kubeconfig={cluster.kubeconfig}", "--health-probe-bind-address=no host:80")
-    assert "--health-probe-bind-address: cannot listen on no host:80" in said
-
-
-def test_template_that_is_none(cluster: Cluster, tmp_path: Path) -> None:
-    file = tmp_path / "template.yaml"
-    file.write_text("{{.Nonsense}}")
-    said = refusal(f"--kubeconfig={cluster.kubeconfig}", f"--pytorch-init-container-template-file={file}")
-    assert "Nonsense" in said
-
-
-def kubeconfig(cluster: Cluster, path: Path, *, server: str = "", token: str = "") -> Path:
-    """The cluster's kubeconfig with another server or another user."""
+def kubeconfig(cluster: Cluster, path: Path, token: str) -> Path:
+    """The cluster's kubeconfig with another user."""
     content = yaml.safe_load(cluster.kubeconfig.read_text())
-    if server:
-        content["clusters"][0]["cluster"]["server"] = server
-    if token:
-        content["users"][0]["user"] = {"token": token}
+    content["users"][0]["user"] = {"token": token}
     path.touch(mode=0o600)
     path.write_text(json.dumps(content))
     return path
 
 
-def test_server_that_does_not_answer(cluster: Cluster, tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    file = kubeconfig(cluster, tmp_path / "kubeconfig", server=f"https://127.0.0.1:{port}")
-    assert f"https://127.0.0.1:{port}" in refusal(f"--kubeconfig={file}")
-
-
 def test_expired_token(cluster: Cluster, tmp_path: Path) -> None:
-    file = kubeconfig(cluster, tmp_path / "kubeconfig", token="no-longer-valid")
+    file = kubeconfig(cluster, tmp_path / "kubeconfig", "no-longer-valid")
     said = refusal(f"--kubeconfig={file}")
     assert str(file) in said
     assert "expired" in said
@@ -130,7 +87,7 @@ async def test_missing_permission_is_named_and_goes_on_when_granted(
     account = f"/api/v1/namespaces/{jobs.name}/serviceaccounts"
     await jobs.api.create(account, {"metadata": {"name": "operator"}})
     request = await jobs.api.create(f"{account}/operator/token", {"spec": {}})
-    file = kubeconfig(cluster, tmp_path / "kubeconfig", token=request["status"]["token"])
+    file = kubeconfig(cluster, tmp_path / "kubeconfig", request["status"]["token"])
     operator = start(file, "--leader-elect", f"--operator-namespace={jobs.name}")
     line = await log_line(operator.child.output, "pytorchjobs.kubeflow.org")
     said = json.loads(line)

@@ -10,6 +10,7 @@ from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import Operator, running_operator
+from e2e.support.profiles import often
 
 
 async def test_sigterm_ends_it_with_status_0_and_a_successor_goes_on(
@@ -36,7 +37,7 @@ async def _holder(api: Api, namespace: str) -> str:
     return await eventually(holder, f"a holder of {path}")
 
 
-@pytest.mark.parametrize("ending", ["crash", "stop"])
+@pytest.mark.parametrize("ending", often(["crash", "stop"], "crash"))
 async def test_another_process_takes_over(cluster: Cluster, jobs: Namespace, tmp_path: Path, ending: str) -> None:
     flags = ("--leader-elect", f"--operator-namespace={jobs.name}")
     with ExitStack() as stack:

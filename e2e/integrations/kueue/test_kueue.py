@@ -12,6 +12,7 @@ from e2e.harness.cluster import Cluster
 from e2e.integrations.kueue.controller import queueing_cluster
 from e2e.integrations.kueue.queues import KUEUE, LIMIT, POD_SET, REPLICAS_OF, TOLERATION, Queue, Seen, replica_specs
 from e2e.support import marks
+from e2e.support.profiles import KINDS_NOW, WEEKLY
 
 pytestmark = marks.bare  # Kueue is installed into a cluster of its own
 
@@ -31,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.shows("INT-033", "INT-034", "INT-035", "INT-036", "INT-037", "INT-038", "INT-039", "INT-040", "INT-052")
 async def test_every_kind_is_queued_admitted_preempted_and_finished(api: Api) -> None:
     async with asyncio.TaskGroup() as tasks:
-        for kind in REPLICAS_OF:
+        for kind in REPLICAS_OF if WEEKLY else KINDS_NOW:
             tasks.create_task(_life_in_a_queue(Queue(api, f"life-{kind.lower()}", kind)), name=kind)
 
 
