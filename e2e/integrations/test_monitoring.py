@@ -70,7 +70,7 @@ async def test_every_panel_shows_something(operator: Operator, prometheus: Prome
     lives = (
         workload.live(jobs, f"job-{number}", kind, fate) for number, (kind, fate) in enumerate(workload.FATES.items())
     )
-    await asyncio.gather(*lives)
+    await asyncio.gather(*lives, workload.live(jobs, "running", "PyTorchJob", workload.go_on))
     for query in QUERIES:
 
         async def shown(query: str = query) -> bool:

@@ -123,6 +123,7 @@ def test_a_probe_of_an_example_meets_on_both_sides() -> None:
     ]
 
 
+@pytest.mark.weekly  # unit_tests/migration judges such records
 def test_without_a_witness_there_is_not_enough_evidence(job: Path) -> None:
     ran = migrate("run", job, "--no-witness")
     assert ran.returncode == Exit.INCONCLUSIVE, ran.stdout + ran.stderr

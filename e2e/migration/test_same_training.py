@@ -35,6 +35,7 @@ async def test_a_converted_job_trains_the_same() -> None:
     assert [each.points for each in comparison.v1.metrics] == [each.points for each in comparison.v2.metrics or ()]
 
 
+@pytest.mark.weekly  # test_run_commands.py finds one out that has no framework
 @pytest.mark.usefixtures("torch")
 async def test_a_job_moved_by_hand_succeeds_and_is_found_out_all_the_same() -> None:
     comparison = await play(CASES["pytorch-naive-guarded"], environment("pytorch"), print)
