@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from training_local.apiserver.in_cluster import InClusterEndpoint
 from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
@@ -21,7 +22,6 @@ from training_local.apiserver.types import BUILTIN
 from training_local.node.api import TransportApi
 from training_local.node.container import Backoff
 from training_local.node.node import Node, NodeConfig
-from training_local.node.ports import ApiEndpoint
 from training_local.node.sandbox.doctor import examine
 from training_operator.kube.transport import Request
 
@@ -220,7 +220,7 @@ FAST = Backoff(first=0.01, most=0.02)
 
 @asynccontextmanager
 async def cluster_in(
-    state: Path, mode: str, api: Api | None = None, endpoint: ApiEndpoint | None = None, **config: Any
+    state: Path, mode: str, api: Api | None = None, endpoint: InClusterEndpoint | None = None, **config: Any
 ) -> AsyncIterator[Cluster]:
     async with AsyncExitStack() as stack:
         used = api if api is not None else await stack.enter_async_context(Api().serving())

@@ -21,7 +21,6 @@ RESOURCES = {
     "apiextensions.k8s.io/v1": {"customresourcedefinitions", "customresourcedefinitions/status"},
     "fidelity.example.com/v1": {"widgets", "widgets/status", "widgets/scale"},
 }
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 async def of_resources(api: Player) -> None:
@@ -47,27 +46,6 @@ async def of_groups(api: Player) -> None:
     await api.get("/apis/fidelity.example.com")
     answer = await api.quietly("GET", "/api")
     api.note("core", [answer.body["kind"], answer.body["versions"]])
-
-
-async def aggregated(api: Player) -> None:
-    for root in ("/api", "/apis"):
-        answer = await api.quietly("GET", root, accept=AGGREGATED)
-        api.note(root, {key: answer.body.get(key) for key in ("kind", "apiVersion")})
-        for group in answer.body["items"]:
-            for version in group["versions"]:
-                _note_version(api, group["metadata"].get("name", ""), version)
-
-
-def _note_version(api: Player, group: str, version: dict[str, Any]) -> None:
-    name = f"{group}/{version['version']}" if group else version["version"]
-    wanted = RESOURCES.get(name, set())
-    for each in sorted(version["resources"], key=lambda found: str(found["resource"])):
-        if each["resource"] in wanted:
-            subresources = {found["subresource"]: found for found in each.pop("subresources", ())}
-            kept = {key: value for key, value in subresources.items() if f"{each['resource']}/{key}" in wanted}
-            for found in (each, *kept.values()):
-                found["verbs"] = sorted(found["verbs"])
-            api.note(f"{name} {each['resource']}", [each, kept, version["freshness"]])
 
 
 async def what_is_not_there(api: Player) -> None:

@@ -14,7 +14,7 @@ from training_operator.connections import Connections
 
 
 class InClusterEndpoint:
-    """Lets the pods of a node in (implements the node's `ApiEndpoint`)."""
+    """Lets the pods of a node in as their service accounts."""
 
     def __init__(self, connections: Connections, identity: ServerIdentity, tokens: Tokens) -> None:
         self.authority = identity.authority

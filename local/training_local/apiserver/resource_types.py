@@ -175,16 +175,3 @@ class ResourceType:
     def store(self) -> tuple[str, str]:
         """Return the key of the store that holds the objects."""
         return self.stored_as or (self.group, self.plural)
-
-
-# What the rest of the package provides for these types, and the server calls:
-#   types.BUILTIN: tuple[ResourceType, ...]
-#   crd.crd_types(crd: Json) -> tuple[ResourceType, ...]              one for each served version
-#   patch.apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceType) -> Json
-#       JSON, merge and strategic-merge patch; takes `original` over; raises ApiError (400, 413, 422, 500)
-#   tables.to_table(type: ResourceType, objects: Sequence[Json], now: str, include: str) -> Json
-#       a meta.k8s.io/v1 Table; `include` is the query's includeObject: "Metadata", "Object" or "None"
-#   discovery.document(path: str, accept: str, types: Sequence[ResourceType]) -> tuple[Json, str] | None
-#       body and content type for /version, /api, /api/v1, /apis, /apis/G, /apis/G/V (plain and aggregated)
-#   openapi.document(path: str, types: Sequence[ResourceType]) -> tuple[bytes, str] | None
-#       body and content type for /openapi/v3, /openapi/v3/...

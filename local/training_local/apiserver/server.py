@@ -10,7 +10,7 @@ from random import Random
 from typing import Protocol
 
 from training_local.apiserver import discovery, metrics_api, openapi, pods
-from training_local.apiserver.answers import refusal, text_answer
+from training_local.apiserver.answers import json_answer, refusal, text_answer
 from training_local.apiserver.attributes import attributes
 from training_local.apiserver.authorization import GROUP, Rights
 from training_local.apiserver.catalog import Catalog
@@ -28,7 +28,6 @@ from training_local.apiserver.portforward import ForwardRequest, PortSource
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
-from training_local.apiserver.storage import encode
 from training_local.apiserver.users import OWNER, ServiceAccount, User
 from training_local.apiserver.watch import Live
 from training_operator.kube.transport import Request, Response
@@ -148,9 +147,8 @@ class ApiServer:
         if (schema := openapi.document(request.path, types)) is not None:
             return Response(200, schema[0], {"content-type": schema[1]})
         listed = (*types, *metrics_api.TYPES) if self._node else types
-        if (found := discovery.document(request.path, request.accept, listed)) is not None:
-            return Response(200, encode(found[0]), {"content-type": found[1]})
-        return None
+        found = discovery.document(request.path, listed)
+        return None if found is None else json_answer(200, found)
 
     def _nothing_there(self, path: str) -> Response:
         """Answer for a path that means nothing: by a Status below APIs of builtin types, else by a page."""

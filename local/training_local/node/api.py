@@ -1,4 +1,4 @@
-"""The node's API port over a transport: in-process into the embedded API server, or over HTTP."""
+"""The API server as a node uses it: over a transport, in-process or over HTTP."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import quote
@@ -17,7 +18,6 @@ from training_api.printable import legible
 from training_controllers.frameworks.plugins import kinds
 from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.ports import Change, Followed
 from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
@@ -29,6 +29,17 @@ _GONE = 410
 _NOT_FOUND = 404
 _CONFLICT = 409
 _INVALID = 422
+
+
+Followed = Literal["pods", "services", "nodes", "persistentvolumeclaims", "configmaps", "secrets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object as it is now, or, if `gone`, as it was last."""
+
+    object: Wire
+    gone: bool = False
 
 
 class ApiRefusal(OSError):
@@ -46,7 +57,7 @@ def _path(plural: str, namespace: str = "", name: str = "", subresource: str = "
 
 
 class TransportApi:
-    """Implements `NodeApi` with the requests a kubelet sends."""
+    """The API server as a node uses it. Methods raise `OSError` when it cannot be reached."""
 
     def __init__(self, transport: Transport, node_name: str) -> None:
         self._transport = transport

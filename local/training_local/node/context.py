@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from training_local.apiserver.in_cluster import InClusterEndpoint
+from training_local.node.api import TransportApi
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
 from training_local.node.gpus import GpuPool
@@ -16,7 +18,6 @@ from training_local.node.log_files import LogFiles
 from training_local.node.network import Network
 from training_local.node.pod_python import PythonOfKind
 from training_local.node.podspec import Pod
-from training_local.node.ports import ApiEndpoint, NodeApi
 
 HOST_IP = "127.0.0.1"
 
@@ -25,7 +26,7 @@ HOST_IP = "127.0.0.1"
 class NodeContext:
     """What all pods of a node share."""
 
-    api: NodeApi
+    api: TransportApi
     network: Network
     node_name: str
     mode: str
@@ -48,7 +49,7 @@ class NodeContext:
     """Files and folders of the cluster, of which pods see their own parts at most."""
     allow_missing_mounts: bool = False
     """Whether containers run in host mode without volumes to which nothing leads."""
-    endpoint: ApiEndpoint | None = None
+    endpoint: InClusterEndpoint | None = None
     """How pods reach the API server; None if they do not."""
     own_environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 

@@ -11,12 +11,13 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
+from training_local.apiserver.in_cluster import InClusterEndpoint
+from training_local.node.api import TransportApi
 from training_local.node.egress.gateway import REDIRECT_PORT, Gateway
 from training_local.node.egress.mode import NetworkMode
 from training_local.node.egress.policy import MACHINE, MACHINE_NAME
 from training_local.node.hosts import API_NAMES, DOMAIN, Peer, Service, Services, entries, hosts_file, names_of_all
 from training_local.node.podspec import Pod
-from training_local.node.ports import ApiEndpoint, NodeApi
 from training_local.node.rewrite import LOOPBACK
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
@@ -49,7 +50,7 @@ class Scope:
     """The pods that reach each other: one supervisor, one bridge, one set of names."""
 
     def __init__(
-        self, pool: SupervisorPool, services: Services, endpoint: ApiEndpoint | None, mode: NetworkMode
+        self, pool: SupervisorPool, services: Services, endpoint: InClusterEndpoint | None, mode: NetworkMode
     ) -> None:
         self.api: tuple[str, int] | None = None
         """Address and port at which the pods reach the API server."""
@@ -216,7 +217,9 @@ def _replace_content(path: Path, text: str) -> None:
 class Network:
     """All scopes of a node."""
 
-    def __init__(self, setup: Setup, endpoint: ApiEndpoint | None = None, mode: NetworkMode = NetworkMode.NONE) -> None:
+    def __init__(
+        self, setup: Setup, endpoint: InClusterEndpoint | None = None, mode: NetworkMode = NetworkMode.NONE
+    ) -> None:
         """`setup` is completed by what the `endpoint` of the API server and the way out need."""
         # Without a network of their own pods are where the machine is.
         self.mode = mode if setup.mode == "netns" else NetworkMode.NONE
@@ -280,7 +283,7 @@ class Network:
             if any(scope.is_behind(each) for each in (service, before) if each):
                 scope.names_changed()
 
-    async def services(self, pod: Pod, api: NodeApi) -> Services:
+    async def services(self, pod: Pod, api: TransportApi) -> Services:
         """The services of a pod's namespace, with all that there were when the pod was stored: it may be seen first."""
         known = self._services.setdefault(pod.metadata.namespace, Services())
         async with known.reading:  # pods that come together are content with one look

@@ -18,10 +18,12 @@ import structlog
 from training_api import quantity
 from training_local.apiserver.errors import bad_request, internal
 from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
+from training_local.apiserver.in_cluster import InClusterEndpoint
 from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.portforward import Dial
 from training_local.node import ephemeral_storage, gpus, machine, scratch, stats, status, tools, volumes
+from training_local.node.api import Change, TransportApi
 from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
 from training_local.node.container import Backoff
@@ -36,7 +38,6 @@ from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
 from training_local.node.pod_python import PythonChoice, PythonOfKind
 from training_local.node.podspec import Pod, Wire, parse_pod
-from training_local.node.ports import ApiEndpoint, Change, NodeApi
 from training_local.node.programs import converse
 from training_local.node.refreshing import Refresher
 from training_local.node.resolver import resolver_files
@@ -102,7 +103,7 @@ class NodeConfig:
 class Node:
     """A kubelet: turns the pods of an API server into processes of this machine."""
 
-    def __init__(self, api: NodeApi, config: NodeConfig, endpoint: ApiEndpoint | None = None) -> None:
+    def __init__(self, api: TransportApi, config: NodeConfig, endpoint: InClusterEndpoint | None = None) -> None:
         """`endpoint` is how pods reach the API server; without one they do not."""
         self._api, self._config, self._endpoint = api, config, endpoint
         self._workers: dict[str, PodWorker] = {}

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import structlog
 
 from training_local.node import scheduler
+from training_local.node.api import TransportApi
 from training_local.node.podspec import Pod, Wire, amounts
-from training_local.node.ports import NodeApi
 from training_local.node.scheduler import Machine
 from training_local.node.status import merge_conditions
 
@@ -23,7 +23,7 @@ _NO_NODE = "no nodes available to schedule pods"
 class Placement:
     """Follows pods, node and volume claims, and decides anew whenever one of them may change a decision."""
 
-    def __init__(self, api: NodeApi, node_name: str, *, own_networks: bool) -> None:
+    def __init__(self, api: TransportApi, node_name: str, *, own_networks: bool) -> None:
         self._api, self._name, self._own_networks = api, node_name, own_networks
         self._pods: dict[str, Pod] = {}
         """Pods that wait or take place, in the order of their arrival."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from training_local.node import tools
+from training_local.node.api import TransportApi
 from training_local.node.environment import ConfigError
 from training_local.node.podspec import Pod
-from training_local.node.ports import NodeApi
 
 PYTHON_ANNOTATION: Final = "training-operator.local/python"
 """Annotation of a pod or of the job that owns it: the interpreter or virtual environment that `python` means."""
@@ -38,7 +38,7 @@ PythonOfKind = Callable[[str], PythonChoice]
 """Kind of a job, or nothing -> Python of its pods."""
 
 
-async def python_of(pod: Pod, api: NodeApi, of_kind: PythonOfKind) -> PythonChoice:
+async def python_of(pod: Pod, api: TransportApi, of_kind: PythonOfKind) -> PythonChoice:
     """Return the Python of a pod; raises `ConfigError` if it asks for one that is not there."""
     named = pod.metadata.annotations.get(PYTHON_ANNOTATION)
     try:

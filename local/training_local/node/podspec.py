@@ -128,7 +128,6 @@ class Container(_Struct, frozen=True):
     lifecycle: Wire | None = None
     termination_message_path: str = "/dev/termination-log"
     termination_message_policy: str = "File"
-    security_context: Wire | None = None
 
 
 class HostAlias(_Struct, frozen=True):
@@ -154,10 +153,8 @@ class PodSpec(_Struct, frozen=True):
     active_deadline_seconds: int | None = None
     share_process_namespace: bool = False
     host_network: bool = False
-    security_context: Wire | None = None
     host_aliases: tuple[HostAlias, ...] = ()
     scheduling_gates: tuple[Wire, ...] = ()
-    scheduler_name: str = "default-scheduler"
     node_selector: dict[str, str] = {}
     affinity: Wire | None = None
     tolerations: tuple[Wire, ...] = ()

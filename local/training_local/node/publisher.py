@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from training_local.node.api import TransportApi
 from training_local.node.podspec import Metadata
-from training_local.node.ports import NodeApi
 from training_local.node.retry import persistently
 
 
 class StatusPublisher:
     """Writes a pod's status after every change; changes during a write are written together."""
 
-    def __init__(self, api: NodeApi, pod: Metadata, render: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, api: TransportApi, pod: Metadata, render: Callable[[], dict[str, Any]]) -> None:
         self._api, self._pod, self._render = api, pod, render
         self._dirty = asyncio.Event()
         self._closing = False

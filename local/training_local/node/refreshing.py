@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal, Protocol
 
+from training_local.node.api import TransportApi
 from training_local.node.environment import CONFIG_MAP, SECRET, Key, data_of
-from training_local.node.ports import NodeApi
 
 PLURALS: Final[Mapping[str, Literal["configmaps", "secrets"]]] = {CONFIG_MAP: "configmaps", SECRET: "secrets"}
 GATHER_SECONDS: Final = 0.5
@@ -33,7 +33,7 @@ class Refreshed(Protocol):
 class Refresher:
     """Tells the pods of a node which config maps and secrets have changed."""
 
-    def __init__(self, api: NodeApi, pods: Callable[[], Collection[Refreshed]]) -> None:
+    def __init__(self, api: TransportApi, pods: Callable[[], Collection[Refreshed]]) -> None:
         self._api, self._pods = api, pods
         self._changed: defaultdict[str, dict[Key, Mapping[str, bytes]]] = defaultdict(dict)
         self._woken = asyncio.Event()

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from training_local.apiserver.in_cluster import InClusterEndpoint
+from training_local.node.api import TransportApi
 from training_local.node.podspec import Container, Pod
-from training_local.node.ports import ApiEndpoint, NodeApi
 from training_local.node.sandbox.messages import Mount
 
 FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -21,7 +22,7 @@ class ServiceAccountToken:
     The pod's object does not show the folder, unlike in a cluster with admission by the plugin ServiceAccount.
     """
 
-    def __init__(self, pod: Pod, api: NodeApi, endpoint: ApiEndpoint | None) -> None:
+    def __init__(self, pod: Pod, api: TransportApi, endpoint: InClusterEndpoint | None) -> None:
         self._pod, self._api, self._endpoint = pod, api, endpoint
         self._token = ""
         self._folder = ""

@@ -6,8 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from training_api.models.common import rfc3339
 from training_local.run.endings import Ending
@@ -23,15 +22,6 @@ class JsonView:
         self._out = out or sys.stdout
         self._usage: Mapping[str, Usage] = {}
         self._notice = ""
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to put in order."""
 
     def progress(self, progress: JobProgress) -> None:
         """Print how the job and its replicas stand."""

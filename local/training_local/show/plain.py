@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Self, TextIO
+from typing import TextIO
 
 from training_api.printable import legible, printable
 from training_local.run.pod_logs import LogLine
@@ -20,15 +19,6 @@ class PlainView:
     def __init__(self, job: JobRef, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._job, self._out, self._clock, self._started = job, out or sys.stdout, clock, clock()
         self._said: dict[str, str] = {}
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to put in order."""
 
     def progress(self, progress: JobProgress) -> None:
         """Print what has changed."""

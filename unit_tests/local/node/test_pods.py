@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from e2e.support.local_node import Api, Cluster, exists, pod, processes_with, seconds
 
-from training_local.node.api import TransportApi
+from training_local.node.api import Change, TransportApi
 from training_local.node.node import Node, NodeConfig
-from training_local.node.ports import Change
 
 
 def condition(status: dict[str, Any], name: str) -> dict[str, Any]:

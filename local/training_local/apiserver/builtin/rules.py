@@ -12,33 +12,6 @@ from training_local.apiserver.errors import Cause, Json, bad_request
 from training_local.apiserver.resource_types import Admitted, Context, Decoded
 
 
-def nothing(obj: Json) -> None:
-    """Leave an object as it is."""
-
-
-def no_causes(obj: Json) -> Iterable[Cause]:
-    """Find nothing wrong with an object."""
-    return ()
-
-
-def no_warnings(obj: Json) -> Iterable[str]:
-    """Find nothing strange about an object."""
-    return ()
-
-
-def no_update_causes(old: Json, new: Json) -> Iterable[Cause]:
-    """Find nothing wrong with an update."""
-    return ()
-
-
-def _as_given(obj: Json, context: Context) -> None:
-    pass
-
-
-def _as_updated(old: Json, new: Json) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class BuiltinRules:
     """The rules of one builtin type; `Rules` of `resource_types`."""
@@ -46,19 +19,19 @@ class BuiltinRules:
     component: str
     """Name of its schema, for example `io.k8s.api.core.v1.Pod`."""
     version: str
-    default: Callable[[Json], None] = nothing
+    default: Callable[[Json], None] = lambda obj: None
     """Fill in what the type's defaulting fills in, at every decoding."""
-    prepare: Callable[[Json, Context], None] = _as_given
+    prepare: Callable[[Json, Context], None] = lambda obj, context: None
     """Set what a new object starts with, and apply admission; `ApiError` refuses it."""
-    prepare_update: Callable[[Json, Json], None] = _as_updated
+    prepare_update: Callable[[Json, Json], None] = lambda old, new: None
     """Carry over from the old object what an update may leave out."""
-    validate: Callable[[Json], Iterable[Cause]] = no_causes
+    validate: Callable[[Json], Iterable[Cause]] = lambda obj: ()
     """Check a whole object, new or updated."""
-    validate_update: Callable[[Json, Json], Iterable[Cause]] = no_update_causes
+    validate_update: Callable[[Json, Json], Iterable[Cause]] = lambda old, new: ()
     """Check what may change from the old object to the new one."""
-    validate_status: Callable[[Json, Json], Iterable[Cause]] = no_update_causes
+    validate_status: Callable[[Json, Json], Iterable[Cause]] = lambda old, new: ()
     """Check a change of the status."""
-    warn: Callable[[Json], Iterable[str]] = no_warnings
+    warn: Callable[[Json], Iterable[str]] = lambda obj: ()
     """Say what is allowed, but probably not meant."""
     has_status: bool = True
     """Whether status is a subresource."""
