@@ -17,7 +17,7 @@ from e2e.support.embedded import embedded
 
 from training_local.apiserver.exec import ExecOptions, Execution
 from training_local.apiserver.metrics_api import Amounts, Measurement
-from training_local.apiserver.pods import NoLogs
+from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.portforward import Dial
 
 pytestmark = marks.local  # a server of its own, once
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 USED = {"main": Amounts(1.5, 3 << 30, 30), "sidecar": Amounts(0.0204, 5 << 20, 30)}
 
 
-class _Node(NoLogs):
+class _Node:
     """A node on which everything uses the same all the time."""
 
     def __init__(self) -> None:
@@ -35,11 +35,14 @@ class _Node(NoLogs):
     def usage(self) -> Measurement:
         return Measurement(datetime.now(UTC), Amounts(2, 8 << 30, 90), self.pods)
 
+    def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
+        raise NotImplementedError  # nothing is logged in these tests
+
     def execution(self, pod: Json, options: ExecOptions) -> Execution:
-        raise NotImplementedError  # nothing is executed in these tests
+        raise NotImplementedError  # nor executed
 
     def dial(self, pod: Json) -> Dial:
-        raise NotImplementedError  # nor is anything connected
+        raise NotImplementedError  # nor connected
 
 
 @asynccontextmanager

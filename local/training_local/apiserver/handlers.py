@@ -14,7 +14,7 @@ from training_local.apiserver.errors import ApiError, bad_request, method_not_al
 from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
-from training_local.apiserver.portforward import ForwardRequest, PortSource, forward_request
+from training_local.apiserver.portforward import Dial, PortSource, forward_request
 from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import Review
 from training_local.apiserver.state import State, served
@@ -32,7 +32,7 @@ class Handlers:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.logs: pods.LogSource = pods.NoLogs()
+        self.logs: pods.LogSource | None = None
         self.programs: ExecSource | None = None
         self.ports: PortSource | None = None
         self._handlers: Mapping[tuple[str, str], Handler] = {
@@ -153,7 +153,7 @@ class Handlers:
         self.forwarding(target)
         raise bad_request(UPGRADE_REQUIRED)
 
-    def forwarding(self, target: RequestInfo) -> ForwardRequest:
+    def forwarding(self, target: RequestInfo) -> Dial:
         """Read a request for ports of a pod, for a connection that can be upgraded; raises `ApiError`."""
         return forward_request(self._state, target, self.ports)
 

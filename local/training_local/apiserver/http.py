@@ -17,7 +17,7 @@ from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest
-from training_local.apiserver.portforward import ForwardRequest, forward
+from training_local.apiserver.portforward import Dial, forward
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
@@ -64,7 +64,7 @@ class HttpsFront:
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
 
-    async def _leave_http(self, http: web.BaseRequest, request: ExecRequest | ForwardRequest) -> web.StreamResponse:
+    async def _leave_http(self, http: web.BaseRequest, request: ExecRequest | Dial) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
         self._upgraded.add(task)

@@ -13,7 +13,7 @@ from training_local.apiserver.builtin.columns import NAME, text
 from training_local.apiserver.errors import Json, method_not_allowed, not_found
 from training_local.apiserver.options import ListOptions
 from training_local.apiserver.request_info import RequestInfo
-from training_local.apiserver.resource_types import Admitted, Context, Decoded, ResourceType
+from training_local.apiserver.resource_types import NoRules, ResourceType
 from training_local.apiserver.selectors import field_selector, label_selector
 from training_local.apiserver.state import State
 from training_local.apiserver.storage import Entry
@@ -52,22 +52,6 @@ class UsageSource(Protocol):
         ...
 
 
-class _ReadOnly:
-    """Rules of types that nobody may write."""
-
-    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
-        """Refuse."""
-        raise method_not_allowed()
-
-    def for_create(self, obj: Json, context: Context) -> Admitted:
-        """Refuse."""
-        raise method_not_allowed()
-
-    def for_update(self, old: Json, new: Json, subresource: str, context: Context) -> Admitted:
-        """Refuse."""
-        raise method_not_allowed()
-
-
 def _usage(metrics: Json) -> Json:
     """The use of a node, or the sum over the containers of a pod."""
     if "usage" in metrics:
@@ -94,7 +78,7 @@ def _type(kind: str, plural: str, *, namespaced: bool) -> ResourceType:
         kind=kind,
         plural=plural,
         singular="",
-        rules=_ReadOnly(),
+        rules=NoRules(),
         namespaced=namespaced,
         list_kind=f"{kind}List",
         verbs=frozenset({"get", "list"}),

@@ -36,16 +36,6 @@ class LogSource(Protocol):
         ...
 
 
-class NoLogs:
-    """The logs of a server without a node: there are none."""
-
-    async def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
-        """Yield nothing."""
-        nothing: list[list[bytes]] = []
-        for batch in nothing:
-            yield batch
-
-
 class LogStream:
     """A log on its way to a client."""
 
@@ -63,11 +53,11 @@ class LogStream:
         """Nothing to stop: the source ends with its iterator."""
 
 
-def log(state: State, target: RequestInfo, query: Query, source: LogSource) -> LogStream | None:
+def log(state: State, target: RequestInfo, query: Query, source: LogSource | None) -> LogStream | None:
     """Return a container's log, which must be named if there are several; None while the pod has no node to ask."""
     pod = state.require(target.type, target.namespace, target.name).object()
     options = _log_options(query, target.name, pod)
-    return LogStream(source.lines(pod, options)) if pod["spec"].get("nodeName") else None
+    return LogStream(source.lines(pod, options)) if source and pod["spec"].get("nodeName") else None
 
 
 def chosen_container(query: Query, name: str, pod: Json) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from aiohttp import web
@@ -46,26 +45,19 @@ class PortSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardRequest:
-    """A valid request."""
-
-    dial: Dial
-
-
-def forward_request(state: State, target: RequestInfo, source: PortSource | None) -> ForwardRequest:
-    """Read a request; raises `ApiError` for a pod without node, or one that does not run."""
+def forward_request(state: State, target: RequestInfo, source: PortSource | None) -> Dial:
+    """Return how to connect with a pod; raises `ApiError` if it has no node or does not run."""
     pod = state.require(target.type, target.namespace, target.name).object()
     if not pod["spec"].get("nodeName") or source is None:
         raise bad_request(f"pod {target.name} does not have a host assigned")
-    return ForwardRequest(source.dial(pod))
+    return source.dial(pod)
 
 
-async def forward(http: web.BaseRequest, request: ForwardRequest) -> web.StreamResponse:
+async def forward(http: web.BaseRequest, dial: Dial) -> web.StreamResponse:
     """Connect with ports of a pod, as the client asks, until it leaves; raises `ApiError` before the upgrade."""
     upgrade = http.headers.get("Upgrade", "").lower()
     if upgrade == SPDY.lower():
-        return await _forward_bare(http, request)
+        return await _forward_bare(http, dial)
     if upgrade != "websocket":
         raise bad_request(UPGRADE_REQUIRED)
     offered = [each.strip() for each in http.headers.get("Sec-WebSocket-Protocol", "").split(",")]
@@ -74,13 +66,13 @@ async def forward(http: web.BaseRequest, request: ForwardRequest) -> web.StreamR
     socket = web.WebSocketResponse(protocols=(TUNNEL,), compress=False, max_msg_size=_LONGEST_MESSAGE, timeout=1)
     await socket.prepare(http)
     try:
-        await _serve(WebSocketWire(socket), request.dial)
+        await _serve(WebSocketWire(socket), dial)
     finally:
         await socket.close()
     return socket
 
 
-async def _forward_bare(http: web.BaseRequest, request: ForwardRequest) -> web.StreamResponse:
+async def _forward_bare(http: web.BaseRequest, dial: Dial) -> web.StreamResponse:
     offered = [
         part.strip() for each in http.headers.getall("X-Stream-Protocol-Version", []) for part in each.split(",")
     ]
@@ -88,7 +80,7 @@ async def _forward_bare(http: web.BaseRequest, request: ForwardRequest) -> web.S
         raise bad_request(f"unable to upgrade: the client supports {offered}, the server {PROTOCOL}")
     wire, response = await BareWire.upgrade(http, {"Upgrade": SPDY, "X-Stream-Protocol-Version": PROTOCOL})
     try:
-        await _serve(wire, request.dial)
+        await _serve(wire, dial)
     finally:
         wire.close()
     return response

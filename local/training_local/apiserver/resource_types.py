@@ -76,6 +76,22 @@ class Rules(Protocol):
         ...
 
 
+class NoRules:
+    """Rules of what is never stored."""
+
+    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
+        """Take it as it is."""
+        return Decoded(obj)
+
+    def for_create(self, obj: Json, context: Context) -> Admitted:
+        """Take it as it is."""
+        return Admitted(obj)
+
+    def for_update(self, old: Json, new: Json, subresource: str, context: Context) -> Admitted:
+        """Take it as it is."""
+        return Admitted(new)
+
+
 class Conversion(Protocol):
     """Turns objects of a served version into the stored version and back; both may reuse parts of their input."""
 

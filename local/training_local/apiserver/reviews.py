@@ -9,20 +9,7 @@ from typing import Any
 from training_local.apiserver.attributes import Attributes
 from training_local.apiserver.authorization import Rights
 from training_local.apiserver.errors import Json, bad_request, json_kind
-from training_local.apiserver.resource_types import Admitted, Context, Decoded, ResourceType, Review
-
-
-class _NoRules:
-    """Rules of what is never stored."""
-
-    def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:
-        return Decoded(obj)
-
-    def for_create(self, obj: Json, context: Context) -> Admitted:
-        return Admitted(obj)
-
-    def for_update(self, old: Json, new: Json, subresource: str, context: Context) -> Admitted:
-        return Admitted(new)
+from training_local.apiserver.resource_types import NoRules, ResourceType, Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +91,7 @@ def _type(group: str, kind: str, answer: Review) -> ResourceType:
         kind=kind,
         plural=f"{kind.lower()}s",
         singular=kind.lower(),
-        rules=_NoRules(),
+        rules=NoRules(),
         namespaced=False,
         verbs=frozenset({"create"}),
         review=review,

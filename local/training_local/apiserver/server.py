@@ -24,7 +24,7 @@ from training_local.apiserver.handlers import Handlers
 from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
 from training_local.apiserver.options import Query
-from training_local.apiserver.portforward import ForwardRequest, PortSource
+from training_local.apiserver.portforward import Dial, PortSource
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
@@ -115,9 +115,7 @@ class ApiServer:
         entry = self.state.storage.collection(("", "serviceaccounts")).get(account.namespace, account.name)
         return entry is not None and entry.uid == account.uid
 
-    def upgrade(
-        self, path: str, query: Query, command: Sequence[str], user: User = OWNER
-    ) -> ExecRequest | ForwardRequest | None:
+    def upgrade(self, path: str, query: Query, command: Sequence[str], user: User = OWNER) -> ExecRequest | Dial | None:
         """Read a user's request to execute a program in a pod, or to reach its ports; None if it is about neither."""
         target = route(path, self.state.catalog)
         if target is None or target.subresource not in ("exec", "portforward"):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training_local.apiserver.storage import HISTORY_LENGTH, HISTORY_SECONDS, Compacted, Storage
+from training_local.apiserver.storage import HISTORY_LENGTH, HISTORY_SECONDS, Storage
 
 KEY = ("", "configmaps")
 
@@ -22,14 +21,6 @@ class _Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def test_every_write_has_a_version_of_its_own() -> None:
-    storage = Storage(_Clock())
-    first = storage.put(KEY, _object("a"))
-    second = storage.put(("", "pods"), _object("a"))
-    assert first.version < second.version == storage.version
-    assert first.object()["metadata"]["resourceVersion"] == str(first.version)
 
 
 def test_lists_are_sorted_as_etcd_sorts_keys() -> None:
@@ -58,42 +49,6 @@ def test_the_past_is_as_it_was(writes: list[tuple[str, bool]]) -> None:
     for version, raws in past.items():
         assert [each.raw for each in collection.entries(at=version)] == raws
         assert [change.version for change in collection.since(version)] == [v for v in past if v > version]
-
-
-@given(WRITES, st.integers(0, 30))
-def test_the_changes_since_a_version_lead_to_the_present(writes: list[tuple[str, bool]], start: int) -> None:
-    storage = Storage(_Clock())
-    collection = storage.collection(KEY)
-    begun: dict[str, bytes] = {}
-    version = storage.version
-    for number, (name, removes) in enumerate(writes):
-        if number == start:
-            version, begun = storage.version, {each.key: each.raw for each in collection.entries()}
-        if removes and (entry := collection.get("n", name)) is not None:
-            storage.remove(KEY, entry)
-        else:
-            storage.put(KEY, _object(name, data=number))
-    for change in collection.since(version):
-        if change.type == "DELETED":
-            del begun[change.new.key]
-        else:
-            assert (change.new.key in begun) is (change.type == "MODIFIED")
-            begun[change.new.key] = change.new.raw
-    assert begun == {each.key: each.raw for each in collection.entries()}
-
-
-def test_forgotten_versions_are_gone() -> None:
-    storage = Storage(_Clock())
-    collection = storage.collection(KEY)
-    first = storage.put(KEY, _object("a")).version
-    second = storage.put(KEY, _object("b")).version
-    storage.compact(second)
-    for ask in (collection.since, lambda version: collection.entries(at=version)):
-        with pytest.raises(Compacted) as gone:
-            ask(first)
-        assert gone.value.oldest == second
-    assert not list(collection.since(second))
-    assert len(collection.entries(at=second)) == 2
 
 
 def test_history_is_bounded_in_length_and_in_time() -> None:

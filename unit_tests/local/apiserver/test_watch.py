@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from e2e.support.api_client import Client, virtual_now, virtual_server
@@ -92,21 +91,6 @@ async def test_an_exact_list_of_a_forgotten_version_is_gone() -> None:
         assert (status, gone["message"]) == (410, "The resourceVersion for the provided list is too old.")
 
 
-async def test_nothing_is_lost_between_list_and_watch() -> None:
-    """A client that lists, falls behind and goes on by watching knows all there is."""
-    async with virtual_server() as client:
-        await client.create(POD_PATH, "a")
-        version = await _pods_version(client)
-        for name in "bc":
-            await client.create(POD_PATH, name)
-        await client.call("DELETE", f"{POD_PATH}/a")
-        async with client.watch(POD_PATH, resourceVersion=version, timeoutSeconds="5") as events:
-            await client.create(POD_PATH, "d")
-            seen = [(event["type"], event["object"]["metadata"]["name"]) async for event in events]
-        # A pod that is removed at once is marked first.
-        assert seen == [("ADDED", "b"), ("ADDED", "c"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "d")]
-
-
 async def test_a_change_becomes_one_line_for_all_watches() -> None:
     async with virtual_server() as client:
         state = client.server.state
@@ -137,26 +121,3 @@ async def test_a_closed_watch_leaves_nothing_behind() -> None:
         async with client.watch(POD_PATH, allowWatchBookmarks="true"):
             assert len(subscribers) == 1
         assert not subscribers
-
-
-@pytest.mark.parametrize(
-    ("selectors", "expected"),
-    [
-        ({"labelSelector": "seen=yes"}, ["ADDED", "MODIFIED", "DELETED"]),
-        ({"fieldSelector": "spec.nodeName=n1"}, ["ADDED", "MODIFIED"]),
-        ({"fieldSelector": "metadata.name=other"}, []),
-    ],
-)
-async def test_selections_are_entered_and_left(selectors: dict[str, str], expected: list[str]) -> None:
-    merge = "application/merge-patch+json"
-
-    async def change(client: Client, patch: Any) -> None:
-        status, _ = await client.call("PATCH", f"{POD_PATH}/a", patch, merge)
-        assert status == 200
-
-    async with virtual_server() as client, client.watch(POD_PATH, timeoutSeconds="9", **selectors) as events:
-        await client.create(POD_PATH, "a", spec={})
-        await change(client, {"metadata": {"labels": {"seen": "yes"}}})
-        await change(client, {"spec": {"nodeName": "n1"}})
-        await change(client, {"metadata": {"labels": {"seen": "no"}}})
-        assert [event["type"] async for event in events] == expected

@@ -281,7 +281,9 @@ def test_volumes_that_wait_for_another_object_are_not_refreshed() -> None:
 
 async def test_files_follow_their_config_map_while_the_pod_runs(sandboxed: Cluster) -> None:
     await sandboxed.api.create("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "old", "b": "2"}})
-    wait = "until grep -q new /etc/settings/a; do sleep 0.05; done"
+    wait = (
+        "until grep -q new /etc/settings/a && test -e /etc/settings/c; do sleep 0.05; done"  # one file after the other
+    )
     script = f"{wait}; ls /etc/settings; cat /fixed; echo; stat -c %a /etc/settings/a"
     whole, part = {"name": "all", "mountPath": "/etc/settings"}, {"name": "all", "mountPath": "/fixed", "subPath": "a"}
     made = [{"name": "all", "configMap": {"name": "settings", "defaultMode": 0o555}}]

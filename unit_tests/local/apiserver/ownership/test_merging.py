@@ -9,7 +9,7 @@ from e2e.support.profiles import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training_local.apiserver.ownership import merge
+from training_local.apiserver.ownership import elements, merge
 from training_local.apiserver.ownership.combine import merge as merged
 from training_local.apiserver.ownership.combine import remove
 from training_local.apiserver.ownership.field_set import FieldSet
@@ -235,3 +235,8 @@ def test_entries_are_written_and_read() -> None:
 def test_entries_that_make_no_sense(entry: Any) -> None:
     with pytest.raises(BadEntries):
         Managed.read([entry])
+
+
+def test_the_order_of_conflicts() -> None:
+    mixed = ['v:"b"', 'k:{"n":10}', "f:b", 'k:{"n":9}', "f:a", "v:2", "v:true"]
+    assert sorted(mixed, key=elements.order) == ["f:a", "f:b", 'k:{"n":9}', 'k:{"n":10}', "v:2", 'v:"b"', "v:true"]
