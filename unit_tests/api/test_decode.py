@@ -13,14 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training_api.decode import DecodeError, decode_job, encode_status
-from training_api.models.common import (
-    CleanPodPolicy,
-    JobCondition,
-    JobStatus,
-    ReplicaStatus,
-    RestartPolicy,
-    Waiting,
-)
+from training_api.models.common import CleanPodPolicy, JobCondition, JobStatus, ReplicaStatus, RestartPolicy, Waiting
 from training_api.registry import JAX, KINDS, MPI, PYTORCH, TENSORFLOW
 
 GOLDEN = ROOT / "e2e" / "conformance" / "golden"

@@ -18,15 +18,7 @@ from training_api.kinds import Job
 from training_api.models.common import JobStatus
 from training_controllers.decide.decide import decide
 from training_controllers.frameworks.base import Framework
-from training_controllers.model.plan import (
-    Counter,
-    JobEvent,
-    OwnedVerb,
-    Plan,
-    RestartHistory,
-    Slot,
-    Snapshot,
-)
+from training_controllers.model.plan import Counter, JobEvent, OwnedVerb, Plan, RestartHistory, Slot, Snapshot
 from training_controllers.model.records import ContainerState, OwnedRecord, Owner, PodRecord, ServiceRecord
 from training_controllers.observe.injected_sidecars import phases_by_template
 from training_controllers.reconcile.builders import build_owned_object, build_pod, build_service

@@ -7,14 +7,7 @@ from structlog.testing import capture_logs
 from unit_tests.operator.contender import Process, overwrite, spec
 from unit_tests.operator.memory_api import MemoryApi
 
-from training_operator.leader import (
-    JITTER,
-    LEASE_SECONDS,
-    LOOK_SECONDS,
-    RENEW_SECONDS,
-    RETRY_SECONDS,
-    LeadershipLost,
-)
+from training_operator.leader import JITTER, LEASE_SECONDS, LOOK_SECONDS, RENEW_SECONDS, RETRY_SECONDS, LeadershipLost
 
 pytestmark = pytest.mark.virtual_time
 

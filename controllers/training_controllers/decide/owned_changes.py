@@ -12,15 +12,7 @@ from training_api.kinds import Job
 from training_controllers.decide.job_state import JobState
 from training_controllers.model.json_patch import contains, patch_of_fields
 from training_controllers.model.owned_objects import OWNED_KINDS, OwnedObject
-from training_controllers.model.plan import (
-    Cause,
-    EventType,
-    JobEvent,
-    OwnedChange,
-    OwnedVerb,
-    Snapshot,
-    WaitingReason,
-)
+from training_controllers.model.plan import Cause, EventType, JobEvent, OwnedChange, OwnedVerb, Snapshot, WaitingReason
 from training_controllers.model.records import OwnedRecord, PodRecord
 
 Present = Mapping[tuple[str, str], OwnedRecord]

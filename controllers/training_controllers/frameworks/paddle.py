@@ -8,12 +8,7 @@ from typing import Any, Final
 from training_api.kinds import Job
 from training_api.registry import KINDS
 from training_controllers.frameworks.base import ConditionUpdate, Framework, ReplicaStatuses, Sample
-from training_controllers.frameworks.rules import (
-    failed_replicas,
-    master_decides,
-    until_the_end,
-    workers_decide,
-)
+from training_controllers.frameworks.rules import failed_replicas, master_decides, until_the_end, workers_decide
 from training_controllers.model.names import replica_name
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import PodSpec, env, env_from_field, port_of, with_env

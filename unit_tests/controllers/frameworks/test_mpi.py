@@ -9,13 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from unit_tests.controllers.builders import (
-    World,
-    load,
-    make_job,
-    stored_job,
-    world,
-)
+from unit_tests.controllers.builders import World, load, make_job, stored_job, world
 
 from training_api.kinds import Job
 from training_controllers.frameworks.mpi.framework import MPIOptions

@@ -6,16 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from unit_tests.controllers.builders import (
-    START,
-    World,
-    conditions,
-    framework_of,
-    message,
-    stored_job,
-    texts,
-    world,
-)
+from unit_tests.controllers.builders import START, World, conditions, framework_of, message, stored_job, texts, world
 
 from training_controllers.model.plan import Slot
 

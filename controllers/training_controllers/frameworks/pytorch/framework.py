@@ -22,12 +22,7 @@ from training_controllers.frameworks.base import (
 )
 from training_controllers.frameworks.pytorch.init_container import BUILT_IN_TEMPLATE, render_init_containers
 from training_controllers.frameworks.pytorch.master_wait import MasterWait, wait_in_own_image
-from training_controllers.frameworks.rules import (
-    failed_replicas,
-    master_decides,
-    until_the_end,
-    workers_decide,
-)
+from training_controllers.frameworks.rules import failed_replicas, master_decides, until_the_end, workers_decide
 from training_controllers.model.annotations import JobAnnotation
 from training_controllers.model.names import replica_name
 from training_controllers.model.owned_objects import AUTOSCALER, OwnedObject
