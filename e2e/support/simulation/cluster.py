@@ -137,6 +137,19 @@ async def cluster(
     assert not made.undocumented, f"docs/status.md does not have the events {sorted(made.undocumented)}"
 
 
+@asynccontextmanager
+async def cluster_with_operator(
+    job: Json | None = None, settled: float = 3.0, *, settings: Settings = SETTINGS
+) -> AsyncIterator[tuple[Cluster, Process]]:
+    """A cluster and its operator; a `job` has been created `settled` virtual seconds ago."""
+    async with cluster() as made:
+        process = made.operator(settings=settings)
+        if job is not None:
+            await made.api.create(job)
+            await asyncio.sleep(settled)
+        yield made, process
+
+
 async def _serve(server: ApiServer) -> None:
     """In a task of its own, so that a failed assertion is not wrapped into a group of exceptions."""
     async with server.running():

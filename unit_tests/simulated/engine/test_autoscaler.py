@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import cluster
+from e2e.support.simulation.cluster import cluster, cluster_with_operator
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, pytorch
 
@@ -26,10 +26,7 @@ def elastic(maximum: int = 4) -> Json:
 
 
 async def test_it_follows_the_job() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(elastic())
-        await asyncio.sleep(3)
+    async with cluster_with_operator(elastic()) as (world, _):
         hpa = await world.api.get(HPA, "pt")
         assert hpa is not None
         assert (hpa["spec"]["minReplicas"], hpa["spec"]["maxReplicas"]) == (1, 4)
@@ -61,8 +58,7 @@ async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
 
 
 async def test_no_permission_for_autoscalers_holds_nothing_up_and_is_logged_once() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
 
         def is_meant(request: Request) -> bool:
             return request.method == "POST" and "/horizontalpodautoscalers" in request.path

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 from e2e.support.profiles import WEEKLY
-from e2e.support.simulation.cluster import cluster, until
+from e2e.support.simulation.cluster import cluster, cluster_with_operator, until
 from e2e.support.simulation.faults import Faults, status
 from e2e.support.simulation.jobs import jax, pytorch
 from e2e.support.simulation.process import SETTINGS
@@ -39,10 +39,7 @@ async def test_hundreds_of_replicas_in_a_few_seconds() -> None:
 async def test_one_plan_follows_the_other_until_all_replicas_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("training_controllers.decide.replicas.FIRST_AT_ONCE", 10)
     monkeypatch.setattr("training_controllers.decide.replicas.MOST_AT_ONCE", 20)
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(pytorch(workers=70))
-        await asyncio.sleep(5)
+    async with cluster_with_operator(pytorch(workers=70), 5) as (world, _):
         assert len(await world.pods()) == len(await world.services()) == 71
 
 

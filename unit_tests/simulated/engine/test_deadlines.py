@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, now, until
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, now, until
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
@@ -37,8 +37,7 @@ async def restart(world: Cluster) -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
         await running(world)
         ended = clock()
@@ -57,8 +56,7 @@ async def test_an_expired_job_is_deleted_in_time(restarted: bool) -> None:
 
 
 async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await world.api.create(jax(workers=1, ttlSecondsAfterFinished=100))
         await running(world)
         await world.kubelet.ended("jx-worker-0")
@@ -72,8 +70,7 @@ async def test_a_job_that_expired_while_no_operator_ran_is_deleted_at_once() -> 
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         begun = clock()
         await world.api.create(pytorch(activeDeadlineSeconds=300))
         await running(world)
@@ -91,8 +88,7 @@ async def test_a_job_that_is_active_for_too_long_fails_in_time(restarted: bool) 
 
 @pytest.mark.shows("E-101")
 async def test_time_in_suspension_does_not_count() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(pytorch(activeDeadlineSeconds=100))
         await running(world)
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
@@ -109,8 +105,7 @@ async def test_time_in_suspension_does_not_count() -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restarted: bool) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax(workers=1))
         await running(world)
         delays = []
@@ -137,8 +132,7 @@ async def test_replicas_that_fail_again_and_again_wait_longer_and_longer(restart
 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_pods_that_only_a_proxy_keeps_running_go_a_minute_after_their_own_containers(restarted: bool) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax(workers=1))
         await running(world)
         pod = await world.api.get("Pod", "jx-worker-0")

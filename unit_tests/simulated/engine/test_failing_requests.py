@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster, started, until
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started, until
 from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
@@ -26,8 +26,7 @@ def creates(request: Request, plural: str) -> bool:
 
 @pytest.mark.shows("K-35")
 async def test_an_exhausted_quota_holds_up_neither_status_nor_deadline() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         limit = 2
 
         def quota(request: Request) -> Response | None:
@@ -61,8 +60,7 @@ async def _count(world: Cluster, pods: int) -> bool:
 
 
 async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", QUOTA), "pods", method="POST")
         await world.api.create(jax(activeDeadlineSeconds=200))
         await asyncio.sleep(202)
@@ -70,8 +68,7 @@ async def test_the_deadline_of_a_job_without_pods_is_kept() -> None:
 
 
 async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         wrong = status(422, "Invalid", "the template is wrong")
         process.transport.reject = rejecting(wrong, "pods", method="POST", name="pt-master-0")
         await world.api.create(pytorch(workers=3))
@@ -82,8 +79,7 @@ async def test_what_is_wrong_with_one_template_stops_no_other_type() -> None:
 
 @pytest.mark.shows("K-30")
 async def test_failing_services_do_not_stop_pods() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(500, "InternalError", "not today"), "services", method="POST")
         await world.api.create(jax())
         await asyncio.sleep(5)
@@ -95,8 +91,7 @@ async def test_failing_services_do_not_stop_pods() -> None:
 
 
 async def test_one_bad_replica_stops_no_other() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         forbidden = status(403, "Forbidden", "not this one")
         process.transport.reject = rejecting(forbidden, "pods", method="POST", name="jx-worker-0")
         await world.api.create(jax(workers=10))
@@ -105,8 +100,7 @@ async def test_one_bad_replica_stops_no_other() -> None:
 
 
 async def test_a_changed_spec_is_tried_at_once() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = lambda request: (
             status(422, "Invalid", "no") if creates(request, "pods") and b"bad:1" in (request.body or b"") else None
         )
@@ -123,8 +117,7 @@ async def test_a_changed_spec_is_tried_at_once() -> None:
 @pytest.mark.parametrize("lost", [1, 3, 50])
 async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> None:
     """The first `lost` creations are carried out, but their answers do not arrive."""
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         left = lost
 
         def lose(request: Request) -> bool:
@@ -150,10 +143,8 @@ async def test_creations_without_answer_are_not_repeated_in_vain(lost: int) -> N
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_what_was_asked_for_without_answer_is_not_asked_for_in_a_rush(method: str) -> None:
     """The watch is silent, so that the cache does not show either what has been done."""
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax(workers=1 if method == "POST" else 2, suspend=method == "POST"))
-        await asyncio.sleep(3)
+    job = jax(workers=1, suspend=True) if method == "POST" else jax(workers=2)
+    async with cluster_with_operator(job) as (world, process):
 
         def is_meant(request: Request) -> bool:
             return request.method == method and "/pods" in request.path
@@ -168,8 +159,7 @@ async def test_what_was_asked_for_without_answer_is_not_asked_for_in_a_rush(meth
 
 
 async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_waited_for() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await world.api.create(jax(workers=1))
         await until(lambda: _count(world, 1))
         await world.kubelet.running("jx-worker-0")
@@ -186,8 +176,7 @@ async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_wai
 
 async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_for() -> None:
     """An earlier process had asked for it, and its request arrives late."""
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
         job = await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
         await asyncio.sleep(2)
@@ -212,10 +201,7 @@ async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_f
 
 async def test_only_the_pod_that_was_meant_is_deleted() -> None:
     """It has been replaced meanwhile by a pod of the same name, which the cache does not show yet."""
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(3)
+    async with cluster_with_operator(jax(workers=1)) as (world, process):
         process.transport.reject = rejecting(status(500, "InternalError", "not now"), method="DELETE")
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(1)
@@ -269,8 +255,7 @@ async def test_a_name_that_is_taken_is_reported_once_and_not_touched() -> None:
 
 
 async def test_names_whose_owners_cannot_be_read_stop_a_job_after_three_pods() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
 
         def unreadable(request: Request) -> Response | None:
             if creates(request, "pods"):
@@ -297,10 +282,7 @@ async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
 
 
 async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax(workers=3))
-        await asyncio.sleep(3)
+    async with cluster_with_operator(jax(workers=3)) as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", "no right to delete"), method="DELETE")
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(60)
@@ -346,8 +328,7 @@ async def test_a_job_gets_through_a_bad_network(faults: Faults) -> None:
 
 @pytest.mark.shows("E-045")
 async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_shows() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(504, "Timeout", "request did not complete"), "pods", method="POST")
         await world.api.create(jax(workers=1))
         await asyncio.sleep(1)
@@ -359,8 +340,7 @@ async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_sh
 
 @pytest.mark.shows("E-047")
 async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         names = await started(world, jax(workers=6))
         asked: list[str] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from e2e.support.simulation.api import Api, Json
-from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, mpi
 
@@ -74,8 +74,7 @@ def owners(obj: Json) -> Iterator[str]:
 
 @pytest.mark.parametrize(("launch", "kind", "name"), TAKEN)
 async def test_no_pod_starts_with_what_is_not_the_job_s_own(launch: str, kind: str, name: str) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(theirs(kind, name))
         before = await world.api.get(kind, name)
         await world.api.create(job(launch))
@@ -111,8 +110,7 @@ async def test_a_pod_is_replaced_only_while_everything_is_the_job_s_own(launch: 
 
 
 async def test_an_account_that_the_user_names_may_be_anybody_s() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(theirs("ServiceAccount", "mp-launcher"))
         body = job()
         body["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["serviceAccountName"] = "mp-launcher"
@@ -144,8 +142,7 @@ async def test_what_somebody_changed_and_nobody_can_change_back_starts_no_pod(ki
 
 async def test_what_no_cache_shows_and_is_as_it_should_be_is_not_written_again() -> None:
     """The operator made it, and got no answer; its watch hangs."""
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.frozen = lambda request: "/configmaps" in request.path
         process.transport.lose_answer = lambda request: request.method == "POST" and "/configmaps" in request.path
         await world.api.create(job())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.gang import install, set_phase, uninstall
 from e2e.support.simulation.jobs import conditions, jax, mpi, paddle, pytorch
@@ -22,6 +24,18 @@ FOUND = 15.0
 """Seconds within which an API that has appeared is found."""
 WATCHED = 700.0
 """Seconds within which every watch has ended once."""
+
+
+@asynccontextmanager
+async def volcano(job: Json | None = None) -> AsyncIterator[tuple[Cluster, Process]]:
+    """A cluster with Volcano's API, and an operator that uses it; the job has been there for a while."""
+    async with cluster() as world:
+        await install(world.api)
+        process = world.operator(settings=VOLCANO)
+        if job is not None:
+            await world.api.create(job)
+            await asyncio.sleep(SETTLED)
+        yield world, process
 
 
 async def group(world: Cluster, name: str = "jx", kind: str = "PodGroup") -> Json:
@@ -42,11 +56,7 @@ def sent(process: Process, *methods: str, what: str = "/podgroups") -> list[tupl
 @pytest.mark.shows("E-120", "INT-072")
 @pytest.mark.parametrize("job", [jax("j"), pytorch("j"), paddle("j"), mpi("j")], ids=lambda job: str(job["kind"]))
 async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -> None:
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
-        await world.api.create({**job, "metadata": {**job["metadata"], "annotations": {"team": "a"}}})
-        await asyncio.sleep(SETTLED)
+    async with volcano({**job, "metadata": {**job["metadata"], "annotations": {"team": "a"}}}) as (world, process):
         assert (await world.pods(), await waits(world, job["kind"], "j")) == ([], "GangPending")
         assert (await group(world, "j"))["metadata"]["annotations"] == {"team": "a"}
         await set_phase(world.api, "j", "Inqueue")
@@ -62,11 +72,7 @@ async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -
 
 async def test_a_resumed_gang_is_not_let_in_by_a_pod_group_that_is_gone() -> None:
     """Although the watch still shows it: the server has said that there is none when it was to be deleted."""
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
-        await world.api.create(jax())
-        await asyncio.sleep(SETTLED)
+    async with volcano(jax()) as (world, process):
         await set_phase(world.api, "jx", "Inqueue")
         await asyncio.sleep(SETTLED)
         process.transport.frozen = lambda request: request.path.endswith("/podgroups")
@@ -100,11 +106,7 @@ async def test_scheduler_plugins_without_delay_and_without_touching_the_status()
 
 @pytest.mark.shows("K-28", "INT-067", "INT-068")
 async def test_a_steady_gang_is_never_written_and_the_schedulers_words_stay() -> None:
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
-        await world.api.create(jax())
-        await asyncio.sleep(SETTLED)
+    async with volcano(jax()) as (world, process):
         for phase in ("Pending", "Inqueue", "Running"):
             await set_phase(world.api, "jx", phase)
             await asyncio.sleep(SETTLED)
@@ -125,8 +127,7 @@ async def test_a_steady_gang_is_never_written_and_the_schedulers_words_stay() ->
 
 @pytest.mark.shows("K-49", "INT-121")
 async def test_the_api_may_appear_later_and_go_and_come_again() -> None:
-    async with cluster() as world:
-        process = world.operator(settings=VOLCANO)
+    async with cluster_with_operator(settings=VOLCANO) as (world, process):
         await world.api.create(jax("jx"))
         out = jax("out")
         out["metadata"]["annotations"] = {"extension.training.kubeflow.org/gang-scheduling": "false"}
@@ -154,10 +155,7 @@ async def test_the_api_may_appear_later_and_go_and_come_again() -> None:
 
 @pytest.mark.shows("INT-060", "INT-121")
 async def test_without_the_flag_nobody_asks_for_pod_groups() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax())
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax()) as (world, process):
         assert len(await world.pods()) == 2
         assert sent(process, "GET", what="podgroups") + sent(process, "GET", what="priorityclasses") == []
 
@@ -185,9 +183,7 @@ async def test_a_pod_group_of_somebody_else_is_never_touched() -> None:
 
 @pytest.mark.shows("K-44", "INT-072")
 async def test_a_rejected_pod_group_is_tried_again_and_no_pod_is_created_meanwhile() -> None:
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
+    async with volcano() as (world, process):
         rejection = status(403, "Forbidden", "queue default is closed")
         process.transport.reject = lambda r: rejection if (r.method, r.path[-9:]) == ("POST", "podgroups") else None
         await world.api.create(jax())
@@ -203,11 +199,7 @@ async def test_a_rejected_pod_group_is_tried_again_and_no_pod_is_created_meanwhi
 
 @pytest.mark.shows("K-64")
 async def test_a_pod_group_that_cannot_be_deleted_emits_one_event_and_is_tried_again() -> None:
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
-        await world.api.create(jax())
-        await asyncio.sleep(SETTLED)
+    async with volcano(jax()) as (world, process):
         rejection = status(500, "InternalError", "not now")
         process.transport.reject = lambda r: rejection if r.method == "DELETE" and "podgroups" in r.path else None
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
@@ -224,9 +216,7 @@ async def test_a_pod_group_that_cannot_be_deleted_emits_one_event_and_is_tried_a
 
 @pytest.mark.shows("K-25")
 async def test_pod_groups_are_counted() -> None:
-    async with cluster() as world:
-        await install(world.api)
-        process = world.operator(settings=VOLCANO)
+    async with volcano() as (world, process):
 
         def counted() -> tuple[Any, Any]:
             sample = process.app.metrics.registry.get_sample_value

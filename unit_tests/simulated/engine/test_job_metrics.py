@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, jax, pytorch
 from e2e.support.simulation.process import SETTINGS
@@ -42,8 +42,7 @@ async def end_pods(world: Cluster, code: int = 0) -> None:
 
 @pytest.mark.shows("INT-106")
 async def test_the_life_of_a_job_is_measured() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax())
         await run_pods(world)
         assert value(world, "training_operator_jobs", state="running", **JAX) == 1
@@ -62,8 +61,7 @@ async def test_the_life_of_a_job_is_measured() -> None:
 
 
 async def test_a_job_that_waits_is_counted_under_its_reason() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         scoped = pytorch()
         scoped["metadata"]["annotations"] = {"extension.training.kubeflow.org/restart-scope": "job"}
         await world.api.create(scoped)
@@ -107,8 +105,7 @@ async def test_whenever_a_process_is_killed_nothing_is_measured_twice(writes: in
 
 
 async def test_a_status_that_conflicts_is_measured_when_it_is_stored() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await world.api.create(jax())
         await run_pods(world)
         conflicts = 3
@@ -129,8 +126,7 @@ async def test_a_status_that_conflicts_is_measured_when_it_is_stored() -> None:
 
 
 async def test_a_pod_that_the_cluster_ends_is_counted() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax())
         await run_pods(world)
         target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
@@ -184,8 +180,7 @@ async def test_deleted_pods_and_rejected_services_are_counted() -> None:
 
 @pytest.mark.shows("E-145")
 async def test_a_job_that_its_user_deletes_is_not_counted_as_deleted() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, jax(workers=1))
         await world.api.delete("JAXJob", "jx")
         await asyncio.sleep(3)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.cluster import Cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import mpi
 from e2e.support.simulation.process import Process
@@ -58,8 +58,7 @@ def reject_roles(request: Request) -> Response | None:
 
 @pytest.mark.shows("MPI-015")
 async def test_a_pod_of_somebody_else_is_not_named() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await take(world, "mp-worker-0")
         await world.api.create(mpi(workers=3))
         await asyncio.sleep(SETTLED)
@@ -68,10 +67,7 @@ async def test_a_pod_of_somebody_else_is_not_named() -> None:
 
 
 async def test_the_launcher_begins_when_its_role_names_all_workers_and_it_is_written_once_for_them() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(mpi(workers=MANY))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(mpi(workers=MANY), SETTLED) as (_, process):
         sent = [
             (request.method, request.path.rpartition("/")[2], json.loads(request.body or b"null"))
             for request in process.transport.sent
@@ -88,8 +84,7 @@ async def test_the_launcher_begins_when_its_role_names_all_workers_and_it_is_wri
 
 
 async def test_the_launcher_waits_while_its_role_cannot_be_written() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = reject_roles
         await world.api.create(mpi())
         await asyncio.sleep(SETTLED)
@@ -100,8 +95,7 @@ async def test_the_launcher_waits_while_its_role_cannot_be_written() -> None:
 
 
 async def test_a_worker_whose_name_is_taken_before_it_is_replaced() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi(workers=3))
         rejected = [True]
         process.transport.reject = lambda request: (
@@ -121,8 +115,7 @@ async def test_a_worker_whose_name_is_taken_before_it_is_replaced() -> None:
 
 
 async def test_a_replaced_worker_is_named_again() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi(workers=3, policy="ExitCode"))
         await world.kubelet.ended("mp-worker-1", 137)
         await asyncio.sleep(SETTLED)
@@ -132,8 +125,7 @@ async def test_a_replaced_worker_is_named_again() -> None:
 
 
 async def test_workers_that_fail_one_after_the_other_do_not_each_cost_a_write() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi(workers=MANY, policy="ExitCode"))
         for index in range(MANY):
             await world.kubelet.ended(f"mp-worker-{index}", 137)
@@ -144,8 +136,7 @@ async def test_workers_that_fail_one_after_the_other_do_not_each_cost_a_write() 
 
 
 async def test_while_the_job_is_suspended_nobody_is_named() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi())
         await world.api.patch("MPIJob", "mp", {"spec": {"runPolicy": {"suspend": True}}})
         await asyncio.sleep(SETTLED)
@@ -160,8 +151,7 @@ async def test_while_the_job_is_suspended_nobody_is_named() -> None:
 
 @pytest.mark.parametrize(("policy", "kept"), [("All", []), ("Running", workers(0)), ("None", workers(0, 1, 2))])
 async def test_after_the_end_only_pods_that_stay_are_named(policy: str, kept: list[str]) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi(workers=3, cleanPodPolicy=policy))
         await world.kubelet.ended("mp-worker-0")
         await world.kubelet.ended("mp-launcher")
@@ -174,8 +164,7 @@ async def test_after_the_end_only_pods_that_stay_are_named(policy: str, kept: li
 
 
 async def test_a_job_that_changes_to_ssh_names_nobody_any_more() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi())
         over_ssh = {"extension.training.kubeflow.org/mpi-launch": "ssh"}
         await world.api.patch("MPIJob", "mp", {"metadata": {"annotations": over_ssh}})
@@ -184,8 +173,7 @@ async def test_a_job_that_changes_to_ssh_names_nobody_any_more() -> None:
 
 
 async def test_scaling_down_takes_names_away() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi(workers=3))
         await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(SETTLED)

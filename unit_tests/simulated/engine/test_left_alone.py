@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import cluster, started
+from e2e.support.simulation.cluster import cluster, cluster_with_operator, started
 from e2e.support.simulation.jobs import counters, jax, pytorch
 from e2e.support.simulation.process import SETTINGS
 
@@ -21,8 +21,7 @@ SETTLED = 3.0
 )
 async def test_what_only_looks_like_a_pod_of_the_job_is_ignored(labels: Json) -> None:
     """Without its labels a pod of the job is not seen as a replica, with them somebody else's is none: no adoption."""
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         pod = await world.api.get("Pod", "jx-worker-0")
         assert pod is not None
@@ -50,8 +49,7 @@ async def test_only_the_jobs_of_one_namespace() -> None:
 
 @pytest.mark.shows("K-38", "E-052")
 async def test_pods_that_run_keep_their_template() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         before = await world.api.get("Pod", "jx-worker-0")
         job = jax(workers=1)
@@ -68,8 +66,7 @@ async def test_pods_that_run_keep_their_template() -> None:
 
 @pytest.mark.shows("E-063")
 async def test_a_service_that_differs_is_left_as_it_is() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         await world.api.patch(
             "Service", "jx-worker-0", {"metadata": {"labels": {"mine": "yes"}}, "spec": {"sessionAffinity": "ClientIP"}}
@@ -83,8 +80,7 @@ async def test_a_service_that_differs_is_left_as_it_is() -> None:
 @pytest.mark.shows("E-078", "E-113")
 async def test_a_terminal_condition_is_never_revoked() -> None:
     """Whatever happens to the pods afterwards, and whoever looks at them (the chaos test does that to every kind)."""
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         names = await started(world, pytorch(policy="Never"))
         await world.kubelet.ended("pt-master-0")
         await asyncio.sleep(SETTLED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import cluster, started, until
+from e2e.support.simulation.cluster import cluster, cluster_with_operator, started, until
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 
 pytestmark = pytest.mark.virtual_time
@@ -16,8 +16,7 @@ SETTLED = 5.0
 
 @pytest.mark.shows("E-046")
 async def test_a_pytorch_job_runs_and_succeeds() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         names = await started(world, pytorch(workers=2, cleanPodPolicy="Running"))
         assert names == ["pt-master-0", "pt-worker-0", "pt-worker-1"]
         assert await world.services() == names
@@ -42,8 +41,7 @@ async def test_a_pytorch_job_runs_and_succeeds() -> None:
 
 @pytest.mark.shows("K-32")
 async def test_services_are_there_before_pods() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch(workers=3))
         posts = [
             r.path.rpartition("/")[2]
@@ -54,8 +52,7 @@ async def test_services_are_there_before_pods() -> None:
 
 
 async def test_a_jax_job_succeeds_when_all_replicas_have() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         names = await started(world, jax(workers=3))
         for name in names[:2]:
             await world.kubelet.ended(name)
@@ -69,8 +66,7 @@ async def test_a_jax_job_succeeds_when_all_replicas_have() -> None:
 
 
 async def test_a_finished_replica_is_not_run_again() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=2))
         await world.kubelet.ended("jx-worker-0")
         await asyncio.sleep(SETTLED)
@@ -80,8 +76,7 @@ async def test_a_finished_replica_is_not_run_again() -> None:
 
 
 async def test_a_job_fails_with_its_replica() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch(policy="Never", cleanPodPolicy="All"))
         await world.kubelet.ended("pt-worker-1", 1)
         await asyncio.sleep(SETTLED)
@@ -93,8 +88,7 @@ async def test_a_job_fails_with_its_replica() -> None:
 
 
 async def test_the_exit_code_decides_whether_a_replica_may_restart() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch(policy="ExitCode"))
         before = await world.api.get("Pod", "pt-worker-0")
         await world.kubelet.ended("pt-worker-0", 137)
@@ -112,8 +106,7 @@ async def test_the_exit_code_decides_whether_a_replica_may_restart() -> None:
 
 
 async def test_a_pod_deleted_by_somebody_is_replaced_and_not_counted() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch())
         await world.api.delete("Pod", "pt-worker-0")
         await asyncio.sleep(SETTLED)
@@ -126,8 +119,7 @@ async def test_a_pod_deleted_by_somebody_is_replaced_and_not_counted() -> None:
 
 
 async def test_scaling_up_and_down() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch(workers=2))
         for workers in (4, 1):
             patch = {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": workers}}}}
@@ -139,8 +131,7 @@ async def test_scaling_up_and_down() -> None:
 
 
 async def test_many_replicas_go_at_once() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         names = await started(world, jax(workers=6))
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(SETTLED)
@@ -150,8 +141,7 @@ async def test_many_replicas_go_at_once() -> None:
 
 
 async def test_suspend_and_resume() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, pytorch())
         start_time = (await world.job("PyTorchJob", "pt"))["status"]["startTime"]
         await world.api.patch("PyTorchJob", "pt", {"spec": {"runPolicy": {"suspend": True}}})
@@ -173,8 +163,7 @@ async def test_suspend_and_resume() -> None:
 
 
 async def test_restarts_survive_suspension() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(SETTLED)
@@ -189,8 +178,7 @@ async def test_restarts_survive_suspension() -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_nothing_is_left_of_a_deleted_job(propagation: str) -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, pytorch())
         assert process.remembered > 0
         await world.api.delete("PyTorchJob", "pt", propagationPolicy=propagation)
@@ -202,8 +190,7 @@ async def test_nothing_is_left_of_a_deleted_job(propagation: str) -> None:
 
 @pytest.mark.shows("E-016", "K-24")
 async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         await world.kubelet.ended("jx-worker-0", 1)
         await asyncio.sleep(SETTLED)
@@ -219,25 +206,18 @@ async def test_a_namesake_of_a_deleted_job_starts_afresh() -> None:
 
 
 async def test_a_job_managed_by_somebody_else_is_ignored() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(pytorch(managedBy="kueue.x-k8s.io/multikueue"))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(pytorch(managedBy="kueue.x-k8s.io/multikueue"), SETTLED) as (world, _):
         assert "status" not in await world.job("PyTorchJob", "pt")
         assert await world.pods() == await world.services() == await world.events() == []
 
 
 async def test_a_job_without_replicas_is_a_job() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=0))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=0), SETTLED) as (world, _):
         assert "Created" in conditions(await world.job("JAXJob", "jx"))
 
 
 async def test_nothing_is_written_while_nothing_happens() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, pytorch())
         writes = process.transport.writes
         await asyncio.sleep(1000)
@@ -246,8 +226,7 @@ async def test_nothing_is_written_while_nothing_happens() -> None:
 
 @pytest.mark.shows("E-012")
 async def test_a_job_that_is_gone_when_it_is_reconciled() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await asyncio.sleep(SETTLED)
         await world.api.create(jax(suspend=True))
         await world.api.delete("JAXJob", "jx")

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, now, until
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, now, until
 from e2e.support.simulation.faults import Faults, rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.kubelet import NODE
@@ -156,8 +156,7 @@ async def test_without_the_flag_nobody_asks_for_nodes_and_nothing_is_forced() ->
 
 
 async def test_without_permission_to_list_nodes_jobs_run_and_no_node_is_lost() -> None:
-    async with cluster() as world:
-        process = world.operator(settings=WATCHFUL)
+    async with cluster_with_operator(settings=WATCHFUL) as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", "nodes is forbidden"), "nodes")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(10)

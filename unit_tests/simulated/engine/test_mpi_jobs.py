@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, mpi
 from e2e.support.simulation.process import Process
@@ -37,8 +37,7 @@ async def hosts(world: Cluster) -> list[str]:
 
 
 async def test_objects_workers_and_launcher_in_this_order_and_no_services() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi())
         wanted = ("serviceaccounts", "configmaps", "roles", "rolebindings", "pods", "services")
         sent = [request for request in process.transport.sent if request.method == "POST"]
@@ -60,10 +59,7 @@ async def test_objects_workers_and_launcher_in_this_order_and_no_services() -> N
 
 
 async def test_the_discovery_script_follows_the_running_workers() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(mpi(workers=3))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(mpi(workers=3), SETTLED) as (world, _):
         assert await hosts(world) == []
         for name in ("mp-launcher", "mp-worker-0", "mp-worker-2"):
             await world.kubelet.running(name)
@@ -80,8 +76,7 @@ async def test_the_discovery_script_follows_the_running_workers() -> None:
 
 @pytest.mark.parametrize(("kind", "name"), OBJECTS)
 async def test_what_is_deleted_while_the_job_runs_is_made_again(kind: str, name: str) -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi())
         before = await uids(world)
         await world.api.delete(kind, name)
@@ -92,8 +87,7 @@ async def test_what_is_deleted_while_the_job_runs_is_made_again(kind: str, name:
 
 
 async def test_what_somebody_changed_is_reconciled() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi())
         await world.api.patch("ConfigMap", "mp-config", {"data": {"hostfile": "elsewhere slots=9\n"}})
         await world.api.patch("Role", "mp-launcher", {"rules": []})
@@ -105,8 +99,7 @@ async def test_what_somebody_changed_is_reconciled() -> None:
 
 
 async def test_the_user_s_account_is_used_and_not_changed() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await world.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine"}})
         job = mpi()
         job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["serviceAccountName"] = "mine"
@@ -122,8 +115,7 @@ async def test_the_user_s_account_is_used_and_not_changed() -> None:
 
 
 async def test_without_permission_to_create_roles_there_is_no_binding_and_no_pod() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", "no"), "roles", method="POST")
         await world.api.create(mpi())
         await asyncio.sleep(100)
@@ -151,8 +143,7 @@ def reject_pods_named(process: Process, word: str, text: str) -> None:
 @pytest.mark.parametrize("rejected", ["worker", "worker-1"])
 @pytest.mark.parametrize("reason", REJECTIONS)
 async def test_the_launcher_waits_while_workers_are_rejected_as_the_status_says(reason: str, rejected: str) -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         reject_pods_named(process, rejected, REJECTIONS[reason])
         await world.api.create(mpi())
         await asyncio.sleep(100)
@@ -193,8 +184,7 @@ async def test_the_launcher_begins_when_the_workers_that_are_rejected_are_scaled
 
 
 async def test_workers_that_are_rejected_leave_a_launcher_alone_that_runs() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi())
         reject_pods_named(process, "worker", REJECTIONS["Quota"])
         await world.api.patch("MPIJob", "mp", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 3}}}})
@@ -205,8 +195,7 @@ async def test_workers_that_are_rejected_leave_a_launcher_alone_that_runs() -> N
 
 
 async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_rejected() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await started(world, mpi(policy="ExitCode"))
         reject_pods_named(process, "worker", REJECTIONS["Quota"])
         await world.api.delete("Pod", "mp-worker-1")
@@ -222,8 +211,7 @@ async def test_a_launcher_that_restarts_waits_for_a_worker_that_is_rejected() ->
 
 @pytest.mark.shows("K-42")
 async def test_workers_that_a_failed_job_keeps_are_active() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi(cleanPodPolicy="None"))
         for name, active in (("mp-worker-0", 1), ("mp-launcher", 1), ("mp-worker-1", 0)):
             await world.kubelet.ended(name, 1)
@@ -234,8 +222,7 @@ async def test_workers_that_a_failed_job_keeps_are_active() -> None:
 
 
 async def test_the_launcher_ends_the_job_and_nothing_is_left_when_it_is_deleted() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, mpi(cleanPodPolicy="Running"))
         await world.kubelet.ended("mp-launcher")
         await asyncio.sleep(SETTLED)

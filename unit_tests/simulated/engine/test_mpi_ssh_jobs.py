@@ -8,7 +8,7 @@ import logging
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, mpi
 
@@ -44,10 +44,7 @@ def is_secret(request: Request) -> bool:
 
 async def test_keys_and_network_come_before_the_pods_and_go_with_the_job(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(ssh_mpi())
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(ssh_mpi(), SETTLED) as (world, process):
         for name in await world.pods():
             await world.kubelet.running(name)
         await asyncio.sleep(SETTLED)
@@ -79,8 +76,7 @@ async def test_a_restarted_operator_keeps_the_keys_and_never_reads_them() -> Non
 
 
 async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         lost: list[Request] = []
 
         def lose(request: Request) -> Response | None:
@@ -98,8 +94,7 @@ async def test_a_lost_answer_is_cleared_up_without_reading() -> None:
 
 
 async def test_without_permission_to_create_secrets_the_job_says_what_is_missing_and_goes_on_once_it_is_there() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = lambda request: (
             status(403, "Forbidden", "secrets is forbidden") if is_secret(request) else None
         )
@@ -120,10 +115,7 @@ async def test_without_permission_to_create_secrets_the_job_says_what_is_missing
 
 
 async def test_a_job_of_the_same_name_gets_keys_of_its_own_and_soon_the_other_objects() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(ssh_mpi())
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(ssh_mpi(), SETTLED) as (world, _):
         before = await uids(world)
         await world.api.delete("MPIJob", "mp")
         await world.api.create(ssh_mpi())
@@ -135,10 +127,7 @@ async def test_a_job_of_the_same_name_gets_keys_of_its_own_and_soon_the_other_ob
 
 
 async def test_a_service_that_is_deleted_comes_back_and_goes_with_the_end() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(ssh_mpi())
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(ssh_mpi(), SETTLED) as (world, _):
         await world.api.delete("Service", "mp-mpi")
         await asyncio.sleep(SETTLED)
         assert await beside(world) == ["ConfigMap", "Service", "Secret"]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax
 from e2e.support.simulation.process import SETTINGS
@@ -39,19 +39,13 @@ def written(world: Cluster) -> list[str]:
 
 
 async def test_the_pods_of_a_small_job_come_first_and_its_first_status_after_them() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=2))
-        await asyncio.sleep(5)
+    async with cluster_with_operator(jax(workers=2), 5) as (world, _):
         assert written(world) == ["service"] * 2 + ["pod"] * 2 + ["status"]
         assert conditions(await world.job("JAXJob", "jx")) == {"Created": "True"}
 
 
 async def test_a_big_job_says_that_it_exists_before_its_pods_do() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
-        await asyncio.sleep(5)
+    async with cluster_with_operator(jax(workers=MAX_PODS_BEFORE_STATUS + 1), 5) as (world, _):
         assert written(world)[:2] == ["status", "service"]
 
 
@@ -81,8 +75,7 @@ async def test_events_of_new_pods_are_emitted_once_though_their_requests_fail_an
 
 
 async def test_a_template_that_changes_before_the_first_status_emits_an_event() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(500, "InternalError", "not now"), "status")
         await world.api.create(jax(workers=1))
         await asyncio.sleep(0.5)
@@ -97,8 +90,7 @@ async def test_a_template_that_changes_before_the_first_status_emits_an_event() 
 @pytest.mark.parametrize("rejected", [("/pods",), ("/services", "/pods")])
 async def test_a_job_whose_pods_are_rejected_says_so_and_creates_no_more(rejected: tuple[str, ...]) -> None:
     """Soon, also where no new object leads to another reconcile."""
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
 
         def reject(request: Request) -> Response | None:
             forbidden = request.method == "POST" and request.path.endswith(rejected)
@@ -114,8 +106,7 @@ async def test_a_job_whose_pods_are_rejected_says_so_and_creates_no_more(rejecte
 
 
 async def test_a_process_that_ends_before_the_first_status_leaves_it_to_the_next_one() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(500, "InternalError", "not now"), "status")
         await world.api.create(jax(workers=2))
         await asyncio.sleep(1)
@@ -170,10 +161,7 @@ async def test_pods_of_a_new_job_that_no_cache_shows_are_not_asked_for_again_and
 
 @pytest.mark.shows("K-23")
 async def test_a_job_goes_on_though_a_pod_of_it_is_not_shown_any_more() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=2))
-        await asyncio.sleep(5)
+    async with cluster_with_operator(jax(workers=2), 5) as (world, _):
         await world.api.patch("Pod", "jx-worker-0", {"metadata": {"labels": None}})
         await asyncio.sleep(1)
         await world.kubelet.running("jx-worker-1")

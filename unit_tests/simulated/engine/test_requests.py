@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster, started
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator, started
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import conditions, jax, pytorch
 
@@ -42,8 +42,7 @@ async def lived(world: Cluster, job: Json) -> None:
 
 
 async def test_a_job_of_four_takes_sixteen_requests() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await lived(world, pytorch("life", workers=3))
         assert counted(world) == {
             "POST services": 4,
@@ -64,8 +63,7 @@ async def test_a_job_of_two_is_reconciled_only_when_there_is_something_to_do() -
 
     Twice more because here the watch shows two statuses before their requests are answered.
     """
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await lived(world, pytorch("life", workers=1))
         page = world.processes[0].app.metrics.exposition().decode()
         looks = re.findall(r"^controller_runtime_reconcile_total\{.*\} (\S+)$", page, re.MULTILINE)
@@ -73,8 +71,7 @@ async def test_a_job_of_two_is_reconciled_only_when_there_is_something_to_do() -
 
 
 async def test_a_job_of_three_hundred_takes_few_requests_beside_those_for_its_objects() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await lived(world, pytorch("life", workers=299))
         assert counted(world).total() <= 615
         assert (await world.events("SuccessfulCreatePod"))[0].endswith(", life-worker-8 and 91 more")
@@ -90,8 +87,7 @@ def service(name: str, labels: Json) -> Json:
 
 
 async def test_a_service_with_the_labels_of_a_job_that_is_not_its_own_survives_its_end() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=3))
         own = await world.api.get("Service", "jx-worker-0")
         assert own is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster_with_operator
 from e2e.support.simulation.faults import status
 from e2e.support.simulation.jobs import counters, jax
 
@@ -36,8 +36,7 @@ def stop_at(world: Cluster, method: str) -> None:
 @pytest.mark.parametrize("also_fails", [False, True])
 async def test_a_crash_between_counting_and_replacing(method: str, also_fails: bool) -> None:
     """Before the deletion, or before the creation; another replica may fail while no operator runs."""
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax(workers=3))
         await run_pods(world)
         stop_at(world, method)
@@ -57,8 +56,7 @@ async def test_a_crash_between_counting_and_replacing(method: str, also_fails: b
 
 
 async def test_a_replica_that_waits_for_its_replacement_is_named() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax(workers=3))
         await run_pods(world)
         for attempt in range(2):

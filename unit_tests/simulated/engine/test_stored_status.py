@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, counters, jax, pytorch
 from structlog.testing import capture_logs
@@ -110,8 +110,7 @@ async def test_counters_that_a_crd_prunes_are_counted_once() -> None:
 
 @pytest.mark.shows("E-080")
 async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         conflicts = 3
 
         def reject(request: Request) -> Response | None:
@@ -135,8 +134,7 @@ async def test_after_a_conflict_nothing_else_is_done_and_no_one_is_alarmed() -> 
 
 
 async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it_is() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         await world.api.create(pytorch(policy="Never"))
         await run_pods(world)
         process.transport.reject = rejecting(status(500, "InternalError", "no"), "status")
@@ -149,8 +147,7 @@ async def test_events_of_a_status_that_cannot_be_stored_are_emitted_only_when_it
 
 
 async def test_fields_that_others_put_into_the_status_are_replaced_as_v1_does() -> None:
-    async with cluster() as world:
-        world.operator()
+    async with cluster_with_operator() as (world, _):
         await world.api.create(jax())
         await run_pods(world)
         entries = {"replicaStatuses": {"Launcher": {"active": 3}, "Worker": {"failed": 7}}}
@@ -162,10 +159,7 @@ async def test_fields_that_others_put_into_the_status_are_replaced_as_v1_does() 
 
 
 async def test_a_status_that_speaks_of_an_older_job_is_not_stored() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax())
-        await asyncio.sleep(3)
+    async with cluster_with_operator(jax()) as (world, process):
         process.transport.frozen = lambda request: request.path.endswith("/jaxjobs")
         await world.api.patch("JAXJob", "jx", {"spec": {"runPolicy": {"suspend": True}}})
         for name in await world.pods():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from e2e.support.simulation.api import Json
-from e2e.support.simulation.cluster import Cluster, cluster
+from e2e.support.simulation.cluster import Cluster, cluster, cluster_with_operator
 from e2e.support.simulation.faults import rejecting, status
 from e2e.support.simulation.jobs import conditions, jax, pytorch
 from e2e.support.simulation.process import Process
@@ -71,8 +71,7 @@ def not_placed(message: str, why: str = "Unschedulable") -> list[Json]:
     ],
 )
 async def test_a_rejected_pod_is_a_cause_until_it_is_created(code: int, word: str, words: str, expected: str) -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         reject_pods(process, lambda: status(code, word, words))
         await world.api.create(jax())
         await asyncio.sleep(100)
@@ -111,8 +110,7 @@ async def test_a_cause_of_an_earlier_operator_goes_when_it_is_another_one_now() 
 
 
 async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         full = False
         reject_pods(process, lambda: status(403, "Forbidden", EXCEEDED) if full else None)
         await world.api.create(jax(workers=1))
@@ -125,10 +123,7 @@ async def test_what_is_not_wanted_any_more_is_no_cause() -> None:
 
 
 async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> None:
-    async with cluster() as world:
-        process = world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=1)) as (world, process):
         for second in range(300):
             await set_pod_status(world, "jx-worker-0", conditions=not_placed(f"0/{second} nodes are available"))
             await asyncio.sleep(1)
@@ -142,8 +137,7 @@ async def test_other_words_for_the_same_cause_are_not_written_all_the_time() -> 
 
 
 async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
-    async with cluster() as world:
-        process = world.operator()
+    async with cluster_with_operator() as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", EXCEEDED), "horizontalpodautoscalers")
         job = pytorch(master=False)
         job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 2, "metrics": []}
@@ -154,10 +148,7 @@ async def test_an_autoscaler_that_cannot_be_made_keeps_no_pod_waiting() -> None:
 
 
 async def test_pods_that_cannot_be_placed() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=3))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=3)) as (world, _):
         for index, why in ((1, "Unschedulable"), (2, "SchedulingGated")):
             await set_pod_status(world, f"jx-worker-{index}", conditions=not_placed("no room", why))
         await asyncio.sleep(SETTLED)
@@ -174,10 +165,7 @@ async def test_pods_that_cannot_be_placed() -> None:
 
 @pytest.mark.parametrize("word", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
 async def test_images_that_cannot_be_pulled(word: str) -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=1)) as (world, _):
         await set_pod_status(world, "jx-worker-0", containerStatuses=container(word, "no such image"))
         await asyncio.sleep(SETTLED)
         message = f"pod jx-worker-0, container jax: its image cannot be pulled: {word}: no such image"
@@ -189,10 +177,7 @@ async def test_images_that_cannot_be_pulled(word: str) -> None:
 
 @pytest.mark.shows("K-57")
 async def test_a_replica_whose_replacement_has_to_wait() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=1)) as (world, _):
         for _ in range(3):
             await world.kubelet.running("jx-worker-0")
             await world.kubelet.ended("jx-worker-0", 137)
@@ -205,10 +190,7 @@ async def test_a_replica_whose_replacement_has_to_wait() -> None:
 
 
 async def test_a_pod_that_does_not_go() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=1)) as (world, _):
         await world.api.patch("Pod", "jx-worker-0", {"metadata": {"finalizers": [FINALIZER]}})
         await world.kubelet.running("jx-worker-0")
         await world.api.delete("Pod", "jx-worker-0")
@@ -222,10 +204,7 @@ async def test_a_pod_that_does_not_go() -> None:
 
 
 async def test_a_pod_on_its_way_out_is_no_cause_until_its_time_is_over() -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(jax(workers=1))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(jax(workers=1)) as (world, _):
         await world.kubelet.running("jx-worker-0")
         world.kubelet._grace = 1000.0
         await world.api.delete("Pod", "jx-worker-0")
@@ -258,10 +237,7 @@ async def test_of_several_causes_the_same_one_is_in_the_status_whatever_came_fir
 
 @pytest.mark.parametrize("ends", ["suspended", "finished"])
 async def test_a_job_that_is_not_active_waits_for_nothing(ends: str) -> None:
-    async with cluster() as world:
-        world.operator()
-        await world.api.create(pytorch(workers=1, policy="Never"))
-        await asyncio.sleep(SETTLED)
+    async with cluster_with_operator(pytorch(workers=1, policy="Never")) as (world, _):
         await set_pod_status(world, "pt-worker-0", conditions=not_placed("no room"))
         await asyncio.sleep(SETTLED)
         assert await reason(world, "PyTorchJob", "pt") == "Unschedulable"
