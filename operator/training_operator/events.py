@@ -64,7 +64,8 @@ class _Similar:
 
     bucket: TokenBucket
     since: float
-    messages: set[str] = field(default_factory=set)
+    messages: list[str] = field(default_factory=list)
+    """Different ones; a list, because most objects have one for each reason, for which a set is large."""
 
 
 @dataclass(slots=True)
@@ -96,8 +97,8 @@ class Correlator:
         similar = self._similar_to(kind, seconds)
         sent = self._sent.get(job.uid, 0)
         singly = SIMILAR if sent < CROWDED else 1
-        if len(similar.messages) <= singly:
-            similar.messages.add(event.message)
+        if len(similar.messages) <= singly and event.message not in similar.messages:
+            similar.messages.append(event.message)
         combined = len(similar.messages) > singly
         message = legible(f"(combined from similar events): {event.message}") if combined else event.message
         known = self._count((*kind, "" if combined else event.message), job.name, now)

@@ -46,7 +46,7 @@ class Loader:
         """Decode a stored status; raises `DecodeError`."""
 
     def load(self, record: JobRecord) -> Loaded:
-        """Decode a cached job. The spec of a finished job is not validated any more: it only has to be cleaned up."""
+        """Decode a cached job. A finished job only has to be cleaned up: it is neither validated nor kept decoded."""
         loaded = self._without_status(record.raw)
         if loaded.job is None:
             return loaded
@@ -54,10 +54,12 @@ class Loader:
             status = self.status(record.status)
         except DecodeError as error:
             return Loaded(None, str(error))
-        return Loaded(replace(loaded.job, status=status), "" if is_finished(status) else loaded.problem)
+        if finished := is_finished(status):
+            self.forget(record.raw)
+        return Loaded(replace(loaded.job, status=status), "" if finished else loaded.problem)
 
     def forget(self, raw: bytes) -> None:
-        """The job with this JSON no longer exists."""
+        """Drop what is kept of the job with this JSON."""
         if self._recent.pop(raw, None) is not None:
             self._bytes -= len(raw)
 

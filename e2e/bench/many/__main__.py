@@ -1,9 +1,9 @@
-"""`python -m e2e.bench.many [jobs] [fairness] [finished]`: the operator with a lot to do, on a bare control plane.
+"""`python -m e2e.bench.many [jobs] [memory] [fairness] [finished]`: the operator with a lot to do.
 
-jobs: 1,000 jobs of 2 pods and 100 of 20; the floor is the creation of the same jobs, services and pods by one client,
-32 at a time, before each run. fairness: small jobs while one of 1,000 pods is placed. finished: the start of an
-operator in a cluster with 50,000 finished pods. Other work of the machine slows floor and operator alike, so look at
-the ratios.
+All on a bare control plane. jobs: 1,000 jobs of 2 pods and 100 of 20; the floor is the creation of the same jobs,
+services and pods by one client, 32 at a time, before each run. memory: the 1,000 jobs twice, by one process. fairness:
+small jobs while one of 1,000 pods is placed. finished: the start of an operator in a cluster with 50,000 finished pods.
+Other work of the machine slows floor and operator alike, so look at the ratios.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 SIZES = ((1000, 2), (100, 20))
 """Jobs, and pods of each."""
-MEASUREMENTS = ("jobs", "fairness", "finished")
+MEASUREMENTS = ("jobs", "memory", "fairness", "finished")
 PRESSURE = 80
 """Requests at once that move pods under pressure, without a pause: more than the operator itself sends."""
 
@@ -66,6 +66,14 @@ async def measure_jobs(
         say(found, f"{size}: peak memory of the operator", lambda r: r.peak_memory_mb, " MB", 128)
 
 
+async def measure_memory(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
+    """The first size again and again, until memory that is not given back would show."""
+    jobs = max(int(SIZES[0][0] * scale), 1)
+    many = ManyJobs(plane.cluster, api, folder, jobs, SIZES[0][1])
+    found = [await many.twice() for _ in range(rounds)]
+    say(found, f"{jobs:,} jobs of {SIZES[0][1]} pods, twice: peak memory", lambda peak: peak, " MB", 100)
+
+
 async def measure_fairness(plane: ControlPlane, api: Api, folder: Path, rounds: int, scale: float) -> None:
     """Small jobs beside a big one."""
     pods = max(int(1000 * scale), 100)
@@ -93,7 +101,7 @@ async def measure(
 ) -> None:
     """Do what is wanted, one after the other."""
     jobs = partial(measure_jobs, at_once=PRESSURE) if pressure else measure_jobs
-    work = {"jobs": jobs, "fairness": measure_fairness, "finished": measure_finished}
+    work = {"jobs": jobs, "memory": measure_memory, "fairness": measure_fairness, "finished": measure_finished}
     with tempfile.TemporaryDirectory(prefix="training-bench-") as folder:
         async with connect(plane.cluster.kubeconfig) as api:
             for name in wanted:
@@ -103,7 +111,7 @@ async def measure(
 def main() -> int:
     """Measure and print; the exit status tells only whether the measurement could be made."""
     parser = argparse.ArgumentParser(prog="python -m e2e.bench.many", description=__doc__)
-    parser.add_argument("what", nargs="*", metavar="jobs|fairness|finished", help="what to measure (default: all)")
+    parser.add_argument("what", nargs="*", metavar="|".join(MEASUREMENTS), help="what to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown (default: 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes, for a quick look (default: 1)")
     parser.add_argument(
@@ -121,7 +129,7 @@ def main() -> int:
         with control_plane("--terminated-pod-gc-threshold=0") as plane:
             uvloop.run(measure(plane, given.what or MEASUREMENTS, given.rounds, given.scale, pressure=given.pressure))
     except HarnessError as error:
-        print(f"bench_many: {error}", file=sys.stderr)
+        print(f"bench.many: {error}", file=sys.stderr)
         return 2
     print(f"load of the machine: {os.getloadavg()[0]:.1f}")
     return 0

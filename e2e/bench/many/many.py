@@ -81,6 +81,17 @@ class ManyJobs:
         await empty(self._api, namespace)
         return Round(floor, placed, *lags, cpu * 1000 / (self._jobs * self._pods), memory, *least)
 
+    async def twice(self) -> float:
+        """Peak memory of one operator, in MB, that runs all jobs, and then as many again beside the finished ones."""
+        with running_operator(self._cluster.kubeconfig, self._folder / "operator-twice.log") as operator:
+            namespaces = [await self._namespace() for _ in range(2)]
+            for namespace in namespaces:
+                await self._live(namespace, self._jobs)
+            peak = memory_mb(operator.child.pid, "VmHWM")
+        for namespace in namespaces:
+            await empty(self._api, namespace)
+        return peak
+
     async def _namespace(self) -> str:
         self._serial += 1
         return await new_namespace(self._api, f"many-{self._jobs}-{self._serial}")
@@ -128,12 +139,16 @@ class ManyJobs:
         with running_operator(self._cluster.kubeconfig, log) as operator:
             pid = operator.child.pid
             before = await cpu_at_rest(pid)
-            async with fast_client(self._cluster, self._at_once) as client:
-                stage = Stage(client, namespace)
-                async with stage.watched():
-                    placed = await timed(self._place(stage, jobs))
-                    lags = [await stage.run(phase) for phase in ("Running", "Succeeded")]
-            return placed, (lags[0], lags[1]), await cpu_at_rest(pid) - before, memory_mb(pid, "VmHWM")
+            placed, lags = await self._live(namespace, jobs)
+            return placed, lags, await cpu_at_rest(pid) - before, memory_mb(pid, "VmHWM")
+
+    async def _live(self, namespace: str, jobs: int) -> tuple[float, tuple[float, float]]:
+        """Seconds until all pods exist, and the lags of Running and Succeeded."""
+        async with fast_client(self._cluster, self._at_once) as client:
+            stage = Stage(client, namespace)
+            async with stage.watched():
+                placed = await timed(self._place(stage, jobs))
+                return placed, (await stage.run("Running"), await stage.run("Succeeded"))
 
     async def _place(self, stage: Stage, jobs: int) -> None:
         await stage.create_jobs(self._bodies(jobs))

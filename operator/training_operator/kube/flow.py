@@ -72,6 +72,8 @@ class AdaptiveLimit:
 class TokenBucket:
     """At most `rate` requests per second in the long run, `burst` at once; time is given, not taken."""
 
+    __slots__ = ("_burst", "_filled_at", "_rate", "_tokens")
+
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
         self._burst = float(burst)

@@ -60,3 +60,12 @@ def test_the_jobs_reconciled_last_stay_decoded_as_far_as_they_fit() -> None:
     loader.forget(records["c"].raw)
     assert [kept(name) for name in "ebde"] == [True] * 4
     assert [kept(name) for name in "ad"] == [False] * 2
+
+
+def test_a_finished_job_does_not_stay_decoded() -> None:
+    loader = Loader(framework_of("TFJob"))
+    stored = stored_job("TFJob", {"Worker": 2})
+    finished = record(stored | {"status": {"conditions": [{"type": "Failed", "status": "True"}]}})
+    running, last, next_one = (loader.load(each).job for each in (record(stored), finished, finished))
+    assert running is not None and last is not None and next_one is not None
+    assert (last.spec is running.spec, next_one.spec is running.spec) == (True, False)
