@@ -49,7 +49,7 @@ class Rights:
     stored: Listing
 
     def decide(self, asked: Attributes) -> Decision:
-        """Tell whether the user may do what is asked."""
+        """Return whether the user may do what is asked."""
         problems: list[str] = []
         if any(permits(rule, asked) for rule in self.rules(asked.namespace, problems)):
             return Decision(True)
@@ -107,7 +107,7 @@ def _is(subject: Json, user: User, namespace: str) -> bool:
 
 
 def permits(rule: Json, asked: Attributes) -> bool:
-    """Tell whether a rule of a role allows what is asked."""
+    """Return whether a rule of a role allows what is asked."""
     if not _lists(rule, "verbs", asked.verb):
         return False
     if asked.path:

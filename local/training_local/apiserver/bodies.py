@@ -51,12 +51,12 @@ def _read_protobuf(body: bytes, type: ResourceType | None) -> Json:
 
 
 def is_apply(request: Request) -> bool:
-    """Tell whether a patch is a configuration to apply."""
+    """Return whether a patch is a configuration to apply."""
     return _media(request) == APPLY_PATCH
 
 
 def read_patch(request: Request, type: ResourceType) -> Callable[[Json], Json]:
-    """Return the patch as a function from the old object to the new one; raises a 415 for an unknown sort of patch."""
+    """Return the patch as a function from the old object to the new one; raises a 415 for an unknown type of patch."""
     media = _media(request)
     require_patch_type(media, type)
 

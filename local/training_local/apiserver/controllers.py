@@ -24,7 +24,7 @@ class Controller(Protocol):
         ...
 
     async def work(self) -> None:
-        """Do all there is to do; what a write is refused for (a full disk) stays to be done."""
+        """Do all there is to do; a write that is rejected (a full disk) stays to be done."""
         ...
 
 

@@ -60,7 +60,7 @@ def delete(state: State, type: ResourceType, entry: Entry, options: DeleteOption
 
 
 def is_released(type: ResourceType, obj: Json) -> bool:
-    """Tell whether an object marked for deletion has nothing left to wait for, neither finalizers nor grace."""
+    """Return whether an object marked for deletion has nothing left to wait for, neither finalizers nor grace."""
     meta = obj["metadata"]
     waiting = meta.get("finalizers") or (type.store == _NAMESPACES and obj.get("spec", {}).get("finalizers"))
     return bool(meta.get("deletionTimestamp")) and not waiting and meta.get("deletionGracePeriodSeconds", 0) == 0
@@ -120,7 +120,7 @@ def _grace(pod: Json, options: DeleteOptions) -> int:
 
 
 def _brings_forward(meta: Json, options: DeleteOptions) -> bool:
-    """Tell whether a further deletion shortens the grace of the first; nothing else is heard."""
+    """Return whether a further deletion shortens the grace of the first; nothing else is heard."""
     return options.grace is not None and max(options.grace, 0) < meta.get("deletionGracePeriodSeconds", 0)
 
 

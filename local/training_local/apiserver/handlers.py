@@ -69,7 +69,7 @@ class Handlers:
         if handler is None or target.type.review or (across and request.method != "GET"):
             raise _unsupported(target, request.method)
         if request.method != "GET":
-            self._view(target, request)  # an answer that nobody accepts is refused before anything changes
+            self._view(target, request)  # rejects an `Accept` that cannot be met, before anything changes
         return handler(target, request)
 
     def _review(self, review: Review, target: RequestInfo, request: Request, rights: Rights) -> Response:

@@ -89,7 +89,7 @@ class HttpsFront:
                 await response.write(b"".join(batch))
             await response.write_eof()
         except ConnectionError:
-            pass  # The client has left; there is nobody to tell.
+            pass  # The client has left.
         finally:
             self._open.discard(answer)
             answer.close()

@@ -28,7 +28,7 @@ class InClusterEndpoint:
         await stack.enter_async_context(self._connections.listening([listener], self._tls))
 
     async def close(self, listener: socket.socket) -> None:
-        """Let nobody in any more by this socket, and close it."""
+        """Accept no more connections on this socket, and close it."""
         await self._open.pop(listener).aclose()
 
     def issue(self, namespace: str, name: str, uid: str) -> str:

@@ -112,14 +112,14 @@ class Journal:
     def put(self, key: StoreKey, entry: Entry) -> None:
         """Keep a new or changed object; raises a 507 if the disk does not take it, and then nothing has changed."""
         place = (*key, entry.namespace, entry.name)
-        with _stored_or_refused(), self._database as database:
+        with _stored_or_rejected(), self._database as database:
             if entry.origin is not None:
                 self._note(entry, entry.origin, place)
             database.execute(_PUT, (*place, entry.version, entry.raw))
 
     def own(self, uid: str, entries: list[Json]) -> None:
         """Keep the owners of an object's fields in place of the notes that led to them."""
-        with _stored_or_refused(), self._database as database:
+        with _stored_or_rejected(), self._database as database:
             database.execute(_FORGET, (uid,))
             database.execute(_OWNERS, (uid, encode(entries)))
 
@@ -134,7 +134,7 @@ class Journal:
 
     def remove(self, key: StoreKey, entry: Entry) -> None:
         """Forget an object, but not the version of its deletion; raises a 507 like `put`."""
-        with _stored_or_refused(), self._database as database:
+        with _stored_or_rejected(), self._database as database:
             database.execute(_REMOVE, (*key, entry.namespace, entry.name))
             database.execute(_FORGET, (entry.uid,))
             database.execute("UPDATE last_deletion SET version = ?", (entry.version,))
@@ -200,7 +200,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _stored_or_refused() -> Iterator[None]:
+def _stored_or_rejected() -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,4 +1,4 @@
-"""`metadata` of all objects: what clients may set, what the server fills in, and what is refused (API conventions)."""
+"""`metadata` of all objects: what clients may set, what the server fills in, and what is rejected (API conventions)."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ async def _forward_bare(http: web.BaseRequest, dial: Dial) -> web.StreamResponse
 async def _serve(wire: BareWire | WebSocketWire, dial: Dial) -> None:
     pairs = _Pairs(dial)
     try:
-        with suppress(ConnectionError):  # the client has left, or says what nobody understands
+        with suppress(ConnectionError):  # the client has left, or breaks the protocol
             await SpdyConnection(wire, client=False, accept=pairs.accept).run()
     finally:
         await pairs.close()

@@ -60,7 +60,7 @@ class Rules(Protocol):
         """Prune unknown fields and fill in defaults; raise a 400 where a builtin type cannot hold a value.
 
         Called once for every body of a create or update, and for the outcome of every patch. After an apply patch
-        the nulls of custom resources stay, and are refused by their schema.
+        the nulls of custom resources stay, and are rejected by their schema.
         """
         ...
 

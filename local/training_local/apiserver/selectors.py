@@ -25,7 +25,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a set of labels fulfils the condition."""
+        """Return whether a set of labels fulfils the condition."""
         value = labels.get(self.key)
         match self.operator:
             case "in":
@@ -49,7 +49,7 @@ class LabelSelector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a set of labels is selected."""
+        """Return whether a set of labels is selected."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
@@ -63,7 +63,7 @@ class FieldCondition:
     read: Callable[[Json], str]
 
     def matches(self, obj: Json) -> bool:
-        """Tell whether an object fulfils the condition."""
+        """Return whether an object fulfils the condition."""
         return (self.read(obj) == self.value) is self.equal
 
 
@@ -74,7 +74,7 @@ class FieldSelector:
     conditions: tuple[FieldCondition, ...] = ()
 
     def matches(self, obj: Json) -> bool:
-        """Tell whether an object is selected."""
+        """Return whether an object is selected."""
         return all(condition.matches(obj) for condition in self.conditions)
 
 

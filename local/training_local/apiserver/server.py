@@ -111,7 +111,7 @@ class ApiServer:
         return [entry.object() for entry in self.state.storage.collection((GROUP, plural)).entries(namespace)]
 
     def has(self, account: ServiceAccount) -> bool:
-        """Tell whether a service account exists."""
+        """Return whether a service account exists."""
         entry = self.state.storage.collection(("", "serviceaccounts")).get(account.namespace, account.name)
         return entry is not None and entry.uid == account.uid
 

@@ -245,7 +245,7 @@ class Storage:
         self.collections.pop(key, None)
 
     def end_watches(self, key: StoreKey) -> None:
-        """Send everybody away who watches a collection; they come again if they still want to."""
+        """End all watches of a collection; clients begin new ones if they want to go on."""
         for end in tuple(self.collection(key).subscribers.values()):
             end()
 

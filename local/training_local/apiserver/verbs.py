@@ -171,7 +171,7 @@ def blaming_patch(patched: Json) -> Iterator[None]:
 def decode(
     type: ResourceType, obj: Json, options: WriteOptions, *, keep_nulls: bool = False
 ) -> tuple[Json, tuple[str, ...]]:
-    """Bring a body into the shape of its type; unknown fields are refused, returned as warnings or ignored as asked."""
+    """Bring a body into the shape of its type; unknown fields are an error, a warning or ignored as asked."""
     _check_kind(type, obj)
     problems = metadata.decoded(obj, type)
     decoded = type.rules.decode(obj, keep_nulls=keep_nulls)
@@ -219,7 +219,7 @@ def _resource(type: ResourceType) -> tuple[str, str, str]:
 
 
 def _changes_owners(state: State, entry: Entry, origin: Origin) -> bool:
-    """Tell whether a write changes owners although it does not change the object."""
+    """Return whether a write changes owners although it does not change the object."""
     if origin.owners is None and origin.given is None:
         return False
     before = state.ledger.owners(entry.uid)

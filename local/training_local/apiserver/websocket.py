@@ -99,8 +99,8 @@ class Channels:
 async def execute(http: web.BaseRequest, request: ExecRequest) -> web.WebSocketResponse:
     """Execute what is asked for over the connection of `http`; raises `ApiError` before it is upgraded.
 
-    A container that does not run is refused before the upgrade with version 4, where a kubelet answers, and on the
-    error channel with version 5, where the API server has upgraded before it asks the kubelet.
+    A request for a container that does not run is rejected before the upgrade with version 4, where a kubelet answers,
+    and on the error channel with version 5, where the API server has upgraded before it asks the kubelet.
     """
     protocol = check_upgrade(http)
     try:
@@ -112,7 +112,7 @@ async def execute(http: web.BaseRequest, request: ExecRequest) -> web.WebSocketR
     socket = web.WebSocketResponse(protocols=(protocol,), compress=False, max_msg_size=_LONGEST_MESSAGE, timeout=1)
     await socket.prepare(http)
     channels = Channels(socket)
-    with suppress(ConnectionError):  # the client has left; there is nobody to tell
+    with suppress(ConnectionError):  # the client has left
         await channels.open(request)
         if isinstance(execution, ApiError):
             await channels.close(execution.status())

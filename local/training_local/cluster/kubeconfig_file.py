@@ -20,7 +20,7 @@ def check_ours(path: Path) -> None:
         if path.exists() and not path.read_text(errors="replace").startswith(FIRST_LINE):
             raise BadInput(f"--kubeconfig {path}: exists and was not written by this program; name a new file")
     except OSError as error:
-        raise _refused(path, error) from None
+        raise _rejected(path, error) from None
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def placed(source: Path, path: Path) -> Iterator[None]:
         shutil.copyfile(source, unfinished)
         unfinished.replace(path)
     except OSError as error:
-        raise _refused(path, error) from None
+        raise _rejected(path, error) from None
     try:
         yield
     finally:
@@ -52,5 +52,5 @@ def remove_copy(source: Path) -> None:
             copy.unlink()
 
 
-def _refused(path: Path, error: OSError) -> BadInput:
+def _rejected(path: Path, error: OSError) -> BadInput:
     return BadInput(f"--kubeconfig {path}: cannot be written: {error.strerror}")

@@ -50,7 +50,7 @@ class PodPort:
         return f"{self.server.rstrip('/')}/api/v1/namespaces/{self.namespace}/pods/{self.pod}/portforward"
 
     async def listens(self) -> bool:
-        """Tell whether something listens there: it need not speak first, but a refusal comes at once."""
+        """Return whether something listens there: it need not speak first, but a refusal comes at once."""
         async with self._connected() as (data, error):
             try:
                 async with asyncio.timeout(_REFUSAL_SECONDS):

@@ -43,7 +43,7 @@ class Change:
 
 
 class ApiRefusal(OSError):
-    """The API server refused a request; the text is its message."""
+    """The API server rejected a request; the text is its message."""
 
 
 class _Expired(Exception):

@@ -36,7 +36,7 @@ class _Held:
     """Bytes of each, the oldest first."""
     bytes: int = 0
     gone: bool = False
-    """Whether its pod has been deleted: nobody can ask for the logs any more."""
+    """Whether its pod has been deleted: its logs can no longer be requested."""
 
 
 class LogFiles:

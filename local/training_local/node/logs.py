@@ -79,7 +79,7 @@ class LogWriter:
         return self._change
 
     async def finish(self, patience: float) -> None:
-        """Take in the rest of the output, at most for `patience` seconds (somebody may have kept a pipe), and end."""
+        """Take in the rest of the output, at most for `patience` seconds (another process may hold it), and end."""
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self.ended.wait()
@@ -175,7 +175,7 @@ class LogReader:
                 yield lines
             if shape.full:
                 return
-            await asyncio.sleep(0)  # a long log must not hold up everybody else
+            await asyncio.sleep(0)  # a long log must not hold up other work
         if rest := list(shape.end()):
             yield rest
 

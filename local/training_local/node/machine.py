@@ -37,7 +37,7 @@ def capacity(state: Path, gpus: int, own: tuple[int | None, int | None] = (None,
 
 
 def offered(found: Mapping[str, str], cpus: int | None, memory: str) -> Mapping[str, str]:
-    """The capacity with processors and memory that somebody wants to pretend."""
+    """The capacity with processors and memory that the user sets in place of the machine's."""
     pretended = {"cpu": str(cpus) if cpus else "", "memory": memory}
     return {**found, **{name: amount for name, amount in pretended.items() if amount}}
 

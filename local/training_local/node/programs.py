@@ -17,7 +17,7 @@ from training_local.node.sandbox.client import Process, Supervisor
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec
 
 OUTPUT_SECONDS = 2.0
-"""How long the output of an ended process is waited for: somebody else may hold its pipe."""
+"""How long the output of an ended process is waited for: another process may hold its pipe."""
 
 _BLOCK = 1 << 15
 _numbers = itertools.count()

@@ -50,7 +50,7 @@ def decide(
     """Decide for each waiting pod in turn: higher priority first, then as given.
 
     `placed` are the pods that use the machine, `claims` the volume claims there are, as (namespace, name). A pod that
-    fits takes its place before the next one is looked at; one that does not fit keeps nobody else waiting.
+    fits takes its place before the next one is looked at; one that does not fit keeps no other waiting.
     """
     occupied = _Occupied(machine)
     for pod in placed:

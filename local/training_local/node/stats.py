@@ -1,4 +1,4 @@
-"""What containers and the machine use of processors and memory, measured only when somebody asks."""
+"""What containers and the machine use of processors and memory, measured only on demand."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ def _inside(component: str, value: Wire, place: Place) -> Iterator[str]:
 
 
 def _works(_field: str, _value: Any, _place: Place) -> Iterator[str]:
-    """The field does what it does in a cluster, or nobody can tell that it does not, or it is refused elsewhere."""
+    """The field does what it does in a cluster, or the difference does not show, or it is rejected elsewhere."""
     return iter(())
 
 
-_refused = _works
+_rejected = _works
 """The field keeps the pod from starting, with a waiting reason: see `volumes`, `environment`, `refusal`."""
 
 
@@ -174,7 +174,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "imagePullSecrets": _none(_NO_IMAGE),
         "os": _none("processes run on this machine's system", [{"name": "linux"}]),
         "readinessGates": _none("the pod is ready when its containers are"),
-        "resourceClaims": _refused,
+        "resourceClaims": _rejected,
         "resources": _part("ResourcesOfThePod"),
         "runtimeClassName": _none("containers are processes of this machine"),
         "schedulerName": _scheduler,
@@ -189,7 +189,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
     "ResourcesOfThePod": {
         "requests": _works,
         "limits": _none("containers are held to limits of their own only"),
-        "claims": _refused,
+        "claims": _rejected,
     },
     "PodSecurityContext": {
         **_CONTEXTS,
@@ -208,11 +208,11 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
         "resources": _part("ResourceRequirements"),
         "securityContext": _part("SecurityContext"),
         **_all("stdin stdinOnce tty", _none("nothing is connected to standard input")),
-        "volumeDevices": _refused,
+        "volumeDevices": _rejected,
         "volumeMounts": _each("VolumeMount"),
     },
     "ContainerPort": {**_all("containerPort hostIP name protocol", _works), "hostPort": _host_port},
-    "ResourceRequirements": {"requests": _works, "limits": _limits, "claims": _refused},
+    "ResourceRequirements": {"requests": _works, "limits": _limits, "claims": _rejected},
     "SecurityContext": {
         **_CONTEXTS,
         "allowPrivilegeEscalation": _none("no program raises its privileges", mode="netns"),
@@ -229,15 +229,15 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
     "Volume": {
         **_all("configMap downwardAPI ephemeral hostPath name persistentVolumeClaim projected secret", _works),
         "emptyDir": _disk,
-        **_all("awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker", _refused),
-        **_all("gcePersistentDisk gitRepo glusterfs image iscsi nfs photonPersistentDisk", _refused),
-        **_all("portworxVolume quobyte rbd scaleIO storageos vsphereVolume", _refused),
+        **_all("awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker", _rejected),
+        **_all("gcePersistentDisk gitRepo glusterfs image iscsi nfs photonPersistentDisk", _rejected),
+        **_all("portworxVolume quobyte rbd scaleIO storageos vsphereVolume", _rejected),
     },
     "VolumeProjection": {
         **_all("configMap downwardAPI secret", _works),
-        **_all("clusterTrustBundle podCertificate serviceAccountToken", _refused),
+        **_all("clusterTrustBundle podCertificate serviceAccountToken", _rejected),
     },
-    "EnvVarSource": {**_all("configMapKeyRef fieldRef resourceFieldRef secretKeyRef", _works), "fileKeyRef": _refused},
+    "EnvVarSource": {**_all("configMapKeyRef fieldRef resourceFieldRef secretKeyRef", _works), "fileKeyRef": _rejected},
 }
 """Component of the API -> field -> what is said about it. Parts of fields that work are not listed."""
 

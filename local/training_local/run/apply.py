@@ -101,7 +101,7 @@ async def create_objects(transport: Transport, objects: Sequence[dict[str, Any]]
     """Create `objects`: namespaces first, the one job last, so that all that its pods need is there.
 
     Namespaces that the files do not have are created. Raises `BadInput` with the server's words for the first object
-    that is refused.
+    that is rejected.
     """
     warnings: list[str] = []
     job_of(objects)

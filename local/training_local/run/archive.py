@@ -231,7 +231,7 @@ class ArchivedRun:
         every = self.logs()
         pods = {log.replica.pod: log.replica.short_name for log in every}
         if target is not None and target not in {*pods, *pods.values()}:
-            raise BadInput(f"{target}: run {self.id} has no logs of it, but of {', '.join(pods.values()) or 'nobody'}")
+            raise BadInput(f"{target}: run {self.id} has no logs of it, but of {', '.join(pods.values()) or 'no pod'}")
         of_pods = [log for log in every if target in (None, log.replica.pod, log.replica.short_name)]
         info = kinds().get(self.record.kind)
         wanted = container or (info.container if info else "")

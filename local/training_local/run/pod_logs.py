@@ -112,7 +112,7 @@ class LogFollower:
             yield await self._queue.get()
 
     def pending(self) -> list[LogLine]:
-        """Return the lines that have arrived and nobody has asked for yet."""
+        """Return the lines that have arrived and have not been returned yet."""
         lines = []
         with suppress(asyncio.QueueEmpty):
             while True:

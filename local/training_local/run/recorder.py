@@ -62,7 +62,7 @@ class Recorder:
         self.folder = folder
         self._record = record
         self.runs = False
-        """Whether its job has been created: nothing is worth keeping of one that was refused."""
+        """Whether its job has been created: nothing is worth keeping of one that was rejected."""
         self._failed = False
         self._known: dict[str, Any] = {}
         self._events: dict[str, str] = {}

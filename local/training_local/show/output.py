@@ -50,7 +50,7 @@ class Output(io.TextIOBase):
                 await self._ended.wait()
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]  # an attribute in typeshed, read-only for everybody
+    def encoding(self) -> str:  # type: ignore[override]  # an attribute in typeshed, read-only here
         """That of the file."""
         return self._encoding
 

@@ -33,7 +33,7 @@ class FieldSet:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> FieldSet:
-        """Read the format FieldsV1; elements of unknown sorts are left out. Raises ValueError."""
+        """Read the format FieldsV1; elements of unknown kinds are left out. Raises ValueError."""
         return cls._read(fields)[0]
 
     @classmethod
@@ -62,7 +62,7 @@ class FieldSet:
         return fields
 
     def insert(self, path: Path) -> None:
-        """Add a path to a set under construction; the empty path, the whole object, belongs to nobody."""
+        """Add a path to a set under construction; the empty path, the whole object, has no owner."""
         if not path:
             return
         place = self

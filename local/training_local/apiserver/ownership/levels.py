@@ -39,7 +39,7 @@ class Level:
 
     @cached_property
     def scalar(self) -> Scalar | None:
-        """The sort of scalars that are allowed, if any."""
+        """The type of scalars that are allowed, if any."""
         kind = self.schema.get("type", "")
         if kind == "string":
             return "string" if self.schema.get("format", "") in ("", "byte") else "untyped"
@@ -76,7 +76,7 @@ class Level:
         return {}
 
     def declared(self, name: str) -> bool:
-        """Tell whether the schema names a field."""
+        """Return whether the schema names a field."""
         return name in self.extra or name in self.schema.get("properties", ())
 
     def member(self, name: str) -> Level | None:

@@ -87,7 +87,7 @@ class Managed:
         return bool(self.owners)
 
     def same_fields(self, other: Managed) -> bool:
-        """Tell whether two states differ in nothing but times."""
+        """Return whether two states differ in nothing but times."""
         return _timeless(self) == _timeless(other)
 
     def entries(self) -> list[Json]:
@@ -116,7 +116,7 @@ NOBODY = Managed()
 
 
 def is_reset(entries: list[Json]) -> bool:
-    """Tell whether entries in a request mean that all ownership is to be forgotten: none, or a single empty one."""
+    """Return whether entries in a request mean that all ownership is to be forgotten: none, or a single empty one."""
     return entries in ([], [{}])
 
 

@@ -35,7 +35,7 @@ class Request:
     time: str
     subresource: str = ""
     ignored: FieldSet = field(default_factory=FieldSet)
-    """What this write cannot change: nobody comes to own it."""
+    """What this write cannot change: no manager comes to own it."""
     shapes: Callable[[str], Shape | None] = lambda version: None
     """`apiVersion` -> shape; None for versions that are no longer served."""
 
@@ -78,7 +78,7 @@ def update(live: Json, new: Json, managed: Managed, request: Request) -> Managed
 
 
 def first_owner(live: Json, request: Request) -> Managed:
-    """Return the owners of an object of which nobody has kept account, when the first apply comes."""
+    """Return the owners of an object whose owners have not been recorded, when the first apply comes."""
     shape = request.shapes(request.version)
     assert shape is not None
     bare: Json = {key: live[key] for key in ("apiVersion", "kind")}
@@ -164,14 +164,14 @@ def _pruned(merged: Json, owners: Mapping[Manager, Owned], last: Owned, request:
     for version in dict.fromkeys((last.version, *(owned.version for owned in owners.values()))):
         if (seen := request.shapes(version)) is not None:
             pruned = _with_owned(seen.convert(whole), seen.convert(pruned), seen.level, version, owners)
-    # Only what the applier owned is taken away: what nobody owned, and was below it, stays.
+    # Only what the applier owned is taken away: what had no owner, and was below it, stays.
     left = _named_set(shape.convert(pruned), shape.level)
     gone = (_named_set(whole, shape.level) - left) & before
     return back.convert(remove(whole, gone, shape.level) or {})
 
 
 def _with_owned(whole: Json, pruned: Json, level: Level, version: str, owners: Mapping[Manager, Owned]) -> Json:
-    """Return `pruned` with those parts of `whole` that somebody owns in this version."""
+    """Return `pruned` with those parts of `whole` that any manager owns in this version."""
     held = EMPTY
     for owned in owners.values():
         if owned.version == version:

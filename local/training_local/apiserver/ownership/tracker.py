@@ -1,7 +1,7 @@
 """The account of who owns which fields of the stored objects.
 
-It is kept lazily: a write is only noted, and what it means for ownership is worked out when somebody asks. Objects that
-the server itself makes have no account until somebody applies something to them.
+It is kept lazily: a write is only noted, and what it means for ownership is worked out on demand. Objects that
+the server itself makes have no account until a client applies something to them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Ledger:
         if origin.given is not None and not origin.subresource:
             managed = _given(origin.given, managed)
         if not managed and note.live is not None:
-            return managed  # nobody has kept account, and nobody begins before the first apply
+            return managed  # owners are not recorded before the first apply
         live = zero(type) if note.live is None else _served(type, note.live)
         new = _served(type, note.stored) if origin.new is None else decode(origin.new)
         try:

@@ -172,7 +172,7 @@ def _compare_items(
 
 
 def is_whole(shape: Form, old: Any, new: Any, level: Level) -> bool:
-    """Tell whether two values are compared or merged as a whole: scalars, atomic ones, and when both are empty."""
+    """Return whether two values are compared or merged as a whole: scalars, atomic ones, and when both are empty."""
     if shape == "scalar":
         return True
     if shape == "list":

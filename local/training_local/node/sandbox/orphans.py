@@ -31,7 +31,7 @@ def _processes() -> Iterator[int]:
 
 
 def _environment(pid: int) -> Sequence[bytes]:
-    """The variables a process was started with; none for a process that has ended or belongs to somebody else."""
+    """The variables a process was started with; none for a process that has ended or belongs to another user."""
     with suppress(OSError):
         descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
         with open(descriptor, "rb") as file:

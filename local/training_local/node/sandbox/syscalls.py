@@ -90,7 +90,7 @@ def forbid_writing(target: str) -> None:
 
 
 def detach(target: str) -> None:
-    """Take the topmost mount away from `target` as soon as nobody uses it."""
+    """Take the topmost mount away from `target` as soon as it is unused."""
     _call("umount2", target.encode(), MNT_DETACH)
 
 

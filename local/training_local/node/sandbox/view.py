@@ -27,14 +27,14 @@ _KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"
 
 
 def protect_kernel() -> None:
-    """Let nobody write the kernel's settings below `/proc`, which are the machine's: root's could, in its own name."""
+    """Make the kernel's settings below `/proc` read-only: they are the machine's, and root could change them."""
     for path in _KERNEL_SETTINGS:
         if os.path.exists(path):
             syscalls.bind(path, path, readonly=True)
 
 
 def make_readonly(directory: str) -> None:
-    """Let nobody write to what is mounted at a directory and below it."""
+    """Make read-only what is mounted at a directory and below it."""
     with open("/proc/self/mountinfo", "rb") as table:
         targets = [os.fsdecode(line.split()[4]) for line in table]
     for target in targets:

@@ -1,4 +1,4 @@
-"""Laws of updates and applies, over random objects of a schema with every sort of list and map."""
+"""Laws of updates and applies, over random objects of a schema with every type of list and map."""
 
 from __future__ import annotations
 
