@@ -13,6 +13,7 @@ import pytest
 from e2e.harness.cluster import Cluster
 from e2e.harness.jobs import Namespace, job
 from e2e.harness.operator import PROGRAM, Operator
+from e2e.support.profiles import often
 
 IDLE = 1500
 LIMITS = {"soft": "ulimit -Sn 1024", "soft and hard": "ulimit -n 1024"}
@@ -56,7 +57,7 @@ def get(url: str) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("limit", often(LIMITS, "soft and hard"))
 async def test_idle_connections_keep_nobody_from_probes_and_metrics(
     cluster: Cluster, jobs: Namespace, tmp_path: Path, limit: str
 ) -> None:

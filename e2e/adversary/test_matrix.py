@@ -14,7 +14,7 @@ from e2e.harness.operator import Operator
 from e2e.support import marks
 
 pytestmark = marks.bare  # tenants and operator have the rights of an installation of their own
-STEPS = 500
+STEPS = 300
 """With every change; `make weekly` plays thousands with a new seed (`python -m e2e.adversary`)."""
 
 

@@ -12,6 +12,7 @@ from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.migration.jobs import examples, golden
 from e2e.support import marks
+from e2e.support.profiles import often
 
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
@@ -34,7 +35,7 @@ def crds(version: str) -> Path:
     return Path(json.loads(said)["Dir"]) / "manifests" / "base" / "crds"
 
 
-@pytest.mark.parametrize("target", RELEASES)
+@pytest.mark.parametrize("target", often(RELEASES, Target.V2_0, Target.V2_3))
 def test_a_release_admits_what_is_converted_for_it(cluster: Cluster, target: Target) -> None:
     for file in crds(RELEASES[target]).glob("trainer.kubeflow.org_*.yaml"):
         cluster.run_kubectl("apply", "--server-side", "--force-conflicts", f"--filename={file}")
