@@ -51,6 +51,14 @@ class Process:
             await self.elector.release()
 
 
+async def leading(identity: str = "a") -> tuple[MemoryApi, Process]:
+    """An API server, and a process that has taken the lease a second ago."""
+    api = MemoryApi()
+    leader = Process(api, identity)
+    await asyncio.sleep(1)
+    return api, leader
+
+
 async def overwrite(api: MemoryApi, program: str = AGENT, *, anonymous: bool = False, **changes: Any) -> None:
     """Write the lease as another process of a program does; if `anonymous`, nobody owns its fields any more."""
     lease = await api.read(PATH)

@@ -1,7 +1,8 @@
-"""A real HTTPS server on loopback that answers what a test tells it to."""
+"""Real servers on loopback, over HTTPS and below HTTP, with the responses of a test."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -58,3 +59,25 @@ async def serving(
         yield peer
     finally:
         await runner.cleanup()
+
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def replying(answer: bytes, heads: list[bytes]) -> Serve:
+    """Reads one request, notes its head, sends these bytes and closes the connection."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    return serve
+
+
+@asynccontextmanager
+async def listening(serve: Serve) -> AsyncIterator[str]:
+    """The address of a server that is less than HTTP: `serve` handles each connection."""
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -51,7 +51,6 @@ class ScriptedApi:
         self.watches = deque(watches)
         self.requests: list[Request] = []
         self.times: list[float] = []
-        self.closed_watches = 0
 
     def _note(self, request: Request) -> None:
         self.requests.append(request)
@@ -74,10 +73,7 @@ class ScriptedApi:
         if isinstance(script, Response):
             yield Stream(script.status, _lines([]), script.body, script.headers)
             return
-        try:
-            yield Stream(200, _lines(script))
-        finally:
-            self.closed_watches += 1
+        yield Stream(200, _lines(script))
 
     async def close(self) -> None:
         return

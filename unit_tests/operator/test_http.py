@@ -2,7 +2,7 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from unit_tests.operator.certificates import Authority, authority
-from unit_tests.operator.peer import Handler, Peer, serving
+from unit_tests.operator.peer import Handler, Peer, listening, replying, serving
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.config import ClusterConfig, trusting
@@ -24,6 +24,15 @@ from training_operator.kube.transport import MERGE_PATCH, Request
 
 
 @asynccontextmanager
+async def opened(config: ClusterConfig, connections: int = 0) -> AsyncIterator[HttpTransport]:
+    transport = HttpTransport(config, connections)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+@asynccontextmanager
 async def connected(
     handler: Handler,
     folder: Path,
@@ -33,26 +42,9 @@ async def connected(
     **options: Any,
 ) -> AsyncIterator[tuple[HttpTransport, Peer]]:
     async with serving(handler, folder, name=name) as peer:
-        tls = trusting(cadata=authority().pem)
-        transport = HttpTransport(ClusterConfig(peer.url, credentials or Fixed(), tls, **options), connections)
-        try:
+        config = ClusterConfig(peer.url, credentials or Fixed(), trusting(cadata=authority().pem), **options)
+        async with opened(config, connections) as transport:
             yield transport, peer
-        finally:
-            await transport.close()
-
-
-@asynccontextmanager
-async def speaking(
-    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], path: str = ""
-) -> AsyncIterator[HttpTransport]:
-    """A transport to a server that is less than HTTP: `serve` handles each connection."""
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        address = f"http://user:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
-        transport = HttpTransport(ClusterConfig(address, Fixed()))
-        try:
-            yield transport
-        finally:
-            await transport.close()
 
 
 async def hello(_: web.Request) -> web.StreamResponse:
@@ -143,13 +135,10 @@ async def test_an_answer_in_chunks(tmp_path: Path) -> None:
     [b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell", b"HTTP/1.1 200 OK\r\n\r\nuntil the end"],
 )
 async def test_what_is_no_whole_answer_is_an_os_error(answer: bytes) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        await writer.drain()
-        writer.close()
-
-    async with speaking(serve) as transport:
+    async with (
+        listening(replying(answer, [])) as address,
+        opened(ClusterConfig(f"http://a:b@{address}", Fixed())) as transport,
+    ):
         with pytest.raises(OSError, match=r"127\.0\.0\.1"):
             await transport.request(Request("GET", "/"))
 
@@ -163,21 +152,16 @@ async def test_what_follows_an_answer_is_not_the_answer_to_the_next_request() ->
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"lf")
 
-    async with speaking(serve) as transport:
+    async with listening(serve) as address, opened(ClusterConfig(f"http://a:b@{address}", Fixed())) as transport:
         for _ in range(2):
             assert (await transport.request(Request("GET", "/"))).body == b"mine"
 
 
 async def test_an_answer_after_that_to_go_on_and_an_address_with_a_path() -> None:
     heads = list[bytes]()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok")
-        await writer.drain()
-        writer.close()
-
-    async with speaking(serve, "/k8s/clusters/c-1") as transport:
+    serve = replying(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", heads)
+    path = "/k8s/clusters/c-1"
+    async with listening(serve) as address, opened(ClusterConfig(f"http://{address}{path}", Fixed())) as transport:
         answer = await transport.request(Request("POST", "/api/v1/pods", body=b"{}"))
         assert (answer.status, answer.body) == (201, b"ok")
     assert heads[0].startswith(b"POST /k8s/clusters/c-1/api/v1/pods HTTP/1.1\r\n")
@@ -326,42 +310,39 @@ async def test_silence_ends_a_stream(tmp_path: Path) -> None:
                     pass
 
 
-async def test_an_answer_that_does_not_come_is_a_time_out(tmp_path: Path) -> None:
-    async def never(_: web.Request) -> web.StreamResponse:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async with connected(never, tmp_path) as (transport, _):
-        with pytest.raises(TimeoutError):
-            await transport.request(Request("GET", "/", timeout=0.05))
+async def never(_: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
-async def test_a_connection_cut_before_the_answer_is_an_os_error(tmp_path: Path) -> None:
-    async def cut(request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        request.transport.abort()
-        return web.Response()
+async def cut(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
 
-    async with connected(cut, tmp_path) as (transport, _):
-        with pytest.raises(OSError, match=r"https://127\.0\.0\.1"):
-            await transport.request(Request("POST", "/", body=b"{}"))
+
+@pytest.mark.parametrize(("handler", "seconds", "error"), [(never, 0.05, TimeoutError), (cut, 30, ConnectionError)])
+async def test_a_request_without_answer_is_an_os_error(
+    handler: Handler, seconds: float, error: type[OSError], tmp_path: Path
+) -> None:
+    async with connected(handler, tmp_path) as (transport, _):
+        with pytest.raises(error):
+            await transport.request(Request("POST", "/", body=b"{}", timeout=seconds))
 
 
 async def test_a_refused_connection_is_an_os_error(unused_tcp_port: int) -> None:
-    transport = HttpTransport(ClusterConfig(f"https://127.0.0.1:{unused_tcp_port}", Fixed()))
-    with pytest.raises(OSError, match=str(unused_tcp_port)):
-        await transport.request(Request("GET", "/"))
-    await transport.close()
+    async with opened(ClusterConfig(f"https://127.0.0.1:{unused_tcp_port}", Fixed())) as transport:
+        with pytest.raises(OSError, match=str(unused_tcp_port)):
+            await transport.request(Request("GET", "/"))
 
 
 async def test_no_request_is_sent_to_a_server_with_an_untrusted_certificate(tmp_path: Path) -> None:
     async with serving(hello, tmp_path) as peer:
         tls = trusting(cadata=Authority("other").pem)
-        transport = HttpTransport(ClusterConfig(peer.url, Fixed("Bearer secret"), tls))
-        with pytest.raises(OSError, match="certificate verify failed"):
-            await transport.request(Request("GET", "/"))
+        async with opened(ClusterConfig(peer.url, Fixed("Bearer secret"), tls)) as transport:
+            with pytest.raises(OSError, match="certificate verify failed"):
+                await transport.request(Request("GET", "/"))
         assert peer.requests == []
-        await transport.close()
 
 
 async def test_the_name_in_the_certificate_can_be_given(tmp_path: Path) -> None:
@@ -392,33 +373,21 @@ async def test_what_is_not_allowed_any_more_is_not_sent_through_a_proxy_either(t
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
 
-        async with await asyncio.start_server(tunnel, "127.0.0.1", 0) as proxy:
-            address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with listening(tunnel) as proxy:
             tls = trusting(cadata=authority().pem)
-            transport = HttpTransport(ClusterConfig(peer.url, Fixed(), tls, proxy=address))
-            assert (await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: True))).status == 200
-            with pytest.raises(OSError):
-                await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: False))
-            await transport.close()
+            async with opened(ClusterConfig(peer.url, Fixed(), tls, proxy=f"http://{proxy}")) as transport:
+                assert (await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: True))).status == 200
+                with pytest.raises(OSError):
+                    await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: False))
     assert peer.bodies == [b"{}"]
 
 
 async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
     heads = list[bytes]()
-
-    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readline())
-        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
-    async with proxy:
-        address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        transport = HttpTransport(
-            ClusterConfig("https://kube.example:6443", Fixed(), ssl.create_default_context(), proxy=address)
-        )
-        with pytest.raises(OSError):
-            await transport.request(Request("GET", "/"))
-        await transport.close()
-    assert heads == [b"CONNECT kube.example:6443 HTTP/1.1\r\n"]
+    async with listening(replying(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", heads)) as proxy:
+        tls = ssl.create_default_context()
+        config = ClusterConfig("https://kube.example:6443", Fixed(), tls, proxy=f"http://{proxy}")
+        async with opened(config) as transport:
+            with pytest.raises(OSError):
+                await transport.request(Request("GET", "/"))
+    assert heads[0].startswith(b"CONNECT kube.example:6443 HTTP/1.1\r\n")

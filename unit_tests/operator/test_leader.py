@@ -1,10 +1,11 @@
 import asyncio
 import itertools
 import json
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from unit_tests.operator.contender import Process, overwrite, spec
+from unit_tests.operator.contender import Process, leading, overwrite, spec
 from unit_tests.operator.memory_api import MemoryApi
 
 from training_operator.leader import JITTER, LEASE_SECONDS, LOOK_SECONDS, RENEW_SECONDS, RETRY_SECONDS, LeadershipLost
@@ -13,9 +14,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_the_first_one_leads_and_renews() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    await asyncio.sleep(1)
+    api, process = await leading()
     first = await spec(api)
     assert process.leads
     assert (first["holderIdentity"], first["leaseDurationSeconds"]) == ("a", 15)
@@ -34,9 +33,7 @@ async def test_the_first_one_leads_and_renews() -> None:
 
 
 async def test_another_one_waits_until_the_lease_has_not_changed_for_its_duration() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     other = Process(api, "b")
     await asyncio.sleep(100)
     assert (leader.leads, other.leads) == (True, False)
@@ -56,9 +53,7 @@ async def test_another_one_waits_until_the_lease_has_not_changed_for_its_duratio
 
 
 async def test_one_that_waits_looks_often_and_not_in_step_with_others() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     other = Process(api, "b")
     await asyncio.sleep(60)
     pauses = [after - before for before, after in itertools.pairwise(other.network.times)]
@@ -69,9 +64,7 @@ async def test_one_that_waits_looks_often_and_not_in_step_with_others() -> None:
 
 
 async def test_a_released_lease_is_taken_at_once() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     other = Process(api, "b")
     await asyncio.sleep(10)
     await leader.end(release=True)
@@ -82,28 +75,19 @@ async def test_a_released_lease_is_taken_at_once() -> None:
     await other.end()
 
 
-async def test_a_lease_is_given_back_after_a_renewal_whose_answer_was_not_waited_for() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    await asyncio.sleep(1)
-    await overwrite(api, renewTime="2026-01-01T00:00:03.000000Z")
+@pytest.mark.parametrize(
+    ("change", "holder"), [({"renewTime": "2026-01-01T00:00:03.000000Z"}, ""), ({"holderIdentity": "thief"}, "thief")]
+)
+async def test_a_lease_is_released_by_its_holder_only(change: dict[str, Any], holder: str) -> None:
+    """By this one also after a renewal whose response was lost."""
+    api, process = await leading()
+    await overwrite(api, **change)
     await process.end(release=True)
-    assert (await spec(api))["holderIdentity"] == ""
-
-
-async def test_a_lease_that_another_one_has_taken_is_not_given_back() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    await asyncio.sleep(1)
-    await overwrite(api, holderIdentity="thief")
-    await process.end(release=True)
-    assert (await spec(api))["holderIdentity"] == "thief"
+    assert (await spec(api))["holderIdentity"] == holder
 
 
 async def test_clocks_of_other_machines_do_not_matter() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     await leader.end()
     await overwrite(api, renewTime="1999-01-01T00:00:00.000000Z")
     other = Process(api, "b")
@@ -115,9 +99,7 @@ async def test_clocks_of_other_machines_do_not_matter() -> None:
 
 
 async def test_a_leader_that_cannot_renew_gives_up_before_anybody_else_leads() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     other = Process(api, "b")
     await asyncio.sleep(20)
     leader.network.down = True
@@ -155,9 +137,7 @@ async def test_the_lease_holds_from_the_request_for_it_and_not_from_its_answer(r
 
 @pytest.mark.parametrize(("written", "seconds"), [(5, 5), (60, 60), (None, LEASE_SECONDS)])
 async def test_the_duration_in_the_lease_counts(written: int | None, seconds: int) -> None:
-    api = MemoryApi()
-    first = Process(api, "gone")
-    await asyncio.sleep(1)
+    api, first = await leading("gone")
     await first.end()
     await overwrite(api, leaseDurationSeconds=written)
     other = Process(api, "b")
@@ -169,9 +149,7 @@ async def test_the_duration_in_the_lease_counts(written: int | None, seconds: in
 
 
 async def test_a_leader_whose_lease_was_taken_ends_with_its_next_renewal() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     await overwrite(api, holderIdentity="thief")
     with pytest.raises(LeadershipLost, match="another process"):
         await leader.task
@@ -181,9 +159,7 @@ async def test_a_leader_whose_lease_was_taken_ends_with_its_next_renewal() -> No
 
 
 async def test_a_short_outage_is_survived() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    _, leader = await leading()
     leader.network.lost_answers = 1
     await asyncio.sleep(20)
     leader.network.down = True
@@ -196,9 +172,7 @@ async def test_a_short_outage_is_survived() -> None:
 
 
 async def test_a_leader_that_takes_its_own_lease_again_has_led_all_the_time() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     first = await spec(api)
     leader.network.lost_answers = 1
     await asyncio.sleep(10)
@@ -237,9 +211,7 @@ async def test_of_many_that_start_together_one_leads(given_back: bool) -> None:
 
 
 async def test_a_release_that_fails_is_no_harm() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    await asyncio.sleep(1)
+    _, process = await leading()
     process.network.down = True
     async with asyncio.timeout(2.5):
         await process.end(release=True)
@@ -250,9 +222,7 @@ GO = "manager/v0.0.0 (linux/amd64) kubernetes/$Format/leader-election"
 
 
 async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None:
-    api = MemoryApi()
-    first = Process(api, "gone")
-    await asyncio.sleep(1)
+    api, first = await leading("gone")
     await first.end(release=True)
     await overwrite(api, GO, holderIdentity="training-operator-7d5_1", leaseDurationSeconds=15)
     with capture_logs() as logs:
@@ -274,9 +244,7 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
 @pytest.mark.parametrize("anonymous", [False, True])
 async def test_a_standby_of_the_same_program_is_not_warned_of(anonymous: bool) -> None:
     """Nor is one of a program that the API server does not know, because somebody has removed the fields' owners."""
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     await overwrite(api, anonymous=anonymous, acquireTime="2026-01-01T00:00:00.500000Z")
     with capture_logs() as logs:
         other = Process(api, "b")
@@ -286,23 +254,13 @@ async def test_a_standby_of_the_same_program_is_not_warned_of(anonymous: bool) -
     await other.end()
 
 
-async def test_a_lease_that_is_not_reached_is_logged_once() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    process.network.down = True
-    with capture_logs() as logs:
-        await asyncio.sleep(60)
-    assert [(line["event"], line["error"]) for line in logs] == [("lease not reached: retrying", "TimeoutError()")]
-    await process.end()
-
-
-async def test_a_lease_that_is_rejected_is_not_asked_for_in_a_rush() -> None:
-    api = MemoryApi()
-    process = Process(api, "a")
-    process.network.leases_rejected = True
+@pytest.mark.parametrize(("fault", "error"), [("down", "TimeoutError()"), ("leases_rejected", "not now")])
+async def test_a_lease_that_cannot_be_had_is_requested_without_a_rush_and_logged_once(fault: str, error: str) -> None:
+    process = Process(MemoryApi(), "a")
+    setattr(process.network, fault, True)
     with capture_logs() as logs:
         await asyncio.sleep(60)
     pauses = [after - before for before, after in itertools.pairwise(process.network.times)]
     assert min(pauses) >= RETRY_SECONDS
-    assert [line["error"] for line in logs] == ["not now"]
+    assert [(line["event"], line["error"]) for line in logs] == [("lease not reached: retrying", error)]
     await process.end()

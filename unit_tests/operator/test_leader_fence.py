@@ -8,8 +8,7 @@ import itertools
 import random
 
 import pytest
-from unit_tests.operator.contender import Process, overwrite, spec
-from unit_tests.operator.memory_api import MemoryApi
+from unit_tests.operator.contender import Process, leading, overwrite, spec
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.exchange import UNACKNOWLEDGED_SECONDS
@@ -36,9 +35,7 @@ def written_at(process: Process) -> list[float]:
 
 
 async def test_nothing_is_written_before_leading() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     other = Process(api, "b")
     writing = asyncio.create_task(writes_of(other))
     await asyncio.sleep(60)
@@ -53,9 +50,7 @@ async def test_nothing_is_written_before_leading() -> None:
 @pytest.mark.parametrize("seconds", [RENEW_SECONDS, LEASE_SECONDS, 60.0])
 async def test_a_process_that_stood_still_writes_nothing_when_it_goes_on(seconds: float) -> None:
     """Whatever it does first: here it writes before it looks at the lease."""
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     writing = asyncio.create_task(writes_of(leader))
     await asyncio.sleep(5.5)  # between two renewals, so that it does something before it notices
     leader.stood_still = seconds
@@ -68,9 +63,7 @@ async def test_a_process_that_stood_still_writes_nothing_when_it_goes_on(seconds
 
 
 async def test_a_process_that_stood_still_for_a_moment_goes_on() -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    _, leader = await leading()
     writing = asyncio.create_task(writes_of(leader))
     await asyncio.sleep(5)
     leader.stood_still = RENEW_SECONDS - 3
@@ -83,9 +76,7 @@ async def test_a_process_that_stood_still_for_a_moment_goes_on() -> None:
 
 @pytest.mark.parametrize("how", ["released", "stolen", "cut off"])
 async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     writing = asyncio.create_task(writes_of(leader))
     await asyncio.sleep(4)  # between two renewals
     if how == "released":
@@ -104,9 +95,7 @@ async def test_nothing_is_written_after_the_end_of_the_lease(how: str) -> None:
 
 @pytest.mark.parametrize("cut_off", [False, True])
 async def test_a_write_that_got_its_connection_after_the_end_of_the_lease_does_not_leave(cut_off: bool) -> None:
-    api = MemoryApi()
-    leader = Process(api, "a")
-    await asyncio.sleep(1)
+    api, leader = await leading()
     leader.network.connecting = lambda request: 0.0 if "/leases/" in request.path else RENEW_SECONDS + 1
     leader.network.leases_lost = cut_off
     writing = asyncio.create_task(writes_of(leader))
