@@ -60,8 +60,8 @@ def test_check_names_what_is_not_current(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "new" / "kubeflow.org_jaxjobs.yaml").write_text("old")
     (tmp_path / "new" / "kubeflow.org_tfjobs.yaml").unlink()
     assert main(["--check", str(tmp_path / "new")]) == 1
-    said = capsys.readouterr().err
-    assert [line.split("/")[-1] for line in said.splitlines()] == [
+    errors = capsys.readouterr().err
+    assert [line.split("/")[-1] for line in errors.splitlines()] == [
         "kubeflow.org_tfjobs.yaml is not current; run `make crds`",
         "kubeflow.org_jaxjobs.yaml is not current; run `make crds`",
     ]

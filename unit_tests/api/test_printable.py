@@ -47,5 +47,5 @@ def test_conditions_and_reasons_to_wait_hold_nothing_else() -> None:
     hostile = "\x1b[2J" + "x" * 200_000
     condition = JobCondition(type=hostile, status=ConditionStatus.TRUE, reason=hostile, message=hostile)
     waiting = Waiting(reason=hostile, message=hostile)
-    said = {condition.type, condition.reason, condition.message, waiting.reason, waiting.message}
-    assert said == {legible(hostile)}
+    texts = {condition.type, condition.reason, condition.message, waiting.reason, waiting.message}
+    assert texts == {legible(hostile)}

@@ -221,7 +221,7 @@ class World:
         return self.settle()
 
     def delete(self, name: str) -> None:
-        """Delete a pod as anybody could."""
+        """Delete a pod as any user could."""
         if self.lingering:
             self.pods[name] = msgspec.structs.replace(self.pods[name], deleting=True)
         else:

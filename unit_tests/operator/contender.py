@@ -60,7 +60,7 @@ async def leading(identity: str = "a") -> tuple[MemoryApi, Process]:
 
 
 async def overwrite(api: MemoryApi, program: str = AGENT, *, anonymous: bool = False, **changes: Any) -> None:
-    """Write the lease as another process of a program does; if `anonymous`, nobody owns its fields any more."""
+    """Write the lease as another process of a program does; if `anonymous`, without managed fields."""
     lease = await api.read(PATH)
     lease["spec"] |= changes
     if anonymous:

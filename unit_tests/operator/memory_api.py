@@ -26,7 +26,7 @@ def now() -> datetime:
 
 
 class MemoryApi:
-    """An API server; what it is asked is remembered."""
+    """An API server that records its requests."""
 
     def __init__(self) -> None:
         self.server = ApiServer(BUILTIN, lambda definition: [], now=now, rng=random.Random(1))

@@ -15,7 +15,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Peer:
-    """The server's address and what it was asked."""
+    """The server's address and its requests."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -1,4 +1,4 @@
-"""An API server that answers what a test tells it to, in order, and remembers what it was asked."""
+"""An API server with the responses of a test, in order, that records its requests."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ async def test_a_version_that_the_server_has_forgotten_leaves_them_to_be_deleted
     for record in records:
         store.observe(record)
     assert not await port.delete_together(records, flow="job")
-    assert await port.delete_together(records, flow="job"), "the next one is asked for again"
+    assert await port.delete_together(records, flow="job"), "the next one is sent again"
 
 
 async def test_a_deletion_without_answer_is_not_repeated() -> None:

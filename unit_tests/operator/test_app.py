@@ -47,8 +47,8 @@ async def test_a_missing_crd_is_waited_for_and_does_not_stop_other_kinds() -> No
                 assert await cluster.names() == ["first-worker-0"]
                 await cluster.define("jaxjobs")
                 await asyncio.sleep(20)
-        said = [line["event"] for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
-        assert said == [
+        events = [line["event"] for line in logs if line.get("resource") == "jaxjobs.kubeflow.org"]
+        assert events == [
             "the API server does not have this resource yet: waiting for it",
             "watch established again",
         ]

@@ -174,7 +174,7 @@ def test_durations_are_written_as_in_go(served: list[Settings]) -> None:
 
 
 def rejected(served: list[Settings], *arguments: str) -> str:
-    """The only sentence that is said of arguments that cannot be."""
+    """The error for invalid arguments: one sentence."""
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert served == []

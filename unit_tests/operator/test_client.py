@@ -32,7 +32,7 @@ OWNED = [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "j", "u
 
 
 class NotedGate(FairGate):
-    """Notes who asked for a turn."""
+    """Records the requests that enter."""
 
     def __init__(self) -> None:
         super().__init__(AdaptiveLimit(start=8))

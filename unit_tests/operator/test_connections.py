@@ -95,13 +95,13 @@ async def test_a_handshake_that_does_not_begin_is_closed(context: ssl.SSLContext
 @pytest.mark.parametrize("secure", [False, True])
 async def test_the_longest_idle_go_first(secure: bool, context: ssl.SSLContext) -> None:
     async with served(context if secure else None, idle_most=3, seconds_to_ask=LONG) as address:
-        with capture_logs() as said:
+        with capture_logs() as logs:
             idle = [await connected(address) for _ in range(6)]
             assert [await is_closed(each) for each in idle[:3]] == [True] * 3
         for each in idle[3:]:
             with pytest.raises(BlockingIOError):
                 each.recv(1)
-        assert [each["event"] for each in said] == ["connections closed: too many are idle"]
+        assert [each["event"] for each in logs] == ["connections closed: too many are idle"]
         for each in idle:
             each.close()
 
@@ -127,7 +127,7 @@ async def test_without_descriptors_it_says_so_and_goes_on() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with served(idle_most=10, seconds_to_ask=LONG) as address:
         waiting = await connected(address)
-        with capture_logs() as said:
+        with capture_logs() as logs:
             mine = await connected(address)
             resource.setrlimit(resource.RLIMIT_NOFILE, (mine.fileno() + 1, hard))
             try:
@@ -135,6 +135,6 @@ async def test_without_descriptors_it_says_so_and_goes_on() -> None:
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert b"200 OK" in await ask(mine, "/")
-        assert "a connection cannot be accepted" in {each["event"] for each in said}
+        assert "a connection cannot be accepted" in {each["event"] for each in logs}
         waiting.close()
         mine.close()

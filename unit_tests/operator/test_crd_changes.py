@@ -43,13 +43,13 @@ def mpi_job(name: str, version: str = "v1") -> Any:
 
 
 class Watched:
-    """A running operator, and what it said of MPIJobs."""
+    """A running operator, and what it logs about MPIJobs."""
 
     def __init__(self, cluster: World, app: App, logs: list[Any]) -> None:
         self.cluster, self.app, self._logs = cluster, app, logs
 
     @property
-    def said(self) -> list[str]:
+    def logged(self) -> list[str]:
         return [line["event"] for line in self._logs if line.get("resource") == MPI_JOBS]
 
     @property
@@ -95,7 +95,7 @@ async def test_a_crd_of_another_operator_is_ignored_with_one_line(serves_ours: b
         await watched.cluster.create_job("ours", 1)
         await asyncio.sleep(3600)
         assert await watched.cluster.names() == ["ours-worker-0"]
-        assert (watched.said, watched.reasons) == ([FOREIGN], [reason])
+        assert (watched.logged, watched.reasons) == ([FOREIGN], [reason])
 
 
 async def test_our_crd_in_its_place_is_picked_up() -> None:
@@ -105,14 +105,14 @@ async def test_our_crd_in_its_place_is_picked_up() -> None:
         await asyncio.sleep(30)
         await watched.create("late")
         assert await watched.cluster.names() == ["late-launcher"]
-        assert watched.said == [FOREIGN, ABSENT, AGAIN]
+        assert watched.logged == [FOREIGN, ABSENT, AGAIN]
 
 
 async def test_a_further_version_beside_our_stored_one_changes_nothing() -> None:
     async with operating(other(serves_ours=True, stores_ours=True)) as watched:
         await watched.create("ours")
         assert await watched.cluster.names() == ["ours-launcher"]
-        assert watched.said == []
+        assert watched.logged == []
 
 
 async def test_jobs_are_ignored_once_another_operator_has_taken_over_their_crd() -> None:
@@ -124,7 +124,7 @@ async def test_jobs_are_ignored_once_another_operator_has_taken_over_their_crd()
         await watched.cluster.network().request(Request("DELETE", f"/api/v1/namespaces/default/pods/{launcher}"))
         await asyncio.sleep(600)
         assert await watched.cluster.names() == []
-        assert watched.said == [FOREIGN]
+        assert watched.logged == [FOREIGN]
 
 
 async def test_a_crd_that_is_deleted_and_created_again_is_watched_again() -> None:
@@ -132,12 +132,12 @@ async def test_a_crd_that_is_deleted_and_created_again_is_watched_again() -> Non
         await watched.create("first")
         await watched.delete_crd()
         assert await watched.cluster.names() == []
-        assert watched.said == [ABSENT]
+        assert watched.logged == [ABSENT]
         await watched.cluster.define("mpijobs")
         await asyncio.sleep(30)
         await watched.create("second")
         assert await watched.cluster.names() == ["second-launcher"]
-        assert watched.said == [ABSENT, AGAIN]
+        assert watched.logged == [ABSENT, AGAIN]
 
 
 async def test_a_kind_that_is_not_enabled_is_never_asked_for() -> None:
@@ -152,7 +152,7 @@ async def test_a_kind_that_is_not_enabled_is_never_asked_for() -> None:
 
 
 class Hidden(Network):
-    """A connection of somebody who may not read discovery."""
+    """A connection without the permission for discovery."""
 
     async def request(self, request: Request) -> Response:
         if request.path in ("/apis/kubeflow.org/v1", "/apis/kubeflow.org"):

@@ -1,4 +1,4 @@
-"""Commands are imported when they are used: what help loads, and what is said where a command cannot be loaded."""
+"""Commands are imported when they are used: what help loads, and the error where a command cannot be loaded."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def complaint(error: ImportError) -> str:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (ModuleNotFoundError("No module named 're2'", name="re2"), "pip install '.[local]' in a clone"),
         (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), "pip install '.[local]' in a clone of the "),
@@ -139,8 +139,8 @@ def complaint(error: ImportError) -> str:
         (ImportError("libssl.so.3: cannot open"), "Error: `it` cannot be loaded: libssl.so.3: cannot open.\n"),
     ],
 )
-def test_what_cannot_be_imported_is_named_and_no_extra_is_made_up(error: ImportError, said: str) -> None:
-    assert said in complaint(error)
+def test_what_cannot_be_imported_is_named_and_no_extra_is_made_up(error: ImportError, message: str) -> None:
+    assert message in complaint(error)
 
 
 def test_a_command_that_cannot_be_imported_is_in_the_list_all_the_same() -> None:

@@ -196,7 +196,7 @@ async def test_a_server_that_cannot_be_reached_is_tried_again() -> None:
 
 @pytest.mark.parametrize("given_back", [False, True])
 async def test_of_many_that_start_together_one_leads(given_back: bool) -> None:
-    """They see at the same moment that there is no lease, or that nobody holds it."""
+    """They see at the same moment that there is no lease, or that it has no holder."""
     api = MemoryApi()
     if given_back:
         first = Process(api, "first")
@@ -243,7 +243,7 @@ async def test_the_go_operator_is_waited_for_while_it_renews_and_named() -> None
 
 @pytest.mark.parametrize("anonymous", [False, True])
 async def test_a_standby_of_the_same_program_is_not_warned_of(anonymous: bool) -> None:
-    """Nor is one of a program that the API server does not know, because somebody has removed the fields' owners."""
+    """Nor is one of a program that the API server does not know, because the managed fields were removed."""
     api, leader = await leading()
     await overwrite(api, anonymous=anonymous, acquireTime="2026-01-01T00:00:00.500000Z")
     with capture_logs() as logs:

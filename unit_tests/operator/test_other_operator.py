@@ -29,11 +29,11 @@ class Objects:
 
     def __init__(self, found: dict[str, Any], forbidden: tuple[str, ...] = ()) -> None:
         self.found, self.forbidden = found, forbidden
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     async def request(self, request: Request) -> Response:
         assert request.method == "GET"
-        self.asked.append(request.path)
+        self.paths.append(request.path)
         if request.path in self.forbidden:
             return rejection(403, "Forbidden")
         return answer(200, self.found[request.path]) if request.path in self.found else rejection(404, "NotFound")
@@ -71,7 +71,7 @@ async def test_what_another_operator_leaves_in_a_cluster_is_seen(path: str, foun
 async def test_a_pod_does_not_take_its_own_deployment_for_another_operator() -> None:
     objects = Objects({DEPLOYMENTS: {"spec": {"replicas": 1}}})
     assert (await detect(objects, "kubeflow", LEASE, in_pod=True, now=NOW)).signs == ()
-    assert DEPLOYMENTS not in objects.asked
+    assert DEPLOYMENTS not in objects.paths
 
 
 async def test_the_second_operator_is_rejected_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

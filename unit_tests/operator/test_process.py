@@ -73,7 +73,7 @@ async def cluster(folder: Path, handler: Handler = empty_cluster) -> AsyncIterat
         yield peer, kubeconfig(folder, peer.url)
 
 
-async def said(process: Warm, event: str) -> list[dict[str, Any]]:
+async def logged(process: Warm, event: str) -> list[dict[str, Any]]:
     """Read the log up to the line with `event`."""
     assert process.stderr is not None
     lines = list[dict[str, Any]]()
@@ -118,11 +118,11 @@ async def test_a_signal_ends_it_in_good_order(tmp_path: Path, unused_tcp_port: i
         probes = f"--health-probe-bind-address=127.0.0.1:{unused_tcp_port}"
         flags = ("--kubeconfig", config, "--force", probes, "--metrics-bind-address=0", "--webhook-server-port=9443")
         async with operator(*flags) as process:
-            lines = await said(process, "the API server does not have this resource yet: waiting for it")
+            lines = await logged(process, "the API server does not have this resource yet: waiting for it")
             await until_ready(unused_tcp_port)
             process.terminate()
             async with asyncio.timeout(10):
-                await said(process, "stopped")
+                await logged(process, "stopped")
                 assert await to_thread(process.wait, 10) == 0
         starting = next(line for line in lines if line["event"] == "starting")
         assert starting["server"] == peer.url

@@ -340,13 +340,13 @@ async def test_what_is_known_of_an_optional_resource_stays_while_it_may_not_be_s
 
 
 async def test_the_owner_of_a_crd_is_asked_before_each_watch_and_a_second_after_one_that_was_cut_short() -> None:
-    asked = list[float]()
+    times = list[float]()
 
     async def foreign_crd() -> str:
-        asked.append(asyncio.get_running_loop().time())
+        times.append(asyncio.get_running_loop().time())
         return ""
 
     ends: list[Script] = [[*initial(), "700"], ["5"], ConnectionResetError(), [FOREVER]]
     async with World(ends, foreign_crd=foreign_crd).running(800):
-        assert asked[:3] == pytest.approx([0, 700, 700 + 5 + 1])
-        assert asked[3] - asked[2] == pytest.approx(1.2, abs=0.4)  # the delay after a failure, and no more
+        assert times[:3] == pytest.approx([0, 700, 700 + 5 + 1])
+        assert times[3] - times[2] == pytest.approx(1.2, abs=0.4)  # the delay after a failure, and no more

@@ -35,8 +35,8 @@ def test_pages_are_current() -> None:
 
 
 def test_everything_that_can_be_generated_is_on_a_page() -> None:
-    asked = [name for page in DOCS.rglob("*.md") for _, name, _ in GENERATED.findall(page.read_text())]
-    assert sorted(asked) == sorted(SECTIONS)
+    names = [name for page in DOCS.rglob("*.md") for _, name, _ in GENERATED.findall(page.read_text())]
+    assert sorted(names) == sorted(SECTIONS)
 
 
 def test_check_names_what_is_not_current(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

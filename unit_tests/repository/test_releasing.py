@@ -30,7 +30,7 @@ def test_the_image_is_named_in_one_place_with_the_version_as_its_tag() -> None:
 
 
 def test_nobody_is_told_to_install_a_name_that_nobody_has_registered() -> None:
-    """What follows `pip install` is a folder or file of a clone, or somebody else's package."""
+    """What follows `pip install` is a folder or file of a clone, or another package."""
     ours = re.compile(r"\b(?:pip|pipx|uv) (?:install|add) [^`\n#]*?(?<![\w./-])training-operator(?![\w/-])")
     assert ours.search("`pip install 'training-operator[local]'`")
     files = [file for file in occurrences("training-operator") if file != "unit_tests/repository/test_releasing.py"]

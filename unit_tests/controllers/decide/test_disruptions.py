@@ -25,8 +25,8 @@ DRAINED = {"deleting": True, "disrupted": True, "disruption": "EvictionByEvictio
 def running(kind: str = "JAXJob", *, restart: str = "OnFailure", mode: str = "", scope: str = "", **run: Any) -> World:
     replicas = {"Worker": 3} if kind == "JAXJob" else {FIRST.get(kind, "Master"): 1, "Worker": 2}
     w = world(kind, replicas, restart=restart, run_policy=run)
-    asked = {ANNOTATION: mode, SCOPE: scope}
-    w.stored["metadata"]["annotations"] = {key: value for key, value in asked.items() if value}
+    annotations = {ANNOTATION: mode, SCOPE: scope}
+    w.stored["metadata"]["annotations"] = {key: value for key, value in annotations.items() if value}
     w.settle()
     w.report("Running")
     w.events.clear()
@@ -35,7 +35,7 @@ def running(kind: str = "JAXJob", *, restart: str = "OnFailure", mode: str = "",
 
 
 def disrupt(w: World, name: str = "sim-worker-1", *, exit_code: int | None = 143, **how: Any) -> None:
-    """The cluster ends a pod; its program has died of it, or nobody knows."""
+    """The cluster ends a pod; its program has died of it, or the cause is unknown."""
     ended = ContainerState(w.framework.info.container, exit_code=exit_code, started_at=START, finished_at=w.now)
     containers = (ended,) if exit_code is not None else ()
     w.pods[name] = msgspec.structs.replace(w.pods[name], ready=False, containers=containers, **(how or EVICTED))
@@ -204,7 +204,7 @@ def test_failures_beside_a_disruption_are_counted_as_ever() -> None:
 
 @pytest.mark.parametrize(("mode", "counted"), [("restart", 0), ("count", 1)])
 def test_of_a_job_that_restarts_as_a_whole_all_replicas_begin_again(mode: str, counted: int) -> None:
-    """What the others die of is the disruption, so nobody counts that either."""
+    """What the others die of is the disruption, so that is not counted either."""
     w = running("PyTorchJob", scope="job", mode=mode)
     w.lingering = True
     disrupt(w, "sim-worker-0", exit_code=None, phase="Failed", disrupted=True, disruption="PreemptionByScheduler")

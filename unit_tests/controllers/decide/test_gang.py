@@ -45,7 +45,7 @@ def admit(w: World, phase: str) -> None:
 
 
 def set_spec(w: World, **fields: Any) -> None:
-    """What somebody else does."""
+    """What another client does."""
     w.owned_objects[KEY] = msgspec.structs.replace(
         w.owned_objects[KEY], content=msgspec.json.encode(spec_of(w) | fields, order="deterministic")
     )

@@ -122,9 +122,9 @@ def test_containers_that_the_kubelet_restarts_count_each_time() -> None:
 
 def test_a_replica_that_was_evicted_has_a_cause_of_its_own() -> None:
     """If the job counts such replacements; by default they are no restarts."""
-    for asked, disruptions in (({}, {}), ({DISRUPTIONS.annotation: "count"}, {RestartCause.DISRUPTION: 1})):
+    for own, disruptions in (({}, {}), ({DISRUPTIONS.annotation: "count"}, {RestartCause.DISRUPTION: 1})):
         w = job()
-        w.stored["metadata"]["annotations"] = asked
+        w.stored["metadata"]["annotations"] = own
         running(w)
         w.set_pods("Failed", "sim-worker-0", "sim-worker-1", exit_code=137)
         w.pods["sim-worker-0"] = msgspec.structs.replace(w.pods["sim-worker-0"], disrupted=True)

@@ -298,7 +298,7 @@ def test_elastic_jobs_gang_on_their_minimum() -> None:
     requesting(job, "Worker", {"requests": {"cpu": "1"}})
     assert spec_of(job) == {"minMember": 2, "queue": "default", "minResources": {"cpu": "2"}}
     assert spec_of(stored("PyTorchJob", {"Master": 1, "Worker": 5}, elasticPolicy=elastic))["minMember"] == 3
-    # Never more than there are, or nobody would ever be placed.
+    # Never more than there are, or no pod would ever be scheduled.
     assert spec_of(stored("PyTorchJob", {"Worker": 1}, elasticPolicy=elastic))["minMember"] == 1
     policy = {"schedulingPolicy": {"minAvailable": 4}}
     assert spec_of(stored("PyTorchJob", {"Worker": 5}, elasticPolicy=elastic, run_policy=policy))["minMember"] == 4

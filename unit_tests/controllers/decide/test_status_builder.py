@@ -34,7 +34,7 @@ def test_success_is_said_at_once_in_status_event_and_counter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "details", "word", "said", "reason"),
+    ("message", "details", "word", "expected", "reason"),
     [
         ("it failed", "", "", "it failed", "JAXJobFailed"),
         ("it failed", "Pod a ended", "", "it failed. Pod a ended", "JAXJobFailed"),
@@ -42,12 +42,12 @@ def test_success_is_said_at_once_in_status_event_and_counter() -> None:
     ],
 )
 def test_failure_is_said_in_the_event_as_v1_says_it_and_in_the_condition_with_details(
-    message: str, details: str, word: str, said: str, reason: str
+    message: str, details: str, word: str, expected: str, reason: str
 ) -> None:
     built = builder()
     built.fail(message, *filter(None, (details, word)))
     assert built.status.completion_time == START
-    assert last_condition(built) == ("Failed", reason, said)
+    assert last_condition(built) == ("Failed", reason, expected)
     assert texts(built.events) == [f"Warning JAXJobFailed {message}"]
     assert built.counters == [Counter.FAILED]
 

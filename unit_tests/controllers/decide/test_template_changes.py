@@ -82,7 +82,7 @@ def test_a_restarted_operator_knows_by_the_generation_whether_anything_has_chang
     assert changed_types(w.snapshot().job, None) is None
     w.settle()
     assert changed_types(w.snapshot().job, None) == frozenset()
-    # Under v1's CRDs nobody can know.
+    # Unknown under v1's CRDs.
     w.status = w.status.model_copy(update={"observed_generation": None})
     change_image(w)
     assert changed_types(w.snapshot().job, None) == frozenset()

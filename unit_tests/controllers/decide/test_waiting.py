@@ -39,7 +39,7 @@ def test_a_pod_that_has_no_place(reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason", "what"),
+    ("waits_for", "reason", "what"),
     [
         ("ErrImagePull", "ImagePull", "its image cannot be pulled"),
         ("InvalidImageName", "ImagePull", "its image cannot be pulled"),
@@ -47,12 +47,12 @@ def test_a_pod_that_has_no_place(reason: str) -> None:
         ("RunContainerError", "InvalidTemplate", "it cannot be started"),
     ],
 )
-def test_a_container_that_cannot_start(said: str, reason: str, what: str) -> None:
-    text = f"pod sim-worker-0, container b: {what}: {said}"
-    assert causes(pod("Worker", 0, "Pending", **waiting(said, "no such"))) == {reason: f"{text}: no such"}
-    assert causes(pod("Worker", 0, "Pending", **waiting(said))) == {reason: text}
-    assert reason not in causes(pod("Worker", 0, "Pending", deleting=True, **waiting(said)))
-    ended = ContainerState("b", reason=said)
+def test_a_container_that_cannot_start(waits_for: str, reason: str, what: str) -> None:
+    text = f"pod sim-worker-0, container b: {what}: {waits_for}"
+    assert causes(pod("Worker", 0, "Pending", **waiting(waits_for, "no such"))) == {reason: f"{text}: no such"}
+    assert causes(pod("Worker", 0, "Pending", **waiting(waits_for))) == {reason: text}
+    assert reason not in causes(pod("Worker", 0, "Pending", deleting=True, **waiting(waits_for)))
+    ended = ContainerState("b", reason=waits_for)
     assert causes(pod("Worker", 0, "Pending", containers=(ended,))) == {}
     assert causes(pod("Worker", 0, "Pending", **waiting("ContainerCreating"))) == {}
 
@@ -64,7 +64,7 @@ def test_a_container_that_fails_again_and_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "level", "said"),
+    ("since", "level", "cause"),
     [
         (9, 1, "Pod sim-worker-0: container pytorch exited with code 137 (SIGKILL, Error); "
                "it is replaced at 12:00:01 UTC"),
@@ -72,9 +72,9 @@ def test_a_container_that_fails_again_and_again() -> None:
         (9, 0, None),
     ],
 )  # fmt: skip
-def test_a_replacement_that_backs_off(since: int, level: int, said: str | None) -> None:
+def test_a_replacement_that_backs_off(since: int, level: int, cause: str | None) -> None:
     failed = pod("Worker", 0, "Failed", exit_code=137, finished=START - timedelta(seconds=since), backoff_level=level)
-    assert causes(failed).get("CrashLoop") == said
+    assert causes(failed).get("CrashLoop") == cause
 
 
 @pytest.mark.parametrize(("since", "overdue"), [(9, False), (10, True), (None, True)])

@@ -245,8 +245,8 @@ def test_the_failure_says_which_pod_and_container_died_of_what(kind: str, policy
     leads = ("sim-launcher", "sim-launcher-0", "sim-chief-0", "sim-master-0", "sim-worker-0")
     lead = next(name for name in leads if name in w.pods)
     container = EVERY_KIND[kind].container
-    said = "first line\nCUDA out of memory\n"
-    ended = ContainerState(container, exit_code=1, finished_at=w.now, reason="Error", message=said)
+    output = "first line\nCUDA out of memory\n"
+    ended = ContainerState(container, exit_code=1, finished_at=w.now, reason="Error", message=output)
     w.pods[lead] = msgspec.structs.replace(w.pods[lead], phase="Failed", ready=False, containers=(ended,))
     w.settle()
     text = message(w.status, "Failed")

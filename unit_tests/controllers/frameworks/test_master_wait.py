@@ -75,8 +75,8 @@ def test_an_elastic_job_meets_elsewhere_so_the_name_of_its_master_is_enough() ->
 @pytest.mark.parametrize("default", MasterWait)
 def test_the_flag_holds_where_the_job_says_nothing_or_nonsense(default: MasterWait) -> None:
     image = {MasterWait.IMAGE: ["alpine:3.10"], MasterWait.WORKER_IMAGE: ["example.com/train:1"], MasterWait.NONE: []}
-    for said in (None, "nonsense"):
-        assert [each["image"] for each in init_containers(job(said), default)] == image[default]
+    for value in (None, "nonsense"):
+        assert [each["image"] for each in init_containers(job(value), default)] == image[default]
     for mode in MasterWait:
         assert [each["image"] for each in init_containers(job(mode), default)] == image[mode]
     (warning,) = annotation_warnings(job("nonsense"), framework(default).annotations)
@@ -123,7 +123,7 @@ def test_with_python_it_waits_until_the_port_is_open(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert run(tmp_path, "python3", host="127.0.0.1", port=port, tries=1).returncode == 0
-        assert server.accept()[0].recv(1) == b"", "nothing is said to the master"
+        assert server.accept()[0].recv(1) == b"", "nothing is sent to the master"
 
 
 def test_with_python_a_closed_port_or_an_unknown_name_is_waited_for_until_the_tries_are_over(tmp_path: Path) -> None:
@@ -141,14 +141,14 @@ def test_with_python_and_without_port_the_name_is_enough(tmp_path: Path) -> None
 def test_without_python_the_name_is_enough(tmp_path: Path, program: str) -> None:
     """The programs are stand-ins, as names differ from machine to machine: they know the third try only."""
     script = tmp_path / program
-    script.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked; read a b c < {tmp_path}/state; echo "$b $c x" > '
+    script.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/looked_up; read a b c < {tmp_path}/state; echo "$b $c x" > '
                       f'{tmp_path}/state; [ "$a" = yes ]\n')  # fmt: skip
     script.chmod(0o755)
     (tmp_path / "state").write_text("no no yes\n")
     done = run(tmp_path, host="sim-master-0", port=23456, tries=5)
     assert (done.returncode, done.stderr) == (0, "waiting for master sim-master-0\n" * 2)
-    asked = {"getent": "hosts sim-master-0\n", "nslookup": "sim-master-0\n"}[program]
-    assert (tmp_path / "asked").read_text() == asked * 3
+    looked_up = {"getent": "hosts sim-master-0\n", "nslookup": "sim-master-0\n"}[program]
+    assert (tmp_path / "looked_up").read_text() == looked_up * 3
 
 
 def test_the_real_getent(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def created(name: str) -> JobEvent:
     return JobEvent(EventType.NORMAL, "SuccessfulCreatePod", f"Created pod: {name}", about=name)
 
 
-def said(events: list[JobEvent]) -> list[str]:
+def emitted(events: list[JobEvent]) -> list[str]:
     return [event.message for event in combined(events)]
 
 
@@ -35,13 +35,13 @@ def test_more_share_one_in_the_order_of_their_numbers() -> None:
 
 
 def test_the_first_are_named_and_the_rest_counted() -> None:
-    [message] = said([created(f"a-{number}") for number in range(NAMED + 90)])
+    [message] = emitted([created(f"a-{number}") for number in range(NAMED + 90)])
     assert message == f"Created pods: {', '.join(f'a-{number}' for number in range(NAMED))} and 90 more"
 
 
 def test_only_the_kind_is_in_the_plural() -> None:
     pods = [created(f"a-{number}") for number in range(SINGLY + 1)]
-    assert said([replace(pod, message=f"{pod.message}: on a node: spare") for pod in pods]) == [
+    assert emitted([replace(pod, message=f"{pod.message}: on a node: spare") for pod in pods]) == [
         "Created pods: a-0, a-1, a-2, a-3: on a node: spare"
     ]
 
@@ -51,7 +51,7 @@ def test_what_differs_in_more_than_the_object_stays_apart() -> None:
     failure = JobEvent(EventType.WARNING, "FailedCreatePod", "Error creating: a-0")
     worker = JobEvent(EventType.NORMAL, "SuccessfulCreatePod", "Created worker pod: b", about="b")
     others = [failure, worker, failure]
-    assert said([others[0], *pods, *others[1:]]) == [
+    assert emitted([others[0], *pods, *others[1:]]) == [
         failure.message,
         "Created pods: a-0, a-1, a-2, a-3",
         worker.message,

@@ -1,4 +1,4 @@
-"""Chaos is expected here, nobody wants to read about it; and what each of its worlds becomes without."""
+"""Chaos tests do not log; and the state that each cluster reaches without faults."""
 
 from __future__ import annotations
 

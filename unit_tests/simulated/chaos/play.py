@@ -43,7 +43,7 @@ Summary = dict[str, Any]
 
 
 class Listed(NamedTuple):
-    """What there is at one time; each kind is asked for once, not once per job."""
+    """What there is at one time; each kind is listed once, not once per job."""
 
     pods: list[Json]
     services: list[str]
@@ -73,7 +73,7 @@ class Played:
 
 
 async def undisturbed(scenario: Scenario, settings: Settings = SETTINGS) -> Played:
-    """One operator, a perfect network, nobody interferes."""
+    """One operator, a perfect network, no other clients."""
     settings = _chosen(scenario, settings)
     async with stage(scenario, settings) as (world, _):
         process = world.operator(settings=settings)

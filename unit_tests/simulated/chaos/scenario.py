@@ -35,7 +35,7 @@ class Scenario:
     """Exit codes of the attempts of a replica, one after the other; what follows them succeeds."""
     actions: list[UserAction] = field(default_factory=list)
     interrupted: set[str] = field(default_factory=set)
-    """Jobs that are suspended or made smaller for a while: a pod may fail while it is stopped, which nobody counts."""
+    """Jobs that are suspended or made smaller for a while: a pod may fail while it is stopped, which is not counted."""
     timely: set[str] = field(default_factory=set)
     """Jobs of which only the end is certain, because what they count depends on who is faster."""
     open_ended: set[str] = field(default_factory=set)

@@ -44,7 +44,7 @@ class Launched(Rehearsed):
 
 
 class Staggered(Rehearsed):
-    """The later a worker, the longer it runs: nobody fails while another one does."""
+    """The later a worker, the longer it runs: no two fail at the same time."""
 
     def run_time(self, slot: Slot, attempt: int) -> float:
         return super().run_time(slot, attempt) + 3.0 * slot[2]

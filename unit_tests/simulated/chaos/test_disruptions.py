@@ -113,7 +113,7 @@ async def lost_nodes(world: Cluster, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", seeds(8, weekly=200))
 async def test_disruptions_are_replaced_and_counted_exactly(seed: int, truth: Played) -> None:
-    """Only what a kubelet tells of is counted for certain: a pod may be gone before anybody sees it being evicted."""
+    """Only what a kubelet reports is counted for certain: a pod may be gone before its eviction is observed."""
     assert truth.complaints == []
     counting = mode_of(seed) == "count"
     settings, others = (SETTINGS, [evictions]) if counting else (WATCHFUL, [evictions, drains, lost_nodes])

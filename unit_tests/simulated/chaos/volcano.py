@@ -32,7 +32,7 @@ class StrictVolcano:
         self._api = api
         self._rng = rng
         self.mood = 0.0
-        """How likely it is that a PodGroup gets any phase at all, or is deleted by somebody."""
+        """How likely it is that a PodGroup gets any phase at all, or is deleted by another client."""
 
     async def run(self) -> None:
         while True:

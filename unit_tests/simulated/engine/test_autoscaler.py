@@ -1,4 +1,4 @@
-"""The autoscaler of an elastic PyTorchJob: there while the job is active, changed with it, never somebody else's."""
+"""The autoscaler of an elastic PyTorchJob: there while the job is active, changed with it, never one of others."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def broken(name: str, **spec: Any) -> Json:
 
 @pytest.mark.shows("K-40", "E-143")
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "problem"),
     [
         ({"pytorchReplicaSpecs": []}, "spec.pytorchReplicaSpecs: Invalid value: []"),
         ({"pytorchReplicaSpecs": {"Worker": 3}}, "spec.pytorchReplicaSpecs[Worker]: Invalid value: 3"),
@@ -41,7 +41,7 @@ def broken(name: str, **spec: Any) -> Json:
         ),
     ],
 )
-async def test_a_broken_job_gets_an_event_and_stops_no_other(spec: Json, said: str) -> None:
+async def test_a_broken_job_gets_an_event_and_stops_no_other(spec: Json, problem: str) -> None:
     async with cluster(checks=False) as world:
         process = world.operator()
         await world.api.create(broken("bad", **spec))
@@ -50,7 +50,7 @@ async def test_a_broken_job_gets_an_event_and_stops_no_other(spec: Json, said: s
         await asyncio.sleep(30)
         (message,) = await world.events("PyTorchJobFailedValidation")
         assert message.startswith("PyTorchJob failed validation because ")
-        assert said in message
+        assert problem in message
         assert len(await world.pods()) == 5
         assert "status" not in await world.job("PyTorchJob", "bad")
         assert process.complaints == []

@@ -159,17 +159,17 @@ async def test_the_server_says_when_to_try_again() -> None:
         spec = {"containers": [{"name": "a", "image": "b"}]}
         await world.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "jx-worker-0"}, "spec": spec})
         process = world.operator()
-        asked: list[str] = []
+        methods: list[str] = []
 
         def reject(request: Request) -> Response | None:
             if (request.method, request.path.rpartition("/")[2]) not in (("GET", "jx-worker-0"), ("DELETE", "jx")):
                 return None
-            asked.append(request.method)
+            methods.append(request.method)
             return status(429, "TooManyRequests", "later", {"retry-after": "60"})
 
         process.transport.reject = reject
         await world.api.create(jax(workers=1, activeDeadlineSeconds=30, ttlSecondsAfterFinished=0))
         await asyncio.sleep(80)
-        assert asked == ["GET", "DELETE"]
+        assert methods == ["GET", "DELETE"]
         await asyncio.sleep(20)
-        assert asked == ["GET", "DELETE", "DELETE"]
+        assert methods == ["GET", "DELETE", "DELETE"]

@@ -175,7 +175,7 @@ async def test_a_pod_that_somebody_deletes_while_the_status_is_stored_is_not_wai
 
 
 async def test_a_service_that_appears_while_the_status_is_stored_is_not_waited_for() -> None:
-    """An earlier process had asked for it, and its request arrives late."""
+    """An earlier process has sent the request, and it arrives late."""
     async with cluster_with_operator() as (world, process):
         process.transport.delay = lambda request: 5.0 if request.path.endswith("/status") else 0.0
         job = await world.api.create(jax(workers=MAX_PODS_BEFORE_STATUS + 1))
@@ -342,16 +342,16 @@ async def test_a_creation_that_times_out_is_taken_for_done_until_the_contrary_sh
 async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
     async with cluster_with_operator() as (world, process):
         names = await started(world, jax(workers=6))
-        asked: list[str] = []
+        names_sent: list[str] = []
 
         def reject(request: Request) -> Response | None:
             if request.method != "DELETE" or "/pods/" not in request.path:
                 return None
-            asked.append(request.path.rpartition("/")[2])
+            names_sent.append(request.path.rpartition("/")[2])
             return status(404, "NotFound", "not found")
 
         process.transport.reject = reject
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(3)
-        assert asked[:5] == names[1:], "none of them stops the others"
+        assert names_sent[:5] == names[1:], "none of them stops the others"
         assert await world.events("FailedDeletePod") == await world.events("SuccessfulDeletePod") == []

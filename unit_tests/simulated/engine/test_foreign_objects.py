@@ -221,8 +221,8 @@ def reject_bindings(request: Request) -> Response | None:
     return status(403, "Forbidden", "no") if created else None
 
 
-async def test_an_error_that_is_over_is_not_told_any_more() -> None:
-    """What could not be created is made by somebody else, for the job: nothing is left to be done, or to wait for."""
+async def test_an_error_that_is_over_is_not_in_the_status_any_more() -> None:
+    """What could not be created is created by another client: nothing is left to be done, or to wait for."""
     async with cluster() as world:
         world.operator().transport.reject = reject_bindings
         uid = (await world.api.create(job()))["metadata"]["uid"]

@@ -71,7 +71,7 @@ async def test_the_pod_group_comes_first_and_pods_when_it_is_let_in(job: Json) -
 
 
 async def test_a_resumed_gang_is_not_let_in_by_a_pod_group_that_is_gone() -> None:
-    """Although the watch still shows it: the server has said that there is none when it was to be deleted."""
+    """Although the watch still shows it: the server has answered 404 to its deletion."""
     async with volcano(jax()) as (world, process):
         await set_phase(world.api, "jx", "Inqueue")
         await asyncio.sleep(SETTLED)

@@ -22,7 +22,7 @@ from training_operator.settings import LogFormat, LogLevel
 pytestmark = pytest.mark.virtual_time
 
 TEXT = "first\nlevel=error forged=yes\r\x1b[2J\x1b]0;title\x07evil\u202egnp.exe\u2066\u200f" + 40_000 * "x"
-"""What can be in a string of JSON that an API server stores, and more of it than anybody reads."""
+"""What can be in a string of JSON that an API server stores, and more of it than one event holds."""
 KINDS: dict[str, Callable[..., Json]] = {
     "PyTorchJob": pytorch,
     "TFJob": tensorflow,
@@ -125,13 +125,13 @@ async def test_what_the_operator_says_is_legible(kind: str, capsys: pytest.Captu
             ended = {"exitCode": 1, "reason": TEXT, "message": TEXT, "signal": 0}
             await say(world, name, "Failed", {"terminated": ended})
         await asyncio.sleep(70)
-        said = [[event["message"], event["reason"]] for event in await world.api.list("Event")]
+        events = [[event["message"], event["reason"]] for event in await world.api.list("Event")]
         statuses = [each.get("status", {}) for each in await world.api.list(kind)]
         world.undocumented.clear()  # a pod's reason is that of the event
         exposition = process.app.metrics.exposition().decode()
-    assert len(said) > 3
+    assert len(events) > 3
     assert any(condition["type"] == "Failed" for status in statuses for condition in status.get("conditions", ()))
-    assert [each for each in strings([said, statuses]) if not fit(each)] == []
+    assert [each for each in strings([events, statuses]) if not fit(each)] == []
     assert [line for line in exposition.splitlines() if not fit(line)] == []
     written = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert len(written) > 10

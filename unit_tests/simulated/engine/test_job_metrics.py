@@ -99,7 +99,7 @@ async def test_whenever_a_process_is_killed_nothing_is_measured_twice(writes: in
         assert total(world, "training_operator_jobs_successful_total", **JAX) <= 1
         assert total(world, "training_operator_job_start_seconds_count", framework="jax") <= 1
         assert total(world, "training_operator_job_duration_seconds_count", framework="jax", result="succeeded") <= 1
-        # A write that is stored and whose answer is lost with the process is not measured by anybody.
+        # A write that is stored and whose answer is lost with the process is not measured.
         assert 2 <= total(world, "training_operator_restarts_total", cause="failure", **JAX) <= 3
         assert value(world, "training_operator_jobs", len(world.processes) - 1, state="succeeded", **JAX) == 1
 

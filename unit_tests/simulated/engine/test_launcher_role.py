@@ -37,7 +37,7 @@ def workers(*indexes: int) -> list[str]:
 
 
 async def take(world: Cluster, name: str) -> None:
-    """Let somebody else have a pod of this name, as a StatefulSet `mp-worker` would."""
+    """Give another owner a pod of this name, as a StatefulSet `mp-worker` would."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "mp-worker", "uid": "theirs", "controller": True}
     labels = {"training.kubeflow.org/job-name": "mp", "training.kubeflow.org/replica-type": "worker"}
     metadata = {"name": name, "ownerReferences": [owner], "labels": labels, "finalizers": ["example.com/held"]}

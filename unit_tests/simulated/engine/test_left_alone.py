@@ -20,7 +20,7 @@ SETTLED = 3.0
     "labels", [{"training.kubeflow.org/replica-type": None}, {"training.kubeflow.org/job-name": "a"}]
 )
 async def test_what_only_looks_like_a_pod_of_the_job_is_ignored(labels: Json) -> None:
-    """Without its labels a pod of the job is not seen as a replica, with them somebody else's is none: no adoption."""
+    """Without its labels a pod of the job is no replica; with them a pod of another owner is none: no adoption."""
     async with cluster_with_operator() as (world, _):
         await started(world, jax(workers=1))
         pod = await world.api.get("Pod", "jx-worker-0")

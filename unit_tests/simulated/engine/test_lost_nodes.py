@@ -106,7 +106,7 @@ async def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
 
 
 async def test_a_pod_that_hangs_in_its_deletion_is_replaced() -> None:
-    """Deleted by somebody, with half a minute of grace; only the kubelet could end it, and that is not heard of."""
+    """Deleted by a user, with half a minute of grace; only the kubelet could end it, and that does not report."""
     async with stage() as (world, nodes):
         lost = clock()
         await nodes.ready(status="Unknown")

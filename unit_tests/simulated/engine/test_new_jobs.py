@@ -144,7 +144,7 @@ async def test_while_much_is_new_the_end_of_a_pod_is_seen_before_the_start_of_an
 
 
 async def test_pods_of_a_new_job_that_no_cache_shows_are_not_asked_for_again_and_again() -> None:
-    """An earlier process has created it, and somebody has taken its labels: watches are by labels."""
+    """An earlier process has created it, and its labels were removed: watches are by labels."""
     async with cluster() as world:
         job = await world.api.create(jax(workers=1))
         reference = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "name": "jx", "controller": True}

@@ -21,7 +21,7 @@ SERVICES = "/api/v1/namespaces/default/services"
 
 
 def counted(world: Cluster) -> Counter[str]:
-    """What the operator has asked for, leases left out; watches are no requests."""
+    """The requests of the operator, leases left out; watches are no requests."""
     words = ("status", "events", "services", "pods", "pytorchjobs", "jaxjobs")
     sent = ((r.method, next((word for word in words if f"/{word}" in r.path), "")) for r in _sent(world))
     return Counter(" ".join(each) for each in sent if each[1])
@@ -113,4 +113,4 @@ async def test_without_the_permission_to_delete_collections_services_go_one_by_o
         await lived(world, jax("first", workers=3, cleanPodPolicy="All"))
         await lived(world, jax("second", workers=3))
         assert counted(world)["DELETE services"] == 1 + 6
-        assert len(collections) == 1, "it is asked for once"
+        assert len(collections) == 1, "it is sent once"
