@@ -41,10 +41,20 @@ def converted(obj: Json, target: Target = Target.V2_3, **options: Any) -> Conver
     return convert(v1_job(obj), Options(target, **options))
 
 
-def replicated_job(conversion: Conversion, name: str = "node") -> Json:
+def runtime_spec(conversion: Conversion) -> Json:
     assert conversion.runtime is not None
-    jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    found: Json = next(each for each in jobs if each["name"] == name)
+    spec: Json = conversion.runtime["spec"]
+    return spec
+
+
+def job_set(conversion: Conversion) -> Json:
+    """The spec of the runtime's JobSet."""
+    spec: Json = runtime_spec(conversion)["template"]["spec"]
+    return spec
+
+
+def replicated_job(conversion: Conversion, name: str = "node") -> Json:
+    found: Json = next(each for each in job_set(conversion)["replicatedJobs"] if each["name"] == name)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from unit_tests.migration.conversions import converted, pytorch, replicated_job, template
+from unit_tests.migration.conversions import converted, job_set, pytorch, replicated_job, template
 
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity, Verdict
@@ -31,12 +31,6 @@ def told(conversion: Conversion) -> Finding:
 
 def messages(conversion: Conversion) -> list[str]:
     return [each.message for each in conversion.findings if each.rule.id == "MIG308"]
-
-
-def job_set(conversion: Conversion) -> Json:
-    assert conversion.runtime is not None
-    found: Json = conversion.runtime["spec"]["template"]["spec"]
-    return found
 
 
 @pytest.mark.parametrize("policy", [None, {"cleanPodPolicy": "None"}])

@@ -11,9 +11,11 @@ from unit_tests.migration.conversions import (
     INDEX,
     Json,
     converted,
+    job_set,
     pod,
     replicated_job,
     rules,
+    runtime_spec,
     template,
     trainer_env,
     variables,
@@ -54,10 +56,8 @@ def mpi(workers: int = 2, **fields: Any) -> Json:
 class TestTensorFlow:
     def test_each_role_is_a_group_with_its_cluster_spelled_out(self) -> None:
         conversion = converted(tensorflow({"Chief": 1, "Worker": 2, "PS": 1}))
-        assert conversion.runtime is not None
-        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
-        job_set = conversion.runtime["spec"]["template"]["spec"]
-        assert job_set["successPolicy"]["targetReplicatedJobs"] == ["chief", "worker"], "servers never end"
+        assert runtime_spec(conversion)["mlPolicy"] == {"numNodes": 1}
+        assert job_set(conversion)["successPolicy"]["targetReplicatedJobs"] == ["chief", "worker"], "servers never end"
         worker = pod(conversion, "worker")["containers"][0]
         assert worker["name"] == "tensorflow"
         env = variables(worker)
@@ -119,8 +119,7 @@ class TestTensorFlow:
 class TestXGBoost:
     def test_master_and_workers_are_nodes(self) -> None:
         conversion = converted(xgboost({"Master": 1, "Worker": 2}))
-        assert conversion.runtime is not None
-        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 3, "xgboost": {}}
+        assert runtime_spec(conversion)["mlPolicy"] == {"numNodes": 3, "xgboost": {}}
         assert trainer_env(conversion) == {
             "PYTHONUNBUFFERED": "1",
             "MASTER_PORT": "29500",
@@ -141,8 +140,7 @@ class TestXGBoost:
 
     def test_a_program_with_its_own_tracker_gets_a_plain_runtime(self) -> None:
         conversion = converted(xgboost({"Master": 1}, env=[{"name": "DMLC_TRACKER_URI", "value": "x"}]))
-        assert conversion.runtime is not None
-        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert runtime_spec(conversion)["mlPolicy"] == {"numNodes": 1}
         assert variables(pod(conversion)["containers"][0]) == {"DMLC_TRACKER_URI": "x"}
 
     def test_without_v1s_variables(self) -> None:
@@ -179,8 +177,7 @@ class TestPaddle:
         assert variables(other)["PADDLE_MASTER"] == "job-node-0-0.job:36543"
         assert "POD_IP_DUMMY" not in variables(other)
         assert replicated_job(conversion, "others")["template"]["spec"]["parallelism"] == 2
-        assert conversion.runtime is not None
-        assert "successPolicy" not in conversion.runtime["spec"]["template"]["spec"]
+        assert "successPolicy" not in job_set(conversion)
 
     def test_several_masters_without_a_command_are_refused(self) -> None:
         assert "no command" in converted(paddle({"Master": 2}, command=None)).refused
@@ -192,8 +189,7 @@ class TestPaddle:
         assert (master["PADDLE_SERVER_NUM"], worker["PADDLE_TRAINER_NUM"]) == ("1", "1")
         assert master["PADDLE_MASTER"] == "$(POD_IP_DUMMY):36543"
         assert worker["PADDLE_MASTER"] == "job-master-0-0.job:36543"
-        assert conversion.runtime is not None
-        assert "successPolicy" not in conversion.runtime["spec"]["template"]["spec"]
+        assert "successPolicy" not in job_set(conversion)
 
 
 class TestMpi:
@@ -201,8 +197,7 @@ class TestMpi:
         obj = mpi(3)
         obj["spec"]["slotsPerWorker"] = 4
         conversion = converted(obj)
-        assert conversion.runtime is not None
-        spec = conversion.runtime["spec"]
+        spec = runtime_spec(conversion)
         assert spec["mlPolicy"]["numNodes"] == 1
         assert spec["mlPolicy"]["mpi"]["numProcPerNode"] == 4
         assert spec["mlPolicy"]["mpi"]["runLauncherAsNode"] is False
@@ -240,10 +235,9 @@ class TestMpi:
         launcher = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
         launcher["resources"] = {"limits": {"nvidia.com/gpu": 1}}
         conversion = converted(obj)
-        assert conversion.runtime is not None
-        assert conversion.runtime["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] is True
+        assert runtime_spec(conversion)["mlPolicy"]["mpi"]["runLauncherAsNode"] is True
         assert conversion.train_job["spec"]["trainer"]["numNodes"] == 3
-        jobs = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs = job_set(conversion)["replicatedJobs"]
         assert [each["name"] for each in jobs] == ["launcher", "node"]
         assert "dependsOn" not in jobs[0]
         assert "until ssh" in pod(conversion, "launcher")["initContainers"][0]["command"][2]
@@ -251,8 +245,7 @@ class TestMpi:
 
     def test_a_launcher_alone_needs_no_policy(self) -> None:
         conversion = converted(mpi(0))
-        assert conversion.runtime is not None
-        assert conversion.runtime["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert runtime_spec(conversion)["mlPolicy"] == {"numNodes": 1}
         assert "initContainers" not in pod(conversion, "launcher")
 
     def test_ranks_run_in_the_container_that_the_job_names(self) -> None:
