@@ -18,23 +18,48 @@ def template(container: str, **fields: Any) -> Json:
     return {"spec": {"containers": [{"name": container, "image": "example.com/train:1", **fields}]}}
 
 
+def job(kind: str, field: str, container: str, counts: dict[str, int], **fields: Any) -> Json:
+    """A job with so many replicas of each type, all of one template."""
+    pod_template = template(container, **{"command": ["python", "train.py"], **fields})
+    replicas = {name: {"replicas": count, "template": copy.deepcopy(pod_template)} for name, count in counts.items()}
+    metadata = {"name": "job", "namespace": "team"}
+    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": metadata, "spec": {field: replicas}}
+
+
 def pytorch(workers: int = 1, *, master: bool = True, policy: Json | None = None, **fields: Any) -> Json:
     """A PyTorchJob of a plain program, or of what `fields` of the container say."""
-    pod = template("pytorch", **{"command": ["python", "train.py"], **fields})
-    replicas: Json = {"Worker": {"replicas": workers, "restartPolicy": "OnFailure", "template": pod}} if workers else {}
-    if master:
-        replicas["Master"] = {"replicas": 1, "restartPolicy": "OnFailure", "template": copy.deepcopy(pod)}
-    spec: Json = {"pytorchReplicaSpecs": replicas}
+    counts = {**({"Worker": workers} if workers else {}), **({"Master": 1} if master else {})}
+    obj = job("PyTorchJob", "pytorchReplicaSpecs", "pytorch", counts, **fields)
+    for replica in obj["spec"]["pytorchReplicaSpecs"].values():
+        replica["restartPolicy"] = "OnFailure"
     if policy is not None:
-        spec["runPolicy"] = policy
-    metadata = {"name": "job", "namespace": "team"}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata, "spec": spec}
+        obj["spec"]["runPolicy"] = policy
+    return obj
 
 
 def jax(workers: int = 2, **fields: Any) -> Json:
-    pod = template("jax", **{"command": ["python", "train.py"], **fields})
-    spec = {"jaxReplicaSpecs": {"Worker": {"replicas": workers, "template": pod}}}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "job"}, "spec": spec}
+    obj = job("JAXJob", "jaxReplicaSpecs", "jax", {"Worker": workers}, **fields)
+    del obj["metadata"]["namespace"]
+    return obj
+
+
+def tensorflow(counts: dict[str, int], **fields: Any) -> Json:
+    return job("TFJob", "tfReplicaSpecs", "tensorflow", counts, **fields)
+
+
+def xgboost(counts: dict[str, int], **fields: Any) -> Json:
+    return job("XGBoostJob", "xgbReplicaSpecs", "xgboost", counts, **fields)
+
+
+def paddle(counts: dict[str, int], **fields: Any) -> Json:
+    return job("PaddleJob", "paddleReplicaSpecs", "paddle", counts, **fields)
+
+
+def mpi(workers: int = 2, **fields: Any) -> Json:
+    obj = job("MPIJob", "mpiReplicaSpecs", "mpi", {"Launcher": 1, "Worker": workers}, **fields)
+    obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = ["mpirun", "train"]
+    del obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+    return obj
 
 
 def converted(obj: Json, target: Target = Target.V2_3, **options: Any) -> Conversion:

@@ -169,8 +169,7 @@ class TestAsymmetric:
         assert replicated_job(conversion, "worker")["template"]["spec"]["parallelism"] == 2
 
     def test_an_image_that_decides_by_itself_cannot_be_put_behind_a_shell(self) -> None:
-        obj = self.job(command=None, args=["--master"])
-        assert replicated_job(converted(obj), "worker")
+        assert replicated_job(converted(self.job(command=None, args=["--master"])), "worker")
 
     def test_under_a_gang_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
         obj = self.job(command=["python", "master.py"])
@@ -333,7 +332,9 @@ class TestRunPolicy:
         assert "annotations" not in conversion.train_job["metadata"]
 
     def test_gang_of_volcano(self) -> None:
-        conversion = converted(pytorch(policy={"schedulingPolicy": {"queue": "gold", "priorityClass": "high"}}))
+        obj = pytorch(policy={"schedulingPolicy": {"queue": "gold", "priorityClass": "high"}})
+        assert "podGroupPolicy" not in runtime_spec(converted(obj, gang_scheduler="none"))
+        conversion = converted(obj)
         assert runtime_spec(conversion)["podGroupPolicy"] == {"volcano": {}}
         annotations = runtime_spec(conversion)["template"]["metadata"]["annotations"]
         assert annotations == {"scheduling.volcano.sh/queue-name": "gold"}
@@ -345,10 +346,6 @@ class TestRunPolicy:
         assert runtime_spec(conversion)["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 30}}
         assert pod(conversion)["schedulerName"] == "my-scheduler"
         assert rules(conversion)["MIG309"] is False
-
-    def test_no_gang(self) -> None:
-        conversion = converted(pytorch(policy={"schedulingPolicy": {"queue": "gold"}}), gang_scheduler="none")
-        assert "podGroupPolicy" not in runtime_spec(conversion)
 
 
 class TestNames:

@@ -6,8 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from unit_tests.migration.conversions import Json, converted, jax, pytorch
-from unit_tests.migration.test_convert_kinds import mpi, xgboost
+from unit_tests.migration.conversions import Json, converted, jax, mpi, pytorch, xgboost
 
 from training_migration.choices import CompatEnv
 from training_migration.convert.round_trip import round_trip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from unit_tests.migration.conversions import converted, job_set, pytorch, replicated_job, template
+from unit_tests.migration.conversions import converted, job_set, pytorch, replicated_job
+from unit_tests.migration.conversions import tensorflow as of_tensorflow
 
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity, Verdict
@@ -14,15 +15,10 @@ Json = dict[str, Any]
 
 
 def tensorflow(policy: str | None, **counts: int) -> Json:
-    replicas = {name: {"replicas": count, "template": template("tensorflow")} for name, count in counts.items()}
-    run = {} if policy is None else {"runPolicy": {"cleanPodPolicy": policy}}
-    metadata = {"name": "job", "namespace": "team"}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": metadata,
-        "spec": {"tfReplicaSpecs": replicas, **run},
-    }
+    obj = of_tensorflow(counts)
+    if policy is not None:
+        obj["spec"]["runPolicy"] = {"cleanPodPolicy": policy}
+    return obj
 
 
 def told(conversion: Conversion) -> Finding:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from typing import Any
 
 import pytest
 from unit_tests.migration.conversions import (
@@ -12,45 +10,21 @@ from unit_tests.migration.conversions import (
     Json,
     converted,
     job_set,
+    mpi,
+    paddle,
     pod,
     replicated_job,
     rules,
     runtime_spec,
-    template,
+    tensorflow,
     trainer_env,
     variables,
+    xgboost,
 )
 
 from training_migration.choices import CompatEnv
 from training_migration.findings import Verdict
 from training_migration.targets import Target
-
-
-def job(kind: str, field: str, container: str, counts: dict[str, int], **fields: Any) -> Json:
-    """A job with so many replicas of each type, all of one template."""
-    pod_template = template(container, **{"command": ["python", "train.py"], **fields})
-    replicas = {name: {"replicas": count, "template": copy.deepcopy(pod_template)} for name, count in counts.items()}
-    metadata = {"name": "job", "namespace": "team"}
-    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": metadata, "spec": {field: replicas}}
-
-
-def tensorflow(counts: dict[str, int], **fields: Any) -> Json:
-    return job("TFJob", "tfReplicaSpecs", "tensorflow", counts, **fields)
-
-
-def xgboost(counts: dict[str, int], **fields: Any) -> Json:
-    return job("XGBoostJob", "xgbReplicaSpecs", "xgboost", counts, **fields)
-
-
-def paddle(counts: dict[str, int], **fields: Any) -> Json:
-    return job("PaddleJob", "paddleReplicaSpecs", "paddle", counts, **fields)
-
-
-def mpi(workers: int = 2, **fields: Any) -> Json:
-    obj = job("MPIJob", "mpiReplicaSpecs", "mpi", {"Launcher": 1, "Worker": workers}, **fields)
-    obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"] = ["mpirun", "train"]
-    del obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
-    return obj
 
 
 class TestTensorFlow:

@@ -66,14 +66,11 @@ FILE_CASES: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("rule", sorted(FILE_CASES))
-def test_it_is_found_in_files(rule: str) -> None:
-    for text in FILE_CASES[rule][0]:
+def test_it_is_found_in_files_and_what_is_like_it_is_not(rule: str) -> None:
+    yes, no = FILE_CASES[rule]
+    for text in yes:
         assert (rule, 2) in {(each.rule.id, each.line) for each in lint_file("ci.txt", f"\n{text}\n")}, text
-
-
-@pytest.mark.parametrize("rule", sorted(FILE_CASES))
-def test_what_is_like_it_is_not_in_files(rule: str) -> None:
-    for text in FILE_CASES[rule][1]:
+    for text in no:
         assert rule not in {each.rule.id for each in lint_file("ci.txt", text)}, text
 
 
@@ -156,17 +153,10 @@ OBJECT_CASES: dict[str, tuple[list[Json], list[Json]]] = {
 
 
 @pytest.mark.parametrize("rule", sorted(OBJECT_CASES))
-def test_it_is_found_in_objects(rule: str) -> None:
-    for given in OBJECT_CASES[rule][0]:
-        (document,) = documents(given)
-        assert rule in {each.rule.id for each in lint_object(document)}
-
-
-@pytest.mark.parametrize("rule", sorted(OBJECT_CASES))
-def test_what_is_like_it_is_not_in_objects(rule: str) -> None:
-    for given in OBJECT_CASES[rule][1]:
-        (document,) = documents(given)
-        assert rule not in {each.rule.id for each in lint_object(document)}
+def test_it_is_found_in_objects_and_what_is_like_it_is_not(rule: str) -> None:
+    yes, no = OBJECT_CASES[rule]
+    found = [rule in {each.rule.id for each in lint_object(document)} for document in documents(*yes, *no)]
+    assert found == [True] * len(yes) + [False] * len(no)
 
 
 def test_every_rule_on_objects_is_here() -> None:
@@ -222,15 +212,10 @@ TOGETHER_CASES: dict[str, tuple[list[list[Json]], list[list[Json]]]] = {
 
 
 @pytest.mark.parametrize("rule", sorted(TOGETHER_CASES))
-def test_it_is_found_in_objects_together(rule: str) -> None:
-    for given in TOGETHER_CASES[rule][0]:
-        assert rule in {each.rule.id for each in lint_together(documents(*given), Target.V2_3)}
-
-
-@pytest.mark.parametrize("rule", sorted(TOGETHER_CASES))
-def test_what_is_like_it_is_not_in_objects_together(rule: str) -> None:
-    for given in TOGETHER_CASES[rule][1]:
-        assert rule not in {each.rule.id for each in lint_together(documents(*given), Target.V2_3)}
+def test_it_is_found_in_objects_together_and_what_is_like_it_is_not(rule: str) -> None:
+    yes, no = TOGETHER_CASES[rule]
+    found = [rule in {each.rule.id for each in lint_together(documents(*given), Target.V2_3)} for given in (*yes, *no)]
+    assert found == [True] * len(yes) + [False] * len(no)
 
 
 def test_every_rule_on_objects_together_is_here() -> None:

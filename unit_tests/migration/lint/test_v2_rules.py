@@ -369,18 +369,19 @@ def naive(command: list[str], nodes: int = 2) -> Case:
     return case(train_job(trainer, runtimeRef={"name": "torch-distributed"}))
 
 
+def one(rule: str, given: Case) -> Finding:
+    (found,) = (each for each in found_in(given) if each.rule.id == rule)
+    return found
+
+
 def test_the_naive_conversion_is_an_error_without_any_runtime_at_hand() -> None:
-    (alone,) = (each for each in found_in(naive(["python3", "mnist.py"])) if each.rule.id == "MIG101")
+    alone = one("MIG101", naive(["python3", "mnist.py"]))
     assert (alone.level, alone.path, alone.source, alone.line) == (Severity.ERROR, "spec.trainer.command", "0.yaml", 1)
     assert alone.message == (
         "python does not read PET_*, and MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK are not set: each of the 2 nodes"
         " trains alone."
     )
-
-
-def test_one_node_may_train_alone() -> None:
-    (alone,) = (each for each in found_in(naive(["python3", "mnist.py"], 1)) if each.rule.id == "MIG101")
-    assert alone.level is Severity.WARNING
+    assert one("MIG101", naive(["python3", "mnist.py"], 1)).level is Severity.WARNING, "one node may train alone"
 
 
 def test_scripts_that_set_the_variables_do() -> None:
@@ -401,5 +402,4 @@ def test_a_script_tells_that_a_runtime_without_a_policy_trains_with_torch() -> N
 
 def test_arguments_of_a_shared_runtimes_program_are_only_worth_knowing() -> None:
     given = torch({"args": ["--new"], "numProcPerNode": 1}, nodes=node(command=LAUNCHED))
-    (found,) = (each for each in found_in(given) if each.rule.id == "MIG113")
-    assert found.level is Severity.INFO
+    assert one("MIG113", given).level is Severity.INFO
