@@ -121,7 +121,7 @@ class Deviations:
     @classmethod
     def load(cls, path: Path) -> Deviations:
         """Read a file: a list of entries as `Rule` describes them."""
-        return cls(Rule.parse(raw) for raw in yaml.safe_load(path.read_text()) or [])
+        return cls(Rule.parse(raw) for raw in yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or [])
 
     def unexplained(self, case: str, found: Iterable[Difference]) -> list[Difference]:
         """The differences that no rule means; the first rule that explains one counts as used."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from e2e.deployment.installation import ACCOUNT, DEPLOY, OVERLAYS, Object, of_kind, render
 from e2e.harness.binaries import KUBE_SCORE, programs
 from e2e.harness.cluster import Cluster
@@ -66,7 +65,7 @@ def test_bad_practice_is_found(cluster: Cluster, kube_score: str) -> None:
     objects = render(cluster, DEPLOY / "overlays" / "standalone")
     container(objects)["securityContext"]["readOnlyRootFilesystem"] = False
     of_kind(objects, "Deployment")[ACCOUNT]["spec"]["replicas"] = 1
-    found = failed(kube_score, yaml.safe_dump_all(objects))
+    found = failed(kube_score, "\n---\n".join(map(json.dumps, objects)))
     assert found.keys() - EXEMPT.keys() == {"container-security-context-readonlyrootfilesystem", "deployment-replicas"}
 
 

@@ -41,7 +41,7 @@ def repository(tmp_path: Path) -> str:
 def test_an_overlay_is_taken_by_url_and_tag(cluster: Cluster, repository: str) -> None:
     [url] = re.findall(r"^kubectl apply -k '(.*)'$", PAGE, re.MULTILINE)
     shown = cluster.run_kubectl("kustomize", url.replace(PUBLISHED, repository))
-    assert list(yaml.safe_load_all(shown)) == render(cluster, DEPLOY / "overlays" / "standalone")
+    assert list(yaml.load_all(shown, Loader=yaml.CSafeLoader)) == render(cluster, DEPLOY / "overlays" / "standalone")
 
 
 def test_an_own_image_is_set(cluster: Cluster, repository: str, tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ async def play_session(minor: str, kubeconfig: Path, name: str, cache: Path) -> 
 
 
 async def _define_jobs(player: Player) -> None:
+    definition = yaml.load((CRDS / "kubeflow.org_pytorchjobs.yaml").read_text(), Loader=yaml.CSafeLoader)
     collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    await player.quietly("POST", collection, yaml.safe_load((CRDS / "kubeflow.org_pytorchjobs.yaml").read_text()))
+    await player.quietly("POST", collection, definition)
     await player.until("/apis/kubeflow.org/v1/pytorchjobs", lambda answer: answer.status == 200)
 
 

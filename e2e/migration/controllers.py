@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import yaml
-from e2e.harness.bare import bare
+from e2e.harness.bare import MANAGER, control_plane
 from e2e.harness.binaries import JOBSET, TRAINER, TRAINER_JOBSETS, of_minor, programs
 from e2e.harness.client import Object
 from e2e.harness.cluster import Cluster
@@ -45,8 +45,11 @@ CERTIFICATES = Path("k8s-webhook-server") / "serving-certs"
 @contextmanager
 def trainer_cluster(folder: Path) -> Iterator[Cluster]:
     """A control plane with Trainer v2 and JobSet; their files lie below `folder`."""
-    with bare() as cluster, running_trainer(cluster, folder):
-        yield cluster
+    with control_plane() as plane, running_trainer(plane.cluster, folder):
+        # Its garbage collector looks for kinds that are new only every 30 s.
+        plane.kill(MANAGER)
+        plane.start(MANAGER)
+        yield plane.cluster
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,11 +18,15 @@ pytestmark = marks.bare  # the manifests come with its Go modules
 COPIES = sorted((ROOT / "e2e" / "support" / "definitions" / "trainer").glob("*.json"))
 
 
-@pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.stem)
-def test_copy(copy: Path) -> None:
+@pytest.fixture(scope="module")
+def published() -> dict[str, Any]:
+    """The manifests of the release by name."""
     base = programs((TRAINER,))["trainer-manifests"] / "base"
-    manifests = [
-        yaml.safe_load(file.read_text()) for name in ("crds", "runtimes") for file in (base / name).glob("*.yaml")
-    ]
-    [published] = [each for each in manifests if each.get("metadata", {}).get("name") == copy.stem]
-    assert json.loads(copy.read_text()) == smallest(published)
+    files = (file for name in ("crds", "runtimes") for file in (base / name).glob("*.yaml"))
+    manifests = [yaml.load(file.read_text(), Loader=yaml.CSafeLoader) for file in files]
+    return {each["metadata"]["name"]: each for each in manifests if "metadata" in each}
+
+
+@pytest.mark.parametrize("copy", COPIES, ids=lambda copy: copy.stem)
+def test_copy(published: dict[str, Any], copy: Path) -> None:
+    assert json.loads(copy.read_text()) == smallest(published[copy.stem])
