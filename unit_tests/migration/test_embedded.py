@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from unit_tests.migration.conversions import Json, jax, pytorch, template
+from unit_tests.migration.conversions import Json, jax, mpi, pytorch, tensorflow
 
 from training_api.documents import Document
 from training_migration.cli import migrate
@@ -24,18 +24,6 @@ from training_migration.v2.render import render_v2
 
 OPTIONS = Options(Target.V2_3)
 TRIAL = "tune-a1b2c3d4"
-
-
-def tensorflow(container: Json | None = None, **counts: int) -> Json:
-    replicas = {name: {"replicas": count, "template": template("tensorflow", **(container or {}))}
-                for name, count in counts.items()}  # fmt: skip
-    return {**jax(), "kind": "TFJob", "spec": {"tfReplicaSpecs": replicas}}
-
-
-def mpi(workers: int) -> Json:
-    replicas = {name: {"replicas": count, "template": template("mpi", command=["mpirun", "t"])}
-                for name, count in (("Launcher", 1), ("Worker", workers))}  # fmt: skip
-    return {**jax(), "kind": "MPIJob", "spec": {"mpiReplicaSpecs": replicas}}
 
 
 def invoked(verb: str, *objects: Json, arguments: tuple[str, ...] = ()) -> Result:
@@ -155,7 +143,7 @@ def test_an_app_wrapper_gets_a_runtime_with_its_pods_and_a_train_job() -> None:
 
 
 def test_every_group_of_pods_counts_for_the_quota() -> None:
-    [result] = converted_in_place(app_wrapper(mpi(2), tensorflow(Chief=1, Worker=2, PS=1)))
+    [result] = converted_in_place(app_wrapper(mpi(2), tensorflow({"Chief": 1, "Worker": 2, "PS": 1})))
     counted = [
         [each["replicas"] for each in component.get("podSets", ())] for component in result["spec"]["components"]
     ]
@@ -168,8 +156,8 @@ def test_every_group_of_pods_counts_for_the_quota() -> None:
         (text_of(jax()), "it is embedded as text"),
         ({"kind": "Workflow", "spec": {"job": jax()}}, "how a Workflow holds TrainJobs is not known here"),
         ({"step": {"job": jax()}}, "how an object without a kind holds TrainJobs is not known here"),
-        (experiment(tensorflow(Worker=2)), "would have to hold the trial's name"),
-        (experiment(tensorflow({"args": ["${trialParameters.lr}"]}, Worker=1)), "would have to hold the trial's"),
+        (experiment(tensorflow({"Worker": 2})), "would have to hold the trial's name"),
+        (experiment(tensorflow({"Worker": 1}, args=["${trialParameters.lr}"])), "would have to hold the trial's"),
         (experiment({**jax(), "spec": {}}), "v1 would reject the job: "),
         (experiment(jax(), trialSpec={**jax(), "spec": {"jaxReplicaSpecs": 1}}), "v1 would reject the job: "),
         ({**app_wrapper(), "spec": {"other": jax()}}, "jobs of v1 stand elsewhere"),

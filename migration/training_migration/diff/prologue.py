@@ -29,10 +29,8 @@ class Started:
     """What a container starts once its shell is done."""
 
     words: tuple[str, ...]
-    """Program and arguments; for an opaque shell those of the shell."""
+    """Program and arguments; for a shell that does more than can be followed those of the shell."""
     environment: Mapping[str, str]
-    opaque: bool = False
-    """Whether a shell does more than can be followed."""
 
 
 class _Unclear(Exception):
@@ -51,7 +49,7 @@ def started(command: Sequence[str], args: Sequence[str], environment: Mapping[st
     try:
         found = _followed(words[2], words[4:], environment)
     except (_Unclear, ValueError):  # shlex raises the latter for quotes that do not end
-        return Started(words, environment, opaque=True)
+        return Started(words, environment)
     return started(found.words, (), found.environment)  # it may be another shell
 
 

@@ -83,7 +83,7 @@ def read(view: View) -> Wiring:
 
 
 def _filled(text: str, variables: Mapping[str, str]) -> str:
-    """A flag of an opaque shell, which would fill in variables."""
+    """A flag of a shell that cannot be followed, which would fill in variables."""
     return re.sub(r"\$\{?(\w+)\}?", lambda match: variables.get(match[1], ""), text)
 
 

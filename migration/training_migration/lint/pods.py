@@ -11,8 +11,6 @@ Json = Mapping[str, Any]
 
 _ACCELERATOR: Final = re.compile(r"(/mig-|tpu|gaudi|neuron|npu|/xpu|mlu|dcu|habana)", re.IGNORECASE)
 """Resources that train and are not called GPU; others with a domain are network cards and the like."""
-NATIVE: Final = "Always"
-"""Restart policy of an init container that runs next to the others."""
 
 
 def containers(pod: Json) -> list[dict[str, Any]]:

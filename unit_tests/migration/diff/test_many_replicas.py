@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from unit_tests.migration.conversions import Json, converted, jax, pytorch, template
+from unit_tests.migration.conversions import Json, converted, jax, mpi, pytorch, tensorflow
 
 from training_migration.convert.round_trip import round_trip
 from training_migration.diff import pods
 from training_migration.diff.model import Difference
-
-
-def mpi(workers: int) -> Json:
-    replicas = {
-        "Launcher": {"replicas": 1, "template": template("mpi", command=["mpirun", "train"])},
-        "Worker": {"replicas": workers, "template": template("mpi")},
-    }
-    return {**jax(), "kind": "MPIJob", "spec": {"mpiReplicaSpecs": replicas}}
-
-
-def tensorflow(workers: int) -> Json:
-    counts = {"Chief": 1, "PS": 30, "Worker": workers}
-    replicas = {name: {"replicas": count, "template": template("tensorflow")} for name, count in counts.items()}
-    return {**jax(), "kind": "TFJob", "spec": {"tfReplicaSpecs": replicas}}
-
 
 JOBS = {
     "pytorch": pytorch(30),
@@ -30,7 +15,7 @@ JOBS = {
     "host-names": pytorch(30, command=["sh", "-c", "python train.py $(hostname | cut -d- -f3) job-master-0"]),
     "jax": jax(30),
     "mpi": mpi(30),
-    "tensorflow": tensorflow(30),
+    "tensorflow": tensorflow({"Chief": 1, "PS": 30, "Worker": 30}),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -68,12 +68,21 @@ _PIPELINES: Final = re.compile(
 )
 
 
-@FILES.rule("MIG402")
-def selects_pods(file: File) -> Iterator[Spot]:
-    """Labels, names and containers of v1's pods in queries and commands."""
-    for line in file.lines:
-        if found := _LABELS.search(line.text) or _NAMES.search(line.text):
-            yield Spot(f"{_shown(found[0])} selects pods of v1 and none of v2.", line=line.number)
+def _by_line(*patterns: re.Pattern[str], means: str) -> Callable[[File], Iterator[Spot]]:
+    """A check of each line: what the first of the patterns finds there, and what that means."""
+
+    def check(file: File) -> Iterator[Spot]:
+        for line in file.lines:
+            if found := next(filter(None, (each.search(line.text) for each in patterns)), None):
+                yield Spot(f"{_shown(found[0])} {means}.", line=line.number)
+
+    return check
+
+
+FILES.rule("MIG402")(_by_line(_LABELS, _NAMES, means="selects pods of v1 and none of v2"))
+FILES.rule("MIG404")(_by_line(_METRICS, means="is a metric of v1's operator"))
+FILES.rule("MIG405")(_by_line(_EVENTS, means="is of an event of v1's operator"))
+FILES.rule("MIG406")(_by_line(_PIPELINES, means="works with jobs of v1"))
 
 
 @FILES.rule("MIG403")
@@ -85,30 +94,6 @@ def waits(file: File) -> Iterator[Spot]:
             yield Spot(f"TrainJobs have no condition {found[1]}.", line=line.number)
         elif found is None and (words := _WORDS.search(line.text)):
             yield Spot(f"{_shown(words[0])} is of the status of v1's jobs.", line=line.number)
-
-
-@FILES.rule("MIG404")
-def metrics(file: File) -> Iterator[Spot]:
-    """Metrics of v1's operator."""
-    for line in file.lines:
-        if found := _METRICS.search(line.text):
-            yield Spot(f"{found[0]} is a metric of v1's operator.", line=line.number)
-
-
-@FILES.rule("MIG405")
-def events(file: File) -> Iterator[Spot]:
-    """Events of v1's operator."""
-    for line in file.lines:
-        if found := _EVENTS.search(line.text):
-            yield Spot(f"{found[0]} is of an event of v1's operator.", line=line.number)
-
-
-@FILES.rule("MIG406")
-def makes_jobs(file: File) -> Iterator[Spot]:
-    """Client code, plugins and commands that make or name jobs of v1."""
-    for line in file.lines:
-        if found := _PIPELINES.search(line.text):
-            yield Spot(f"{_shown(found[0])} works with jobs of v1.", line=line.number)
 
 
 def _shown(text: str) -> str:
