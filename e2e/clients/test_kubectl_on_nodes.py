@@ -19,8 +19,13 @@ pytestmark = marks.local  # pods must run
 
 Kubectl = Callable[..., str]
 JOB = "training.kubeflow.org/job-name"
-SCRIPT = "echo $HOSTNAME begins; until test -e /work/go; do sleep 0.1; done; echo $HOSTNAME ends"
-"""Waits until it is let go, so that logs can be followed without haste."""
+SCRIPT = """
+echo $HOSTNAME begins
+until test -s /work/go; do sleep 0.1; done
+while kill -0 $(cat /work/go) 2> /dev/null; do sleep 0.1; done
+echo $HOSTNAME ends
+"""
+"""Waits until `kubectl exec` lets it end, so that logs can be followed without haste; an exec does not survive it."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +68,7 @@ def test_logs_and_exec(kubectl: Kubectl, kind: str) -> None:
     kubectl("wait", *(f"pod/{pod}" for pod in everyone), "--for=condition=Ready", "--timeout=60s")
     for pod in everyone:
         # One after the other: each waits for its own volume.
-        kubectl("exec", pod, "-c", container, "--", "touch", "/work/go")
+        kubectl("exec", pod, "-c", container, "--", "sh", "-c", "echo $$ > /work/go")
     kubectl("wait", f"{one}/{name}", "--for=condition=Succeeded", "--timeout=60s")
 
     selector = f"{JOB}={name}"
