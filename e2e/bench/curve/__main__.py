@@ -85,9 +85,13 @@ def keep(found: Mapping[str, Sequence[Point]], place: Path) -> None:
         for family, points in found.items()
     }
     place.with_suffix(".json").write_text(json.dumps(drawn, indent=1) + "\n")
+    draw(place.with_suffix(".json"), place.with_suffix(".svg"))
+
+
+def draw(numbers: Path, picture: Path) -> None:
+    """Draw the numbers, with the matplotlib of an environment of its own."""
     python = environment("curve", HERE / "constraints.txt") / "python"
-    files = [str(place.with_suffix(".json")), str(place.with_suffix(".svg"))]
-    subprocess.run([str(python), str(HERE / "draw.py"), *files], check=True)
+    subprocess.run([str(python), str(HERE / "draw.py"), str(numbers), str(picture)], check=True)
 
 
 def main() -> int:

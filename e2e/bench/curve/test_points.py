@@ -1,8 +1,17 @@
-"""What follows from measured points."""
+"""What follows from measured points, and their picture."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from e2e.bench.curve.__main__ import KEPT, draw
 from e2e.bench.curve.points import Point, extended, growth
+
+
+def test_the_picture_shows_the_numbers_beside_it(tmp_path: Path) -> None:
+    drawn = tmp_path / "curve.svg"
+    draw(KEPT.with_suffix(".json"), drawn)
+    assert drawn.read_text() == KEPT.with_suffix(".svg").read_text(), "draw it anew: python -m e2e.bench.curve --keep"
 
 
 def test_larger_sizes_are_computed_on_the_line_of_the_last_two() -> None:
