@@ -25,6 +25,8 @@ DECODED_BYTES: Final = 1 << 20
 
 STATUSES: Final = 128
 """Statuses that are kept decoded, some 6 KiB each: most are read again soon after they were written."""
+STATUS_BYTES: Final = 4096
+"""A longer status, with many ranges of indexes for example, is not kept: all of them together stay below some MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,7 @@ class Loader:
         self._framework = framework
         self._recent: OrderedDict[bytes, Loaded] = OrderedDict()
         self._bytes = 0
-        self.status = lru_cache(STATUSES)(self._status)
-        """Decode a stored status; raises `DecodeError`."""
+        self._recent_status = lru_cache(STATUSES)(self._decode_status)
 
     def load(self, record: JobRecord) -> Loaded:
         """Decode a cached job. A finished job only has to be cleaned up: it is neither validated nor kept decoded."""
@@ -63,7 +64,11 @@ class Loader:
         if self._recent.pop(raw, None) is not None:
             self._bytes -= len(raw)
 
-    def _status(self, stored: bytes) -> JobStatus:
+    def status(self, stored: bytes) -> JobStatus:
+        """Decode a stored status; raises `DecodeError`."""
+        return (self._recent_status if len(stored) <= STATUS_BYTES else self._decode_status)(stored)
+
+    def _decode_status(self, stored: bytes) -> JobStatus:
         return decode_status(self._framework.info, msgspec.json.decode(stored))
 
     def _without_status(self, raw: bytes) -> Loaded:

@@ -43,7 +43,7 @@ BOUNDED: Mapping[str, int] = {
     "_correlator._similar[].messages": REMEMBERED * (SIMILAR + 1),
     "_metrics": 100,
     ".cache": 100,
-    "._loader.status.cache": STATUSES * len(KINDS),
+    "._loader._recent_status.cache": STATUSES * len(KINDS),
 }
 """What does not become empty but never exceeds a number, by the end of its way: memories with a limit, and labels."""
 FILLING = 1 / 3

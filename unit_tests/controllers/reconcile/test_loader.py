@@ -8,7 +8,7 @@ from typing import Any
 from unit_tests.controllers.builders import framework_of, stored_job
 
 from training_controllers.model.records import JobRecord
-from training_controllers.reconcile.loader import DECODED_BYTES, Loader
+from training_controllers.reconcile.loader import DECODED_BYTES, STATUS_BYTES, Loader
 from training_operator.kube import decoders
 
 
@@ -69,3 +69,13 @@ def test_a_finished_job_does_not_stay_decoded() -> None:
     running, last, next_one = (loader.load(each).job for each in (record(stored), finished, finished))
     assert running is not None and last is not None and next_one is not None
     assert (last.spec is running.spec, next_one.spec is running.spec) == (True, False)
+
+
+def test_a_status_that_was_read_a_moment_ago_stays_decoded_unless_it_is_long() -> None:
+    loader = Loader(framework_of("TFJob"))
+    short, long = (
+        json.dumps({"replicaStatuses": {"Worker": {"completedIndexes": "1" * size}}}).encode()
+        for size in (10, STATUS_BYTES)
+    )
+    assert loader.status(short) is loader.status(short)
+    assert loader.status(long) is not loader.status(long)

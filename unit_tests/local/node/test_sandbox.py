@@ -156,9 +156,12 @@ async def test_host_name_processes_and_user(sandboxed: Cluster) -> None:
     assert int(processes) <= 4  # the shell, ls, grep and perhaps a fork of the shell
 
 
-async def test_a_pod_cannot_signal_the_machine(sandboxed: Cluster) -> None:
+async def test_a_pod_can_neither_signal_nor_trace_processes_of_the_machine(sandboxed: Cluster) -> None:
     status = await sandboxed.run("hostile", "sh", "-c", f"kill -0 {os.getpid()}")
     assert status["phase"] == "Failed"
+    attach = f"import ctypes; print(ctypes.CDLL(None).ptrace(16, {os.getpid()}, 0, 0))"
+    await sandboxed.run("tracer", "python", "-c", attach)
+    assert await sandboxed.log("tracer") == "-1\n"
 
 
 async def test_a_pod_has_no_power_over_its_sandbox(sandboxed: Cluster) -> None:
