@@ -127,9 +127,10 @@ class Deviations:
         """The differences that no rule means; the first rule that explains one counts as used."""
         return [difference for difference in found if not self._explained(case, difference)]
 
-    def unused(self) -> list[Rule]:
-        """Rules that explained nothing so far."""
-        return [rule for index, rule in enumerate(self._rules) if index not in self._used]
+    def unused(self, case: str | None = None) -> list[Rule]:
+        """Rules that explained nothing so far: all, or those that name this one case."""
+        left = [rule for index, rule in enumerate(self._rules) if index not in self._used]
+        return [rule for rule in left if case in (None, rule.case)]
 
     def _explained(self, case: str, difference: Difference) -> bool:
         for index, rule in enumerate(self._rules):
