@@ -17,7 +17,7 @@ from e2e.support.embedded import embedded
 
 from training_local.apiserver.exec import ExecOptions, Execution
 from training_local.apiserver.metrics_api import Amounts, Measurement
-from training_local.apiserver.pods import LogOptions
+from training_local.apiserver.pods import Lines, LogOptions
 from training_local.apiserver.portforward import Dial
 
 pytestmark = marks.local  # a server of its own, once
@@ -35,7 +35,7 @@ class _Node:
     def usage(self) -> Measurement:
         return Measurement(datetime.now(UTC), Amounts(2, 8 << 30, 90), self.pods)
 
-    def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
+    def lines(self, pod: Json, options: LogOptions) -> Lines:
         raise NotImplementedError  # nothing is logged in these tests
 
     def execution(self, pod: Json, options: ExecOptions) -> Execution:

@@ -21,7 +21,8 @@ from training_local.apiserver.transport import InMemoryTransport
 from training_local.apiserver.types import BUILTIN
 from training_local.node.api import TransportApi
 from training_local.node.container import Backoff
-from training_local.node.node import Node, NodeConfig
+from training_local.node.context import NodeConfig
+from training_local.node.node import Node
 from training_local.node.sandbox.doctor import examine
 from training_operator.kube.transport import Request
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Raw
 
@@ -10,11 +11,12 @@ from training_local.apiserver import lists, pods, scale, verbs
 from training_local.apiserver.answers import json_answer, list_answer, raw_answer, success, with_owners
 from training_local.apiserver.authorization import Rights
 from training_local.apiserver.bodies import is_apply, read_object, read_patch
-from training_local.apiserver.errors import ApiError, bad_request, method_not_allowed, verb_not_supported
-from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecRequest, ExecSource, exec_request
+from training_local.apiserver.errors import ApiError, Json, bad_request, method_not_allowed, verb_not_supported
+from training_local.apiserver.exec import UPGRADE_REQUIRED, ExecOptions, ExecRequest, Execution, exec_request
+from training_local.apiserver.metrics_api import Measurement
 from training_local.apiserver.namespaces import finalize
 from training_local.apiserver.options import DeleteOptions, ListOptions, Query, WriteOptions
-from training_local.apiserver.portforward import Dial, PortSource, forward_request
+from training_local.apiserver.portforward import Dial, forward_request
 from training_local.apiserver.request_info import RequestInfo
 from training_local.apiserver.resource_types import Review
 from training_local.apiserver.state import State, served
@@ -27,14 +29,32 @@ Handler = Callable[[RequestInfo, Request], Response | Live]
 COLLECTION, OBJECT = "collection", "object"
 
 
+class AttachedNode(Protocol):
+    """What a node does for the requests that an API server passes on to it."""
+
+    def lines(self, pod: Json, options: pods.LogOptions) -> pods.Lines:
+        """Return a container's log; raises `ApiError` at once if there is none."""
+        ...
+
+    def execution(self, pod: Json, options: ExecOptions) -> Execution:
+        """Return how to execute a program; raises `ApiError` at once if the container does not run."""
+        ...
+
+    def dial(self, pod: Json) -> Dial:
+        """Return how to connect with a pod; raises `ApiError` at once if it does not run."""
+        ...
+
+    def usage(self) -> Measurement:
+        """Measure everything that runs."""
+        ...
+
+
 class Handlers:
     """Answers requests about resources, by method and by what the path ends in."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.logs: pods.LogSource | None = None
-        self.programs: ExecSource | None = None
-        self.ports: PortSource | None = None
+        self.node: AttachedNode | None = None
         self._handlers: Mapping[tuple[str, str], Handler] = {
             ("GET", COLLECTION): self._list_or_watch,
             ("POST", COLLECTION): self._create,
@@ -139,7 +159,7 @@ class Handlers:
         return json_answer(200, written.obj, written.warnings)
 
     def _log(self, target: RequestInfo, request: Request) -> Response | Live:
-        return pods.log(self._state, target, request.query, self.logs) or Response(204)
+        return pods.log(self._state, target, request.query, self.node.lines if self.node else None) or Response(204)
 
     def _exec(self, target: RequestInfo, request: Request) -> Response:
         self.execution(target, request.query, [request.query["command"]] if "command" in request.query else [])
@@ -147,7 +167,7 @@ class Handlers:
 
     def execution(self, target: RequestInfo, query: Query, command: Sequence[str]) -> ExecRequest:
         """Read a request to execute `command`, for a connection that can be upgraded; raises `ApiError`."""
-        return exec_request(self._state, target, query, command, self.programs)
+        return exec_request(self._state, target, query, command, self.node.execution if self.node else None)
 
     def _forward(self, target: RequestInfo, request: Request) -> Response:
         self.forwarding(target)
@@ -155,7 +175,7 @@ class Handlers:
 
     def forwarding(self, target: RequestInfo) -> Dial:
         """Read a request for ports of a pod, for a connection that can be upgraded; raises `ApiError`."""
-        return forward_request(self._state, target, self.ports)
+        return forward_request(self._state, target, self.node.dial if self.node else None)
 
     def _evict(self, target: RequestInfo, request: Request) -> Response:
         return json_answer(201, pods.evict(self._state, target, read_object(request)))

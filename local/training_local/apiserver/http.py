@@ -16,12 +16,11 @@ from aiohttp import web
 from training_local.apiserver.answers import refusal
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, internal, too_large
-from training_local.apiserver.exec import ExecRequest
+from training_local.apiserver.exec import ExecRequest, execute
 from training_local.apiserver.portforward import Dial, forward
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
-from training_local.apiserver.websocket import execute
 from training_operator.connections import Connections, bound
 from training_operator.kube.transport import JSON, Request, Response
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
-from typing import Protocol
 
 from training_local.apiserver.answers import json_answer
 from training_local.apiserver.builtin.columns import NAME, text
@@ -44,12 +43,7 @@ class Measurement:
     """Pod uid -> container -> use; only pods of which something runs."""
 
 
-class UsageSource(Protocol):
-    """Whoever runs containers and can measure them."""
-
-    def usage(self) -> Measurement:
-        """Measure everything that runs."""
-        ...
+Measure = Callable[[], Measurement]
 
 
 def _usage(metrics: Json) -> Json:
@@ -90,7 +84,7 @@ NODES, PODS = _type("NodeMetrics", "nodes", namespaced=False), _type("PodMetrics
 TYPES = (NODES, PODS)
 
 
-def answer(state: State, request: Request, source: UsageSource) -> Response | None:
+def answer(state: State, request: Request, measure: Measure) -> Response | None:
     """Answer a request for usage, None for any other path; raises `ApiError`."""
     if (target := _target(request.path)) is None:
         return None
@@ -98,9 +92,9 @@ def answer(state: State, request: Request, source: UsageSource) -> Response | No
         raise method_not_allowed()
     shown = view(request.accept, target.type, request.query.get("includeObject", "Metadata"), state.timestamp())
     if target.name:
-        found = _one(state, target, source)
+        found = _one(state, target, measure)
         return json_answer(200, shown.one(found) if shown else found)
-    items, type = _all(state, target, ListOptions.of(request.query), source), target.type
+    items, type = _all(state, target, ListOptions.of(request.query), measure), target.type
     if shown:
         return json_answer(200, shown.many(items, {}))
     return json_answer(200, {"kind": type.lists_kind, "apiVersion": type.api_version, "metadata": {}, "items": items})
@@ -117,19 +111,19 @@ def _target(path: str) -> RequestInfo | None:
     return None
 
 
-def _one(state: State, target: RequestInfo, source: UsageSource) -> Json:
+def _one(state: State, target: RequestInfo, measure: Measure) -> Json:
     type, where = target.type, f"{target.namespace}/{target.name}" if target.namespace else target.name
     entry = state.storage.collection(("", type.plural)).get(target.namespace, target.name)
-    found = _metrics(type, entry, source.usage(), state) if entry else None
+    found = _metrics(type, entry, measure(), state) if entry else None
     if found is None:
         raise not_found(GROUP, type.kind.lower(), where)
     return {"kind": type.kind, "apiVersion": type.api_version, **found}
 
 
-def _all(state: State, target: RequestInfo, options: ListOptions, source: UsageSource) -> list[Json]:
+def _all(state: State, target: RequestInfo, options: ListOptions, measure: Measure) -> list[Json]:
     labels, fields = label_selector(options.labels), field_selector(options.fields, target.type)
     entries = state.storage.collection(("", target.type.plural)).entries(target.namespace or None)
-    measured = source.usage()
+    measured = measure()
     selected = (_metrics(target.type, entry, measured, state) for entry in entries if labels.matches(entry.labels))
     return [metrics for metrics in selected if metrics and fields.matches(metrics)]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from training_local.apiserver.deletion import delete
 from training_local.apiserver.errors import Json, bad_request, conflict, invalid_object, required
@@ -28,12 +27,8 @@ class LogOptions:
     limit_bytes: int | None = None
 
 
-class LogSource(Protocol):
-    """Whoever runs containers and keeps what they print."""
-
-    def lines(self, pod: Json, options: LogOptions) -> AsyncIterator[list[bytes]]:
-        """Return batches of lines, each with its newline; raises ApiError at once if there is no such log."""
-        ...
+Lines = AsyncIterator[list[bytes]]
+"""Batches of lines, each with its newline."""
 
 
 class LogStream:
@@ -41,10 +36,10 @@ class LogStream:
 
     content_type = "text/plain"
 
-    def __init__(self, lines: AsyncIterator[list[bytes]]) -> None:
+    def __init__(self, lines: Lines) -> None:
         self._lines = lines
 
-    async def batches(self) -> AsyncIterator[list[bytes]]:
+    async def batches(self) -> Lines:
         """Yield the log."""
         async for batch in self._lines:
             yield batch
@@ -53,11 +48,13 @@ class LogStream:
         """Nothing to stop: the source ends with its iterator."""
 
 
-def log(state: State, target: RequestInfo, query: Query, source: LogSource | None) -> LogStream | None:
+def log(
+    state: State, target: RequestInfo, query: Query, lines: Callable[[Json, LogOptions], Lines] | None
+) -> LogStream | None:
     """Return a container's log, which must be named if there are several; None while the pod has no node to ask."""
     pod = state.require(target.type, target.namespace, target.name).object()
     options = _log_options(query, target.name, pod)
-    return LogStream(source.lines(pod, options)) if source and pod["spec"].get("nodeName") else None
+    return LogStream(lines(pod, options)) if lines and pod["spec"].get("nodeName") else None
 
 
 def chosen_container(query: Query, name: str, pod: Json) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 from aiohttp import web
 
@@ -37,20 +37,12 @@ Dial = Callable[[int], Awaitable[TcpEnd]]
 """Connects with a port of a pod; raises `OSError` with a sentence."""
 
 
-class PortSource(Protocol):
-    """Whoever runs pods and reaches their ports."""
-
-    def dial(self, pod: Json) -> Dial:
-        """Return how to connect with a pod; raises `ApiError` at once if it does not run."""
-        ...
-
-
-def forward_request(state: State, target: RequestInfo, source: PortSource | None) -> Dial:
-    """Return how to connect with a pod; raises `ApiError` if it has no node or does not run."""
+def forward_request(state: State, target: RequestInfo, dial: Callable[[Json], Dial] | None) -> Dial:
+    """Return how to connect with a pod, as its node says (`dial`); raises `ApiError` if it has none or does not run."""
     pod = state.require(target.type, target.namespace, target.name).object()
-    if not pod["spec"].get("nodeName") or source is None:
+    if not pod["spec"].get("nodeName") or dial is None:
         raise bad_request(f"pod {target.name} does not have a host assigned")
-    return source.dial(pod)
+    return dial(pod)
 
 
 async def forward(http: web.BaseRequest, dial: Dial) -> web.StreamResponse:

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from random import Random
-from typing import Protocol
 
-from training_local.apiserver import discovery, metrics_api, openapi, pods
+from training_local.apiserver import discovery, metrics_api, openapi
 from training_local.apiserver.answers import json_answer, refusal, text_answer
 from training_local.apiserver.attributes import attributes
 from training_local.apiserver.authorization import GROUP, Rights
@@ -18,13 +17,13 @@ from training_local.apiserver.controllers import ControllerManager
 from training_local.apiserver.custom_resources import CrdController
 from training_local.apiserver.deletion import finish_deletions
 from training_local.apiserver.errors import ApiError, Json, bad_request, no_such_resource, too_large
-from training_local.apiserver.exec import ExecRequest, ExecSource
+from training_local.apiserver.exec import ExecRequest
 from training_local.apiserver.gc import GarbageCollector
-from training_local.apiserver.handlers import Handlers
+from training_local.apiserver.handlers import AttachedNode, Handlers
 from training_local.apiserver.journal import Journal
 from training_local.apiserver.namespaces import NAMESPACES, SYSTEM, NamespaceController, new_namespace
 from training_local.apiserver.options import Query
-from training_local.apiserver.portforward import Dial, PortSource
+from training_local.apiserver.portforward import Dial
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.routes import route
 from training_local.apiserver.state import State
@@ -40,10 +39,6 @@ _PROBES = ("/healthz", "/livez", "/readyz")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-class AttachedNode(pods.LogSource, metrics_api.UsageSource, ExecSource, PortSource, Protocol):
-    """What a node does for the requests that an API server passes on to it."""
 
 
 class ApiServer:
@@ -65,7 +60,6 @@ class ApiServer:
         """
         self.state = State(Catalog(types), now, rng or Random())
         self._handlers = Handlers(self.state)
-        self._node: AttachedNode | None = None
         crds = CrdController(self.state, types_of_crd)
         self._controllers = ControllerManager(
             self.state.storage,
@@ -82,7 +76,7 @@ class ApiServer:
 
     def attach_node(self, node: AttachedNode) -> None:
         """Pass on to `node` what is asked of pods that run; it needs this server before it exists."""
-        self._node = self._handlers.logs = self._handlers.programs = self._handlers.ports = node
+        self._handlers.node = node
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ApiServer]:
@@ -133,7 +127,8 @@ class ApiServer:
             return text_answer(200, "ok")
         if (target := route(request.path, self.state.catalog)) is not None:
             return self._handlers.answer(target, request, rights)
-        if self._node and (usage := metrics_api.answer(self.state, request, self._node)) is not None:
+        node = self._handlers.node
+        if node and (usage := metrics_api.answer(self.state, request, node.usage)) is not None:
             return usage
         return self._description(request) or self._nothing_there(request.path)
 
@@ -144,7 +139,7 @@ class ApiServer:
         types = tuple(self.state.catalog)
         if (schema := openapi.document(request.path, types)) is not None:
             return Response(200, schema[0], {"content-type": schema[1]})
-        listed = (*types, *metrics_api.TYPES) if self._node else types
+        listed = (*types, *metrics_api.TYPES) if self._handlers.node else types
         found = discovery.document(request.path, listed)
         return None if found is None else json_answer(200, found)
 

@@ -38,11 +38,12 @@ from training_local.errors import BadInput, innermost
 from training_local.node import kubectl_delivery, machine, scratch
 from training_local.node.api import TransportApi
 from training_local.node.cgroups import own_limits
+from training_local.node.context import NodeConfig
 from training_local.node.egress.mode import NetworkMode
 from training_local.node.hosts import API_NAMES
 from training_local.node.log_files import LogLimits
 from training_local.node.network import API_ADDRESS
-from training_local.node.node import Node, NodeConfig
+from training_local.node.node import Node
 from training_local.node.pod_python import PythonOfKind
 from training_local.node.sandbox.doctor import HOST_MODE, REDIRECT, examine, how_limits_are_enforced
 from training_operator.app import App

@@ -54,7 +54,7 @@ class ContainerSpecBuilder:
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
-        in_host_mode = host_mode.refusal(self._pod) if self._context.mode == "host" else ""
+        in_host_mode = host_mode.refusal(self._pod) if self._context.config.mode == "host" else ""
         if problem := unsupported.refusal(self._pod) or in_host_mode:
             raise SandboxError(problem)
         uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
@@ -65,7 +65,7 @@ class ContainerSpecBuilder:
             await self._fetch(key)
         volumes.check_private(self._pod, self._context.private)
         self.volumes = volumes.prepare(self._facts(), self._folder / "volumes", self._context.claims.path)
-        if self._context.mode == "host":
+        if self._context.config.mode == "host":
             self._contents = host_mode.relocate(self._pod, self.volumes)
         if problem := await self._token.prepare(self._folder / "account"):
             self._announce("Warning", "FailedMount", problem)
@@ -77,7 +77,7 @@ class ContainerSpecBuilder:
             return
         before = self._facts()
         self._objects = {**self._objects, **newer}
-        named = host_mode.relocation(self._pod, self.volumes) if self._context.mode == "host" else None
+        named = host_mode.relocation(self._pod, self.volumes) if self._context.config.mode == "host" else None
         try:
             volumes.refresh(before, self._facts(), self.volumes, named)
         except (VolumeError, ConfigError, OSError) as error:
@@ -110,16 +110,17 @@ class ContainerSpecBuilder:
         context = self._context
         for key in environment.referenced(container):
             await self._fetch(key)
-        python = self._python = self._python or await python_of(self._pod, context.api, context.python_of_kind)
+        of_kind = context.config.python_of_kind or (lambda _: PythonChoice(context.config.python))
+        python = self._python = self._python or await python_of(self._pod, context.api, of_kind)
         search_path = self._search_path(python)
         temporary = await self._scratch(container, attempt, python)
-        in_place = temporary.replaces_tmp and context.mode != "host"
+        in_place = temporary.replaces_tmp and context.config.mode != "host"
         folder = "/tmp" if in_place else temporary.folder
         base = tools.base_environment(search_path, folder, self._pod.hostname, context.own_environment)
         base |= {**self._api_access(container), **await self._proxy()}
         env = environment.build(container, self._facts(), base)
         shown = volumes.mounts(container, self.volumes, env)
-        argv = environment.command_line(container, context.entry_points, env)
+        argv = environment.command_line(container, context.config.entry_points, env)
         seen = (*temporary.visible, *(mount.target for mount in shown))
         spec = ContainerSpec(
             id=f"{self._pod.metadata.uid}/{container.name}/{attempt}",
@@ -142,18 +143,18 @@ class ContainerSpecBuilder:
             if event := python.event(spec.argv):
                 self._announce(*event)
         arguments: Arguments = as_given
-        if context.mode == "host":
+        if context.config.mode == "host":
             self._check_mounts(container, attempt, spec, shown)
             spec, arguments = await self._without_sandbox(container, attempt, spec, env.keys() - base.keys())
         return spec._replace(env={**spec.env, **self._gpu_variables(container, env)}), arguments
 
     async def _scratch(self, container: Container, attempt: int, python: PythonChoice) -> scratch.Scratch:
-        context = self._context
-        needed = (context.working_directory, container.working_dir, *context.needed, *scratch.prefixes(python.path))
+        here = self._context.config.working_directory
+        needed = (here, container.working_dir, *self._context.needed, *scratch.prefixes(python.path))
         folder = self.writable[container.name]
         if attempt:  # in a thread: what the attempts before have left can be large
             await asyncio.to_thread(shutil.rmtree, folder / str(attempt - 1), ignore_errors=True)
-        return scratch.make(folder / str(attempt), context.working_directory, map(str, needed))
+        return scratch.make(folder / str(attempt), here, map(str, needed))
 
     def _tell_unseen(self, container: Container, spec: ContainerSpec) -> None:
         """Say so if the container names what lies in the machine's temporary folders, and will not find it there."""
@@ -176,7 +177,7 @@ class ContainerSpecBuilder:
         would take the pod for one of a cluster, and fail.
         """
         at = self._context.network.scope(self._pod).api
-        if self._context.mode != "host":
+        if self._context.config.mode != "host":
             return api_variables(at)
         named = any(FOLDER in part for part in (*container.command, *container.args))
         return {**self._token.kubeconfig(at), **(api_variables(at) if named else {})}
@@ -192,16 +193,16 @@ class ContainerSpecBuilder:
     def _check_mounts(self, container: Container, attempt: int, spec: ContainerSpec, shown: Sequence[Mount]) -> None:
         """In host mode, say which volumes the container cannot find; raises `ConfigError` unless that is allowed."""
         lost = host_mode.unnamed(container, shown, (*spec.argv, *spec.env.values(), spec.cwd, self._contents))
-        if lost and not self._context.allow_missing_mounts:
+        if lost and not self._context.config.allow_missing_mounts:
             raise ConfigError(f"{host_mode.sentence(container, lost)} (--allow-missing-mounts runs it without)")
         if lost and attempt == 0:
             self._announce("Warning", "HostMode", host_mode.sentence(container, lost))
 
     def _own_folder(self, mounts: Sequence[Mount]) -> str:
         """Where a container without `workingDir` runs: the cluster's folder, or `/` if a volume covers that."""
-        folder = self._context.working_directory
+        folder = self._context.config.working_directory
         covered = any(folder.is_relative_to(mount.target) for mount in mounts)
-        return "/" if covered and self._context.mode != "host" else str(folder)
+        return "/" if covered and self._context.config.mode != "host" else str(folder)
 
     def _gpu_variables(self, container: Container, env: Mapping[str, str]) -> Mapping[str, str]:
         """What hides the GPUs of others; nothing where the machine has none."""
@@ -214,7 +215,7 @@ class ContainerSpecBuilder:
     ) -> tuple[ContainerSpec, Arguments]:
         paths = {mount.target: mount.source for mount in (*spec.own, *spec.mounts)}
         # Where volumes lie stays true, too: programs hand on what they were told, in `exec` for example.
-        true = (*spec.visible, str(self._context.state))
+        true = (*spec.visible, str(self._context.config.state))
         paths = {**dict(zip(true, true, strict=True)), **paths}
         rewriter = self._rewriters[container.name] = await self._rewriter(container)
         # What the pod asks about itself stays true: its name is no address there, though a service has it too.
@@ -235,14 +236,14 @@ class ContainerSpecBuilder:
 
     def _search_path(self, python: PythonChoice) -> str:
         """Where the pod's programs are looked for."""
-        if python.path == self._context.python:
+        if python.path == self._context.config.python:
             return self._context.search_path
         folder = self._context.tools / hashlib.sha256(str(python.path).encode()).hexdigest()[:16]
         return tools.install(folder, python.path)
 
     def _facts(self) -> Facts:
         context = self._context
-        return Facts(self._pod, context.node_name, HOST_IP, self.address, context.capacity, self._objects)
+        return Facts(self._pod, context.config.name, HOST_IP, self.address, context.capacity, self._objects)
 
     async def _fetch(self, key: Key) -> None:
         kind, name = key

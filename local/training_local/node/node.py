@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,29 +14,27 @@ import structlog
 
 from training_api import quantity
 from training_local.apiserver.errors import bad_request, internal
-from training_local.apiserver.exec import ExecOptions, ExecStreams, Execution
+from training_local.apiserver.exec import Channels, ExecOptions, Execution
 from training_local.apiserver.in_cluster import InClusterEndpoint
 from training_local.apiserver.metrics_api import Measurement
-from training_local.apiserver.pods import LogOptions
+from training_local.apiserver.pods import Lines, LogOptions
 from training_local.apiserver.portforward import Dial
-from training_local.node import ephemeral_storage, gpus, machine, scratch, stats, status, tools, volumes
+from training_local.node import gpus, machine, scratch, stats, status, tools, volumes
 from training_local.node.api import Change, TransportApi
 from training_local.node.cgroups import Hierarchies, open_hierarchies, own_limits
 from training_local.node.claims import Claims
-from training_local.node.container import Backoff
-from training_local.node.context import NodeContext
+from training_local.node.context import NodeConfig, NodeContext
 from training_local.node.egress.mode import NetworkMode
 from training_local.node.hosts import Service
 from training_local.node.limits import Limits
-from training_local.node.log_files import LogFiles, LogLimits, attempts
+from training_local.node.log_files import LogFiles, attempts
 from training_local.node.logs import LogReader
 from training_local.node.network import API_ADDRESS, Network
 from training_local.node.placement import Placement
 from training_local.node.pod import PodWorker
-from training_local.node.pod_python import PythonChoice, PythonOfKind
 from training_local.node.podspec import Pod, Wire, parse_pod
 from training_local.node.programs import converse
-from training_local.node.refreshing import Refresher
+from training_local.node.refreshing import Objects, Refresher
 from training_local.node.resolver import resolver_files
 from training_local.node.retry import persistently
 from training_local.node.sandbox.client import SandboxError
@@ -51,53 +46,6 @@ _log = structlog.get_logger(__name__)
 
 SHUTDOWN_SECONDS = 3.0
 """How long processes may take to end with the node, if their grace period is not shorter."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeConfig:
-    """What may be chosen about a node."""
-
-    state: Path
-    """Folder for everything; made with mode 0700."""
-    mode: str
-    """`netns` or `host`, as `sandbox.doctor.choose` finds it."""
-    name: str = "local"
-    python: Path = Path(sys.executable)
-    """The interpreter that `python` and `python3` mean inside pods of no job."""
-    python_of_kind: PythonOfKind | None = None
-    """The interpreters of pods of jobs; None for the same in all."""
-    working_directory: Path = field(default_factory=Path.cwd)
-    """Where containers without `workingDir` run."""
-    entry_points: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Image -> command, for containers that rely on their image's."""
-    backoff: Backoff = field(default_factory=Backoff)
-    disk_seconds: float = ephemeral_storage.SECONDS
-    """How often to look what pods use of the disk."""
-    log_limits: LogLimits = field(default_factory=LogLimits)
-    gpus: int | None = None
-    """How many GPUs to offer, be they there or not; None: those of the machine."""
-    cpus: int | None = None
-    """How many processors to offer; None: those of the machine."""
-    memory: str = ""
-    """How much memory to offer, as a quantity; empty: that of the machine."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Further labels of the node, for pods that select nodes."""
-    claims: Path | None = None
-    """Folder for the data of volume claims; None for one in `state`, which goes with it."""
-    control_groups: bool = True
-    """Whether to make control groups where this machine lets us and `cluster` names them; else memory is watched."""
-    logs: Path | None = None
-    """Folder for logs that outlive the node; None for one in `state`, which goes with it."""
-    hidden: Path | None = None
-    """Folder around `state` of which pods see nothing; None for `state` itself."""
-    private: Sequence[Path] = ()
-    """Files and folders elsewhere of which pods see nothing."""
-    allow_missing_mounts: bool = False
-    """Whether containers run in host mode without volumes to which nothing leads."""
-    network: NetworkMode = NetworkMode.NONE
-    """What pods reach outside of the cluster, where they have a network of their own."""
-    cluster: str = ""
-    """Marks the node's processes, so that they are found after it has been killed."""
 
 
 class Node:
@@ -130,23 +78,15 @@ class Node:
         self._context = NodeContext(
             api=self._api,
             network=self._network,
-            node_name=config.name,
-            mode=config.mode,
-            state=state,
-            python=config.python,
+            config=config,
             search_path=tools.install(state / "bin", config.python),
-            python_of_kind=config.python_of_kind or (lambda kind: PythonChoice(config.python)),
-            working_directory=config.working_directory,
             capacity={name: quantity.parse(amount) for name, amount in amounts.items()},
             gpus=gpus.GpuPool(devices),
             limits=limits,
             claims=Claims(config.claims or state / "claims"),
-            entry_points=config.entry_points,
-            backoff=config.backoff,
             log_files=LogFiles(config.logs or state / "pods", config.log_limits),
             needed=[Path(os.environ.get("HOME", "/")), *scratch.of_this_program()],
             private=[Path(hidden), *config.private],
-            allow_missing_mounts=config.allow_missing_mounts,
             endpoint=self._endpoint,
         )
         try:
@@ -157,7 +97,7 @@ class Node:
                 tasks.create_task(self._follow_services())
                 tasks.create_task(self._follow_nodes())
                 tasks.create_task(self._follow_claims())
-                tasks.create_task(Refresher(self._api, self._workers.values).run())
+                tasks.create_task(Refresher(self._api, self._refresh).run())
                 tasks.create_task(self._placement.run())
                 tasks.create_task(limits.watch())
                 tasks.create_task(self._watch_disk())
@@ -183,8 +123,8 @@ class Node:
         """Ask every process to end, with what is stored left as it is: a node that starts later goes on from there."""
         await asyncio.gather(*(worker.shut_down(SHUTDOWN_SECONDS) for worker in self._workers.values()))
 
-    def lines(self, pod: Wire, options: LogOptions) -> AsyncIterator[list[bytes]]:
-        """Return batches of lines of a container's log; raises `ApiError` (implements the API server's `LogSource`)."""
+    def lines(self, pod: Wire, options: LogOptions) -> Lines:
+        """Return batches of lines of a container's log; raises `ApiError`."""
         known, container = parse_pod(pod), options.container
         name, worker = known.metadata.name, self._workers.get(known.metadata.uid)
         directory = self._context.logs(known) / container
@@ -199,16 +139,16 @@ class Node:
         return LogReader(directory, wanted[0], writer).read(options)
 
     def usage(self) -> Measurement:
-        """Measure what runs (implements the API server's `UsageSource`)."""
+        """Measure what runs."""
         return self._meter.measure()
 
     def execution(self, pod: Wire, options: ExecOptions) -> Execution:
-        """Return how to execute a program; raises `ApiError` at once (implements the API server's `ExecSource`)."""
+        """Return how to execute a program; raises `ApiError` at once."""
         worker = self._workers.get(pod["metadata"]["uid"])
         if worker is None or options.container not in worker.running:
             raise internal(f'unable to upgrade connection: container not found ("{options.container}")')
 
-        async def execute(streams: ExecStreams) -> int:
+        async def execute(streams: Channels) -> int:
             try:
                 program = await worker.launch(
                     options.container, options.command, stdin=options.stdin, terminal=options.tty
@@ -220,7 +160,7 @@ class Node:
         return execute
 
     def dial(self, pod: Wire) -> Dial:
-        """Return how to reach a pod's ports; raises `ApiError` at once (implements the API server's `PortSource`)."""
+        """Return how to reach a pod's ports; raises `ApiError` at once."""
         worker = self._workers.get(pod["metadata"]["uid"])
         if worker is None or not worker.running:
             raise internal(f"unable to upgrade connection: pod {pod['metadata']['name']} does not run")
@@ -242,6 +182,11 @@ class Node:
             if not change.gone:
                 with suppress(OSError):  # it is seen again with its next change
                     await self._api.bind_claim(change.object)
+
+    def _refresh(self, namespace: str, objects: Objects) -> None:
+        for worker in self._workers.values():
+            if worker.pod.metadata.namespace == namespace:
+                worker.refresh(objects)
 
     def _remove_unclaimed(self) -> None:
         used = {claim for worker in self._workers.values() for claim in volumes.claims(worker.pod)}

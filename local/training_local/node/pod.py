@@ -63,7 +63,7 @@ class PodWorker:
             container,
             self,
             again=lambda code: status.restarts(pod, container, code),
-            backoff=self._context.backoff,
+            backoff=self._context.config.backoff,
             now=_now,
             view=known or ContainerView(CREATING if first else INITIALIZING),
             pod_label=f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})",
@@ -74,11 +74,6 @@ class PodWorker:
         self.pod = pod
         if pod.metadata.deletion_timestamp:
             self._told_to_end.set()
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of the pod."""
-        return self.pod.metadata.namespace
 
     def refresh(self, objects: Objects) -> None:
         """Bring volumes up to date with config maps and secrets of the namespace that have changed."""
@@ -126,7 +121,7 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod to its end, until nothing of it is left but its logs."""
         self.changed()
-        for without in unsupported.messages(unsupported.ignored(self.pod, self._context.mode, os.geteuid())):
+        for without in unsupported.messages(unsupported.ignored(self.pod, self._context.config.mode, os.geteuid())):
             self.event("Warning", "Unsupported", without)
         async with asyncio.TaskGroup() as tasks:
             publishing = tasks.create_task(self._publisher.run())
@@ -268,7 +263,7 @@ class PodWorker:
 
     async def _prepare(self) -> bool:
         """Make folders, volumes and sandbox; try again after a failure. False if the pod is deleted first."""
-        delay = self._context.backoff.first
+        delay = self._context.config.backoff.first
         while not self._told_to_end.is_set():
             try:
                 async with self._preparing:
@@ -281,7 +276,7 @@ class PodWorker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._told_to_end.wait()
-            delay = min(2 * delay, self._context.backoff.most)
+            delay = min(2 * delay, self._context.config.backoff.most)
         return False
 
     def _wait_for(self, reason: str, message: str) -> None:

@@ -12,7 +12,7 @@ import termios
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
-from training_local.apiserver.exec import ExecOptions, ExecStreams, OutputName, TerminalSize
+from training_local.apiserver.exec import Channels, ExecOptions, OutputName, TerminalSize
 from training_local.node.sandbox.client import Process, Supervisor
 from training_local.node.sandbox.messages import ContainerSpec, ExecSpec
 
@@ -91,7 +91,7 @@ async def _start(
     return Program(process, stdin, outputs, spec.terminal)
 
 
-async def converse(program: Program, options: ExecOptions, streams: ExecStreams) -> int:
+async def converse(program: Program, options: ExecOptions, streams: Channels) -> int:
     """Connect a program with its client until it has ended; return its exit status.
 
     Cancelled when the client leaves: the program then continues without streams, as on a cluster.
@@ -117,14 +117,14 @@ async def converse(program: Program, options: ExecOptions, streams: ExecStreams)
         program.close()
 
 
-async def _print(descriptor: int, name: OutputName, streams: ExecStreams | None) -> None:
+async def _print(descriptor: int, name: OutputName, streams: Channels | None) -> None:
     async for data in _read(descriptor):
         with suppress(ConnectionError):  # whoever is connected with us will notice
             if streams:
                 await streams.output(name, data)
 
 
-async def _feed(program: Program, descriptor: int, streams: ExecStreams) -> None:
+async def _feed(program: Program, descriptor: int, streams: Channels) -> None:
     listening = True
     async for data in streams.input():
         try:
@@ -135,7 +135,7 @@ async def _feed(program: Program, descriptor: int, streams: ExecStreams) -> None
     program.end_input()
 
 
-async def _follow_sizes(program: Program, streams: ExecStreams) -> None:
+async def _follow_sizes(program: Program, streams: Channels) -> None:
     async for size in streams.sizes():
         program.resize(size)
 

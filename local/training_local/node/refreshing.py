@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
 
 from training_local.node.api import TransportApi
 from training_local.node.environment import CONFIG_MAP, SECRET, Key, data_of
@@ -17,24 +17,12 @@ GATHER_SECONDS: Final = 0.5
 Objects = Mapping[Key, Mapping[str, bytes]]
 
 
-class Refreshed(Protocol):
-    """A pod whose volumes may be made of objects."""
-
-    @property
-    def namespace(self) -> str:
-        """Where its objects are."""
-        ...
-
-    def refresh(self, objects: Objects) -> None:
-        """Bring its volumes up to date, as far as they have these."""
-        ...
-
-
 class Refresher:
-    """Tells the pods of a node which config maps and secrets have changed."""
+    """Follows config maps and secrets, and refreshes the volumes of the pods that have them."""
 
-    def __init__(self, api: TransportApi, pods: Callable[[], Collection[Refreshed]]) -> None:
-        self._api, self._pods = api, pods
+    def __init__(self, api: TransportApi, refresh: Callable[[str, Objects], None]) -> None:
+        """`refresh` is given a namespace and its objects that have changed."""
+        self._api, self._refresh = api, refresh
         self._changed: defaultdict[str, dict[Key, Mapping[str, bytes]]] = defaultdict(dict)
         self._woken = asyncio.Event()
 
@@ -48,9 +36,8 @@ class Refresher:
                 await asyncio.sleep(GATHER_SECONDS)
                 self._woken.clear()
                 changed, self._changed = self._changed, defaultdict(dict)
-                for pod in self._pods():
-                    if pod.namespace in changed:
-                        pod.refresh(changed[pod.namespace])
+                for namespace, objects in changed.items():
+                    self._refresh(namespace, objects)
 
     async def _follow(self, kind: str) -> None:
         async for change in self._api.follow(PLURALS[kind]):

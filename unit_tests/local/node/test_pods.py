@@ -12,7 +12,8 @@ import pytest
 from e2e.support.local_node import Api, Cluster, exists, pod, processes_with, seconds
 
 from training_local.node.api import Change, TransportApi
-from training_local.node.node import Node, NodeConfig
+from training_local.node.context import NodeConfig
+from training_local.node.node import Node
 
 
 def condition(status: dict[str, Any], name: str) -> dict[str, Any]:
