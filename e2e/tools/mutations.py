@@ -72,7 +72,11 @@ class Module:
 
 
 def _of_operator(*files: str, tests: Sequence[str]) -> Module:
-    return Module("training_operator", files, tuple(f"unit_tests/operator/test_{name}.py" for name in tests))
+    def of_operator(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"unit_tests/operator/test_{name}.py" for name in names)
+
+    slow_tests = (*of_operator(["adapters", "app", "triggers"]), "unit_tests/simulated/engine")
+    return Module("training_operator", files, of_operator(tests), slow_tests)
 
 
 def _of_controllers(folder: str) -> Module:

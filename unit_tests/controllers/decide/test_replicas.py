@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND
 from unit_tests.controllers.builders import (
     START,
     World,
@@ -342,18 +343,22 @@ def test_jobs_without_manager_or_with_this_operator_are_managed_here(manager: st
 
 
 @pytest.mark.shows("E-030")
-def test_a_restart_policy_in_the_template_emits_one_event_per_type() -> None:
-    stored = stored_job("PyTorchJob", {"Master": 1, "Worker": 2})
-    stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"] = {
-        "spec": {**stored["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"], "restartPolicy": "Never"}
-    }
-    w = World(stored, "PyTorchJob").settle()
+@pytest.mark.parametrize(
+    ("kind", "first", "reason"),
+    [
+        ("PyTorchJob", "Master", "SetPodTemplateRestartPolicy"),
+        ("MPIJob", "Launcher", "SettedPodTemplateRestartPolicy"),
+    ],
+)
+def test_a_restart_policy_in_the_template_emits_one_event_per_type(kind: str, first: str, reason: str) -> None:
+    stored = stored_job(kind, {first: 1, "Worker": 2})
+    worker = stored["spec"][EVERY_KIND[kind].replica_field]["Worker"]
+    worker["template"] = {"spec": {**worker["template"]["spec"], "restartPolicy": "Never"}}
+    w = World(stored, kind).settle()
     w.delete("sim-worker-1")
     w.settle()
-    assert texts(w.events) == [
-        "Warning SetPodTemplateRestartPolicy "
-        "Restart policy in pod template will be overwritten by restart policy in replica spec"
-    ]
+    text = "Restart policy in pod template will be overwritten by restart policy in replica spec"
+    assert [each for each in texts(w.events) if "RestartPolicy" in each] == [f"Warning {reason} {text}"]
 
 
 def test_a_status_of_the_go_operator_is_continued() -> None:

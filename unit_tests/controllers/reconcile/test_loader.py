@@ -36,6 +36,14 @@ def test_a_port_without_number_is_a_problem_of_the_job() -> None:
     assert finished.problem == ""
 
 
+def test_all_problems_of_a_job_are_in_one_sentence() -> None:
+    stored = stored_job("TFJob", {"PS": -2, "Worker": -1})
+    assert Loader(framework_of("TFJob")).load(record(stored)).problem == (
+        "spec.tfReplicaSpecs[PS].replicas: Invalid value: -2: must not be negative; "
+        "spec.tfReplicaSpecs[Worker].replicas: Invalid value: -1: must not be negative"
+    )
+
+
 def test_a_status_that_cannot_be_read_is_a_problem_of_the_job() -> None:
     stored = stored_job("TFJob", {"Worker": 2}) | {"status": {"attempt": "x"}}
     loaded = Loader(framework_of("TFJob")).load(record(stored))

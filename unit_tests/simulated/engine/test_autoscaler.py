@@ -50,6 +50,7 @@ async def test_somebody_elses_is_ignored_and_holds_nothing_up() -> None:
         hpa = await world.api.get(HPA, "pt")
         assert hpa is not None and hpa["spec"]["scaleTargetRef"]["name"] == "web"
         assert len(await world.pods()) == 2
+        assert "waiting" not in (await world.job("PyTorchJob", "pt"))["status"]
         (message,) = await world.events("NameTaken")
         assert message == (
             "NameTaken by a HorizontalPodAutoscaler that no job controls: HorizontalPodAutoscaler pt already exists "

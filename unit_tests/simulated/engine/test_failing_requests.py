@@ -282,9 +282,11 @@ async def test_a_name_that_is_not_wanted_any_more_is_not_waited_for() -> None:
 
 
 async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
-    async with cluster_with_operator(jax(workers=3)) as (world, process):
+    async with cluster_with_operator(jax(workers=8)) as (world, process):
         process.transport.reject = rejecting(status(403, "Forbidden", "no right to delete"), method="DELETE")
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
+        await asyncio.sleep(0.9)
+        assert len([each for each in process.transport.sent if each.method == "DELETE"]) == 3 + 3, "pods and services"
         await asyncio.sleep(60)
         assert await world.events("FailedDeletePod") == ["Error deleting: no right to delete"]
         process.transport.reject = rejecting(status(500, "InternalError", "not today"), method="DELETE")
@@ -293,6 +295,27 @@ async def test_deletions_that_fail_are_reported_once_and_tried_again() -> None:
         process.transport.reject = lambda request: None
         await asyncio.sleep(130)
         assert await world.pods() == await world.services() == ["jx-worker-0"]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_requests_that_the_server_puts_off_are_sent_again_when_it_says(method: str) -> None:
+    async with cluster_with_operator() as (world, process):
+        busy = status(429, "TooManyRequests", "later", {"retry-after": "60"})
+        process.transport.reject = rejecting(busy, "pods", "services", "jaxjobs", method=method)
+
+        def sent() -> list[str]:
+            requests = (each for each in process.transport.sent if each.method == method)
+            return sorted(each.path for each in requests if "/events" not in each.path)
+
+        await world.api.create(jax(workers=1, cleanPodPolicy="All", ttlSecondsAfterFinished=0))
+        if method == "DELETE":
+            await asyncio.sleep(3)
+            await world.kubelet.ended("jx-worker-0")
+        await asyncio.sleep(55)
+        first = sent()
+        assert len(first) == len(set(first)) == (2 if method == "POST" else 3)
+        await asyncio.sleep(60)
+        assert sent() == sorted(2 * first)
 
 
 @pytest.mark.parametrize(
