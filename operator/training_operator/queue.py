@@ -111,13 +111,6 @@ class WorkQueue(Generic[K]):
         if (dirty := self._dirty.get(key)) is not None:
             self._push(key, *dirty)
 
-    def ready_in(self, key: K) -> float | None:
-        """Return after how many seconds the key is ready for a worker; None if nothing asks for it."""
-        if key in self._dirty:
-            return 0.0
-        timer = self._timers.get(key)
-        return None if timer is None else timer.when() - asyncio.get_running_loop().time()
-
     def working(self) -> list[float]:
         """For how many seconds each key has been worked on that is out now."""
         now = self._clock()

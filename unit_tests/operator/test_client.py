@@ -59,7 +59,7 @@ class Setup:
 
 
 async def test_verbs_become_requests() -> None:
-    setup = Setup(*[answer(200, pod("a", "5"))] * 5, answer(200, {"kind": "Status"}))
+    setup = Setup(*[answer(200, pod("a", "5"))] * 5, *[answer(200, {"kind": "Status"})] * 2)
     client = setup.client
     assert (await client.get(PODS, "ns", "a")).version == "5"
     assert (await client.create(PODS, "ns", {"metadata": {"name": "a"}})).name == "a"
@@ -68,6 +68,7 @@ async def test_verbs_become_requests() -> None:
     lingering = await client.delete(PODS, "ns", "a", uid="u")
     assert lingering is not None
     assert await client.delete(PODS, "ns", "a") is None
+    await client.delete_listed(PODS, "ns", selector="a=b", version="7")
     path = "/api/v1/namespaces/ns/pods"
     assert [(each.method, each.path) for each in setup.api.requests] == [
         ("GET", f"{path}/a"),
@@ -76,12 +77,15 @@ async def test_verbs_become_requests() -> None:
         ("PATCH", f"{path}/a/status"),
         ("DELETE", f"{path}/a"),
         ("DELETE", f"{path}/a"),
+        ("DELETE", path),
     ]
     assert setup.api.requests[3].content_type == MERGE_PATCH
     assert setup.body(3) == {"status": {"phase": "Failed"}}
     assert setup.body(4) == {"propagationPolicy": "Background", "preconditions": {"uid": "u"}}
-    assert setup.body(5) == {"propagationPolicy": "Background"}
-    assert setup.seen == [("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200), ("DELETE", 200), ("DELETE", 200)]
+    assert setup.body(5) == setup.body(6) == {"propagationPolicy": "Background"}
+    listed = {"labelSelector": "a=b", "resourceVersion": "7", "resourceVersionMatch": "Exact"}
+    assert setup.api.requests[6].query == listed
+    assert setup.seen == [*(("GET", 200), ("POST", 200), ("PUT", 200), ("PATCH", 200)), *[("DELETE", 200)] * 3]
     assert setup.gate.in_flight == 0
     assert setup.gate.turns[3] == ("ns", "", Lane.STATUS)
 

@@ -1,8 +1,15 @@
 import asyncio
+import contextlib
+import random
 
 import pytest
+from unit_tests.operator.scripted_api import ScriptedApi, answer, pod
 
+from training_operator.kube.client import KubeClient
+from training_operator.kube.errors import NotFound
 from training_operator.kube.flow import FEWEST, IN_FLIGHT, PASSES, RESERVED, AdaptiveLimit, FairGate, Lane, TokenBucket
+from training_operator.kube.resources import PODS
+from training_operator.kube.transport import Request, Response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -135,53 +142,51 @@ async def test_the_flows_of_one_tenant_get_no_more_than_the_one_of_another() -> 
     assert log == ["a1", "a2", "b1", "a3", "b1", "a1"]
 
 
-class Server:
-    """Answers one request after the other, as many as come."""
+class Server(ScriptedApi):
+    """Gives one answer, to so many requests at a time; and a client of it."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._alone = seconds, asyncio.Lock()
+    def __init__(self, seconds: float, status: int = 200, at_once: int = 1) -> None:
+        super().__init__()
+        self._seconds, self._answer, self._places = seconds, answer(status, pod("a", "5")), asyncio.Semaphore(at_once)
+        self.limit = AdaptiveLimit()
+        self._client = KubeClient(self, FairGate(self.limit), random.Random(1))
 
-    async def answer(self, limit: AdaptiveLimit, gate: FairGate, flow: str) -> float:
+    async def request(self, request: Request) -> Response:
+        async with self._places:
+            await asyncio.sleep(self._seconds)
+        return self._answer
+
+    async def ask(self, flow: str) -> float:
         """Return how long it took from the wish to send until the answer."""
         clock = asyncio.get_running_loop().time
         wished = clock()
-        async with gate.permit(flow):
-            begun, beside = clock(), gate.in_flight - 1
-            async with self._alone:
-                await asyncio.sleep(self._seconds)
-            limit.succeeded("create pods", clock() - begun, beside)
+        with contextlib.suppress(NotFound):
+            await self._client.get(PODS, "ns", "a", flow=flow)
         return clock() - wished
 
 
+@pytest.mark.parametrize("status", [200, 404])
 @pytest.mark.parametrize(("seconds", "at_most", "limit_then"), [(0.02, 0.38, FEWEST), (0.001, 0.04, IN_FLIGHT)])
-async def test_requests_wait_here_rather_than_at_a_slow_server(seconds: float, at_most: float, limit_then: int) -> None:
+async def test_requests_wait_here_rather_than_at_a_slow_server(
+    seconds: float, at_most: float, limit_then: int, status: int
+) -> None:
     """A small flow's then come after those that are at the server only, at which no time is lost."""
-    limit, clock = AdaptiveLimit(), asyncio.get_running_loop().time
-    gate, server = FairGate(limit), Server(seconds)
-    await server.answer(limit, gate, "small")
-    large = [asyncio.create_task(server.answer(limit, gate, "large")) for _ in range(1000)]
+    server, clock = Server(seconds, status), asyncio.get_running_loop().time
+    await server.ask("small")
+    large = [asyncio.create_task(server.ask("large")) for _ in range(1000)]
     await asyncio.sleep(500 * seconds)
-    took = [await server.answer(limit, gate, "small") for _ in range(5)]
+    took = [await server.ask("small") for _ in range(5)]
     assert max(took) < at_most
-    assert limit_then <= limit.now <= limit_then + 2
+    assert limit_then <= server.limit.now <= limit_then + 2
     await asyncio.gather(*large)
     assert clock() == pytest.approx(1006 * seconds)
 
 
 async def test_a_server_that_is_always_slow_gets_as_many_requests_as_ever() -> None:
-    limit = AdaptiveLimit()
-    gate, webhook = FairGate(limit), asyncio.Semaphore(1000)
-
-    async def answer() -> None:
-        async with gate.permit("job"):
-            beside = gate.in_flight - 1
-            async with webhook:
-                await asyncio.sleep(0.5)
-            limit.succeeded("create pods", 0.5, beside)
-
+    server = Server(0.5, at_once=1000)
     for batch in (1, 2, 4, 500):
-        await asyncio.gather(*(answer() for _ in range(batch)))
-    assert limit.now == IN_FLIGHT
+        await asyncio.gather(*(server.ask("job") for _ in range(batch)))
+    assert server.limit.now == IN_FLIGHT
 
 
 def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:

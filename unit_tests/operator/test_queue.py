@@ -169,6 +169,16 @@ async def test_what_is_out_is_shown_with_its_time() -> None:
     assert queue.working() == []
 
 
+async def test_a_key_waits_for_a_worker_only_where_all_are_busy_with_other_keys() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    await taken(queue)
+    queue.add("a")
+    assert not queue.is_crowded(1)
+    queue.add("b")
+    assert (queue.is_crowded(1), queue.is_crowded(2)) == (True, False)
+
+
 async def test_the_queue_measures() -> None:
     log = list[tuple[str, float]]()
 

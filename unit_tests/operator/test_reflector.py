@@ -272,6 +272,15 @@ async def test_what_the_store_has_in_this_version_is_not_decoded_again() -> None
         assert (world.store.version, decoded_in_vain) == ("30", [])
 
 
+async def test_a_deletion_in_the_version_that_the_store_has_is_one() -> None:
+    """The answer to our request to delete it had that version."""
+    world = World([[*initial(), "5", event("DELETED", pod("a", "12")), FOREVER]])
+    async with world.running(1):
+        world.store.put(PODS.decode(msgspec.json.encode(pod("a", "12"))))
+        await asyncio.sleep(10)
+        assert world.known == {}
+
+
 async def test_a_line_that_is_no_json_does_not_end_it() -> None:
     world = World([[*initial(), b"{nonsense"], [event("ADDED", pod("a", "11")), FOREVER]])
     async with world.running():

@@ -55,8 +55,13 @@ class Process:
         def make(framework: Framework, world: Ports) -> WatchedReconciler:
             kind = framework.info.kind
 
-            def ready_in(key: JobKey) -> float | None:  # the queue is made after its reconciler
-                return self.app._kinds[kind].queue.ready_in(key)
+            def ready_in(key: JobKey) -> float | None:
+                """Seconds until the key is ready for a worker; None if nothing asks for it."""
+                queue = self.app._kinds[kind].queue  # is made after its reconciler
+                if key in queue._dirty:
+                    return 0.0
+                timer = queue._timers.get(key)
+                return None if timer is None else timer.when() - asyncio.get_running_loop().time()
 
             self.reconcilers.append(WatchedReconciler(framework, world, self.complaints, ready_in))
             return self.reconcilers[-1]
