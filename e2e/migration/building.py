@@ -41,7 +41,7 @@ class Built:
     """What has come of some objects."""
 
     objects: list[Object] = field(default_factory=list)
-    refused: str = ""
+    rejected: str = ""
     """What admission said."""
     stuck: str = ""
     """What an event said: the TrainJob is there, but nothing is made of it."""
@@ -50,8 +50,8 @@ class Built:
 async def built(api: Api, namespace: str, given: Sequence[Object]) -> Built:
     """Create the objects in a namespace of their own, the last one a TrainJob, and wait for all that is made of it."""
     for number, each in enumerate(given):
-        if refused := await created(api, namespace, each, patient=number > 0):
-            return Built(refused=refused)
+        if rejected := await created(api, namespace, each, patient=number > 0):
+            return Built(rejected=rejected)
     name = given[-1]["metadata"]["name"]
     as_created: dict[str, Object] = {}
 
@@ -64,9 +64,9 @@ async def built(api: Api, namespace: str, given: Sequence[Object]) -> Built:
 
 
 async def created(api: Api, namespace: str, given: Object, *, patient: bool) -> str:
-    """Create an object, and say why if that is refused; the webhook may learn of its runtime only after a moment."""
+    """Create an object, and say why if that is rejected; the webhook may learn of its runtime only after a moment."""
     obj = {**given, "metadata": {**given["metadata"], "namespace": namespace}}
-    # As kubectl does: fields that are not known are refused.
+    # As kubectl does: fields that are not known are rejected.
     path = f"{TRAINER}/namespaces/{namespace}/{PLURALS[given['kind']]}?fieldValidation=Strict"
 
     async def answer() -> tuple[str] | None:

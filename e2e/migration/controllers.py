@@ -39,7 +39,7 @@ VERSION: Object = {
 }
 """Where an installation says which release it is."""
 CERTIFICATES = Path("k8s-webhook-server") / "serving-certs"
-"""Where controllers look for their certificate below the folder for temporary files; Trainer cannot be told another."""
+"""Where controllers look for their certificate below the folder for temporary files; it cannot be set for Trainer."""
 
 
 @contextmanager

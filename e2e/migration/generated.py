@@ -1,4 +1,4 @@
-"""Jobs of v1 as nobody writes them and everybody could: every field that a conversion looks at, by chance."""
+"""Jobs of v1 as they could be written, though none is: every field that a conversion looks at, by chance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Replica types of at most one replica, others."""
 ALWAYS = {"XGBoostJob": ("Master",), "MPIJob": ("Launcher",)}
-"""Replica types without which v1 refuses a job."""
+"""Replica types without which v1 rejects a job."""
 COMMANDS: tuple[list[str], ...] = (
     ["python", "train.py"],
     ["torchrun", "--nproc-per-node=2", "train.py"],

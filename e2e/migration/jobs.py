@@ -23,7 +23,7 @@ from training_migration.convert.conversion import Options
 from training_migration.convert.sharing import shared
 from training_migration.runs.api import Api as ProductsApi
 from training_migration.targets import NEWEST, Target
-from training_migration.v1_job import Refused, V1Job, v1_job
+from training_migration.v1_job import Invalid, V1Job, v1_job
 from training_migration.verify.outcome import Subject, Verification
 from training_migration.verify.subjects import converted
 from training_migration.verify.verify import How, verify
@@ -40,7 +40,7 @@ def examples() -> list[V1Job]:
 
 
 def cases() -> list[V1Job]:
-    """The jobs of the conformance suite, but for those that v1 refuses."""
+    """The jobs of the conformance suite, but for those that v1 rejects."""
     return list(_accepted("case", (yaml.safe_load(file.read_text())["job"] for file in sorted(CASES.glob("*.yaml")))))
 
 
@@ -59,8 +59,8 @@ def _accepted(prefix: str, objects: Iterable[Object]) -> Iterable[V1Job]:
         name = f"{prefix}-{number}"
         try:
             yield v1_job({**obj, "metadata": {**obj["metadata"], "name": name}}, source=obj["metadata"]["name"])
-        except Refused:
-            assert prefix == "case", f"v1 refuses {prefix} {number}"
+        except Invalid:
+            assert prefix == "case", f"v1 rejects {prefix} {number}"
 
 
 async def verified(

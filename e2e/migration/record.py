@@ -65,8 +65,8 @@ async def _case(api: Api, name: str, given: list[Object]) -> Object:
 
 def _record(found: Built) -> Object:
     """What is kept of a case: nothing that is another the next time."""
-    if found.refused:
-        return {"refused": TIME.sub("<time>", found.refused)}
+    if found.rejected:
+        return {"rejected": TIME.sub("<time>", found.rejected)}
     if found.stuck:
         return {"stuck": found.stuck}
     uids = {each["metadata"]["uid"] for each in found.objects}

@@ -45,7 +45,7 @@ def definition(kind: str) -> Json:
 
 
 class SmallTrainer:
-    """Makes the pods of each TrainJob, and tells how it ended."""
+    """Makes the pods of each TrainJob, and reports how it ended."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport, self._api = transport, Api(transport)

@@ -22,7 +22,7 @@ from training_migration.compare import Outcome, compare
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
-from training_migration.runs.api import Api, Refused
+from training_migration.runs.api import Api, Rejected
 from training_migration.runs.both_cluster import cluster_both
 from training_migration.runs.cluster import RUN_LABEL, ClusterOptions
 from training_migration.runs.record import EndState
@@ -93,10 +93,10 @@ async def left(cluster: LocalCluster, namespace: str, *more: tuple[str, str]) ->
 
 async def test_both_sides_are_followed_on_a_cluster_and_removed(local: LocalCluster) -> None:
     what = What(probed=("COORDINATOR",), seconds=30.0)
-    told: list[str] = []
-    v1, v2 = await cluster_both(plan(), what, options(local, "one"), options(local, "two"), told.append)
+    result: list[str] = []
+    v1, v2 = await cluster_both(plan(), what, options(local, "one"), options(local, "two"), result.append)
     comparison = compare(record_of(v1, ()), record_of(v2, ()))
-    assert comparison.outcome is Outcome.EQUAL, (comparison.headline, v1.reasons, v2.reasons, told)
+    assert comparison.outcome is Outcome.EQUAL, (comparison.headline, v1.reasons, v2.reasons, result)
     assert [(p.role, p.rank, p.world_size) for p in comparison.v2.processes or ()] == [("node", 0, 2), ("node", 1, 2)]
     assert await left(local, "one") == []
     more = (("trainer.kubeflow.org/v1alpha1", "TrainJob"), ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"))
@@ -135,8 +135,8 @@ async def test_a_side_that_does_not_end_is_given_up_and_removed(local: LocalClus
     assert await left(local, "one") == []
 
 
-async def test_a_namespace_that_is_not_there_is_told(local: LocalCluster) -> None:
-    with pytest.raises((Failure, Refused), match="three"):
+async def test_a_namespace_that_is_not_there_is_reported(local: LocalCluster) -> None:
+    with pytest.raises((Failure, Rejected), match="three"):
         await cluster_both(plan(), What(), options(local, "three"), options(local, "two"), print)
 
 

@@ -20,9 +20,9 @@ def test_the_pictures_show_the_page_as_it_is_now(name: str) -> None:
 # Nobody else needs a browser, so whoever has none is not asked to install it; .ci/run does.
 @pytest.mark.skipif(not all(Path(each).exists() for each in NEEDED), reason="chromium and chromium-driver are missing")
 def test_everything_works_at_the_width_of_a_telephone_and_of_a_screen(tmp_path: Path) -> None:
-    told = look(tmp_path)
+    result = look(tmp_path)
     for width in ("narrow", "wide"):
-        assert told[width] == {
+        assert result[width] == {
             "all": JOBS - 40,
             "overflow": 0,
             "verdict": 7,
@@ -34,5 +34,5 @@ def test_everything_works_at_the_width_of_a_telephone_and_of_a_screen(tmp_path: 
             "diff": True,
             "complaints": [],
         }
-    assert told["without scripts"] == {"all": JOBS - 40, "form hidden": True}
+    assert result["without scripts"] == {"all": JOBS - 40, "form hidden": True}
     assert sorted(each.name for each in tmp_path.iterdir()) == ["fleet-narrow.png", "fleet-wide.png"]

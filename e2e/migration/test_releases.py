@@ -41,13 +41,13 @@ def test_a_release_admits_what_is_converted_for_it(cluster: Cluster, target: Tar
         cluster.run_kubectl("apply", "--server-side", "--force-conflicts", f"--filename={file}")
     cluster.wait_established("crd", "trainjobs.trainer.kubeflow.org", "trainingruntimes.trainer.kubeflow.org")
     conversions = [convert(job, Options(target)) for job in (*examples(), *golden())]
-    objects = [each for conversion in conversions if not conversion.refused for each in conversion.objects]
+    objects = [each for conversion in conversions if not conversion.rejected for each in conversion.objects]
     own = [each for each in objects if each["apiVersion"].startswith("trainer.kubeflow.org/")]
     assert len(own) > 20
     for each in own:
         each["metadata"]["namespace"] = "default"
-    told = cluster.send("apply", *own, options=STRICT)
-    assert len(told.splitlines()) == len(own)
+    result = cluster.send("apply", *own, options=STRICT)
+    assert len(result.splitlines()) == len(own)
 
     unknown = {"runtimeRef": {"name": "any"}, "trainer": {"ports": []}}
     with pytest.raises(HarnessError, match=r'unknown field "(spec\.trainer\.)?ports"'):

@@ -19,7 +19,7 @@ from training_migration.runs.record import Side, read_record
 pytestmark = marks.local  # local clusters of its own
 
 # A framework of a few lines, under a name that the witness knows: who has no rank takes itself for the only one, and
-# nobody begins before all have met.
+# None begins before all have met.
 SCRIPT = """
 import os, pathlib, sys
 home = pathlib.Path(os.environ["TMPDIR"], "site", "xgboost")
@@ -130,16 +130,16 @@ def test_without_a_witness_there_is_not_enough_evidence(job: Path) -> None:
     assert "there was no witness" in ran.stdout
 
 
-def test_what_cannot_be_run_is_told_in_a_sentence(job: Path, by_hand: Path, tmp_path: Path) -> None:
-    nobody = migrate("run", job, "--where=cluster")
-    assert (nobody.returncode, nobody.stdout) == (Exit.USAGE, "")
-    assert "--namespace-v1 is missing" in nobody.stderr
+def test_what_cannot_be_run_is_reported_in_a_sentence(job: Path, by_hand: Path, tmp_path: Path) -> None:
+    nowhere = migrate("run", job, "--where=cluster")
+    assert (nowhere.returncode, nowhere.stdout) == (Exit.USAGE, "")
+    assert "--namespace-v1 is missing" in nowhere.stderr
     bad = migrate("run", job, "--metric=loss")
     assert bad.returncode == Exit.USAGE
     assert "has no group for the value" in bad.stderr
     (by_hand / "job.yaml").write_text((by_hand / "job.yaml").read_text().replace("name: small", f"name: {'a' * 70}"))
-    refused = migrate("run", by_hand)
-    assert refused.returncode == Exit.REFUSED
-    assert "metadata.name" in refused.stderr
+    rejected = migrate("run", by_hand)
+    assert rejected.returncode == Exit.REJECTED
+    assert "metadata.name" in rejected.stderr
     (tmp_path / "empty.yaml").write_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n")
     assert "neither a training job of v1 nor a TrainJob" in migrate("run", tmp_path / "empty.yaml").stderr

@@ -41,7 +41,7 @@ EXPECTED = {
 """Nodes, framework and steps of some examples of v1."""
 
 
-def told(python: Path, cluster: Cluster, names: list[str]) -> Object:
+def result(python: Path, cluster: Cluster, names: list[str]) -> Object:
     """What the SDK says of TrainJobs."""
     done = subprocess.run(
         [python, "-m", "e2e.migration.sdk.read_jobs", NAMESPACE, *names],
@@ -81,7 +81,7 @@ async def test_converted_jobs_are_read_and_listed(trainer: Cluster, api: Api, py
 
     await eventually(made, f"{wanted} pods of nodes", LIMIT)
     names = {name: subject.name for name, subject in subjects.items()}
-    answer = await asyncio.to_thread(told, python, trainer, list(names.values()))
+    answer = await asyncio.to_thread(result, python, trainer, list(names.values()))
     assert answer["listed"] == sorted(names.values())
     assert answer["jobs"] == {
         names[name]: {

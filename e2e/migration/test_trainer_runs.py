@@ -86,7 +86,7 @@ async def test_a_train_job_is_followed_to_its_end_and_removed(trainer: Cluster, 
     assert await left(api, namespace) == []
 
 
-async def test_a_train_job_that_fails_is_told(trainer: Cluster, api: Api, namespace: str) -> None:
+async def test_a_train_job_that_fails_is_reported(trainer: Cluster, api: Api, namespace: str) -> None:
     record = record_of(await run(trainer, api, namespace, 0, 3), ())
     assert record.end is EndState.FAILED, record.reasons
     assert any("failed job" in reason for reason in record.reasons), record.reasons

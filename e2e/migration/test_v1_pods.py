@@ -67,7 +67,7 @@ async def check(api: Api, file: str) -> list[str]:
         return found if len(found) == len(rendering.pods) else None
 
     text = json.dumps(await eventually(pods, f"pods of {name}", LIMIT))
-    # The job's uid is the only thing that nobody can foretell.
+    # The job's uid is the only thing that cannot be predicted.
     by_place = {place_of(pod): pod for pod in json.loads(text.replace(made["metadata"]["uid"], str(UUID(int=0))))}
     await api.delete(made)
     return [

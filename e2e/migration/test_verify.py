@@ -124,7 +124,7 @@ def test_another_release_is_found_out_value_by_value(verify: Verify) -> None:
     assert done.stderr.startswith("The cluster says that it has Trainer v2.3.0; predicted is 2.2.\n")
 
 
-def test_what_admission_refuses_is_refused(verify: Verify) -> None:
+def test_what_admission_rejects_is_rejected(verify: Verify) -> None:
     env = [{"name": "PET_NNODES", "value": "1"}, {"name": "HF_TOKEN", "value": "not to be seen"}]
     reserved = {**TRAIN_JOB, "spec": {**TRAIN_JOB["spec"], "trainer": {"env": env}}}
     nowhere = {**TRAIN_JOB, "metadata": {"name": "lost"}, "spec": {"runtimeRef": {"name": "nowhere"}}}
@@ -145,7 +145,7 @@ def test_a_name_that_is_taken_is_left_alone(verify: Verify) -> None:
     assert verify.cluster.run_kubectl("get", where, "trainjob", "given", "--output=name")
 
 
-def test_clusters_without_trainer_or_namespace_are_told_apart(verify: Verify) -> None:
+def test_clusters_without_trainer_or_namespace_are_reported_apart(verify: Verify) -> None:
     verify.namespace = "nowhere"
     done = verify(TRAIN_JOB)
     assert done.exit_code == 5

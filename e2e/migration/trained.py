@@ -16,7 +16,7 @@ from training_migration.compare import Comparison, Tolerance, compare
 from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.runs.both_local import local_both
-from training_migration.runs.local import LocalOptions, Tell
+from training_migration.runs.local import LocalOptions, Log
 from training_migration.runs.record import RunRecord
 from training_migration.runs.recording import Metric, record_of
 from training_migration.runs.sides import V2Side
@@ -36,7 +36,7 @@ GUARD = (
     'def main():\n        if "WORLD_SIZE" not in os.environ:\n'
     '            os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29400")\n',
 )
-"""What many scripts have, so that they also run without an operator: where nobody tells them of others, alone."""
+"""What many scripts have, so that they also run without an operator: where no variable names others, alone."""
 SEED = ("def main():\n", "def main():\n        paddle.seed(0)\n")
 """Without a seed the first weights are random, and no two runs alike."""
 ANY_HOSTS = ('f"mpi-linear-worker-{index}" for index in range(world_size)', "*sorted({host for _, host in places})")
@@ -60,7 +60,7 @@ class Case:
 def converted(job: V1Job) -> V2Side:
     """As `migrate convert` moves it."""
     conversion = convert(job, Options(TARGET))
-    assert conversion.runtime is not None, conversion.refused
+    assert conversion.runtime is not None, conversion.rejected
     return V2Side(conversion.train_job, conversion.runtime, "converted", conversion.others)
 
 
@@ -92,12 +92,12 @@ def read(case: Case) -> tuple[V1Job, list[Json]]:
     return v1_job(copy.deepcopy(job)), [each for each in documents if each is not job]
 
 
-async def play(case: Case, environment: Path | None, tell: Tell) -> Comparison:
+async def play(case: Case, environment: Path | None, log: Log) -> Comparison:
     """Run both sides and compare them; raises BadInput if the framework is not there."""
     python = python_for(DEMOS[case.framework], environment)
     job, others = read(case)
     v1, v2 = await local_both(
-        Plan(job, case.v2(job), TARGET, tuple(others)), What(), LocalOptions(python, limit=LIMIT), tell
+        Plan(job, case.v2(job), TARGET, tuple(others)), What(), LocalOptions(python, limit=LIMIT), log
     )
     records: list[RunRecord] = [record_of(each, case.metrics) for each in (v1, v2)]
     return compare(*records, tolerance=Tolerance(case.tolerance))

@@ -46,7 +46,7 @@ class Asymmetric(StrEnum):
     """The larger of both, where only resources, volumes or variables differ."""
     SPLIT = "split"
     """Two replicated jobs with literal variables."""
-    REFUSE = "refuse"
+    REJECT = "reject"
 
 
 class NoteStyle(StrEnum):

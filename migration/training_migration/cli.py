@@ -52,7 +52,7 @@ class Verbs(LazyGroup):
     interrupted = "Interrupted."
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the verb; its help tells how it can end."""
+        """Return the verb; its help lists its exit codes."""
         if (command := super().get_command(ctx, cmd_name)) is not None and cmd_name in BY_VERB:
             command.epilog = epilog(cmd_name)
         return command

@@ -1,4 +1,4 @@
-"""Jobs of a cluster as somebody once gave them to it; nothing is ever written."""
+"""Jobs of a cluster as they were applied; nothing is ever written."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def is_queued(obj: Json) -> bool:
 def clean(obj: Json, workload: Json | None = None) -> Json:
     """The object without what a cluster has added: status, metadata of the server, what Kueue gives to admitted jobs.
 
-    Kueue's `workload` has the templates as they were. Without it only what bears Kueue's name is removed: nobody can
-    tell a node selector of a flavor from one of the user.
+    Kueue's `workload` has the templates as they were. Without it only what bears Kueue's name is removed: they cannot
+    distinguish a node selector of a flavor from one of the user.
     """
     cleaned = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
     if isinstance(metadata := cleaned.get("metadata"), dict):
@@ -255,6 +255,6 @@ def _strip(template: Json) -> None:
 
 
 def _part(mapping: Json, key: str) -> Json:
-    """The object at a key; an empty one that belongs to nobody where there is none."""
+    """The object at a key; an empty one that is not part of it where there is none."""
     value = mapping.get(key)
     return value if isinstance(value, dict) else {}

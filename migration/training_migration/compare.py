@@ -75,7 +75,7 @@ _DECIDES: Final = {Outcome.DIFFERENT: Answer.DIFFERENT, Outcome.INCONCLUSIVE: An
 
 
 def trains_alone(record: RunRecord) -> bool:
-    """Whether a witness saw that each of several pods trained with nobody but itself."""
+    """Whether a witness saw that each of several pods trained alone."""
     seen = formation(record)
     return seen is not None and seen.alone
 
@@ -114,7 +114,7 @@ def _end(v1: RunRecord, v2: RunRecord) -> Row:
 
 
 def _ended(state: EndState) -> str:
-    return "was rejected" if state is EndState.REFUSED else state.value
+    return "was rejected" if state is EndState.REJECTED else state.value
 
 
 def _ranks(v1: RunRecord, v2: RunRecord) -> Row:
@@ -133,7 +133,7 @@ def _which(first_missing: bool, second: object) -> str:
 
 
 def _same_formation(v1: Formation, v2: Formation) -> tuple[Answer, str]:
-    if v1.nobody and v2.nobody:
+    if v1.uninitialised and v2.uninitialised:
         return Answer.INCONCLUSIVE, "no process initialised distributed training on either side"
     if difference := _difference(v1, v2):
         return Answer.DIFFERENT, difference
@@ -147,8 +147,8 @@ def _difference(v1: Formation, v2: Formation) -> str:
     """What no missing evidence can explain."""
     if v1.alone != v2.alone:
         return f"on {'v1' if v1.alone else 'v2'} every node trains alone"
-    if v1.nobody or v2.nobody:
-        return f"on {'v1' if v1.nobody else 'v2'} no process initialised distributed training"
+    if v1.uninitialised or v2.uninitialised:
+        return f"on {'v1' if v1.uninitialised else 'v2'} no process initialised distributed training"
     if [group for group, _ in v1.ranks] != [group for group, _ in v2.ranks]:
         return f"v1 had {v1}, v2 had {v2}"
     if v1.doubled != v2.doubled:
@@ -171,7 +171,7 @@ def _paired(v1: RunRecord, v2: RunRecord) -> list[PodPair]:
 
 
 def _with_an_end(kind: str, pods: Iterable[PodPair]) -> list[PodPair]:
-    """The pairs without those whose programs serve others until somebody ends them, where they have no exit code."""
+    """The pairs without those whose programs serve others until they are ended, where they have no exit code."""
     return [
         (one, other)
         for one, other in pods
@@ -241,7 +241,7 @@ def _heard(record: RunRecord) -> dict[int, frozenset[int]]:
 
 
 def _hearing(heard: dict[int, frozenset[int]]) -> str:
-    return "; ".join(f"{rank}: {ranges(peers) or 'nobody'}" for rank, peers in sorted(heard.items())) or "not asked"
+    return "; ".join(f"{rank}: {ranges(peers) or 'none'}" for rank, peers in sorted(heard.items())) or "not asked"
 
 
 def _environment(pods: Iterable[PodPair]) -> Iterator[Row]:

@@ -16,7 +16,7 @@ class Exit(IntEnum):
     FOUND = 1
     USAGE = 2
     NO_COUNTERPART = 3
-    REFUSED = 4
+    REJECTED = 4
     ENVIRONMENT = 5
     DIFFERENT = 6
     INCONCLUSIVE = 7
@@ -28,26 +28,26 @@ MEANINGS: Final[Mapping[Exit, str]] = {
     Exit.FOUND: "findings or differences at or above `--fail-on`, or an object that differs from the prediction",
     Exit.USAGE: "usage error, or input that cannot be parsed or that v1 would reject",
     Exit.NO_COUNTERPART: "with `--strict`: a part of a job has no equivalent in v2",
-    Exit.REFUSED: "a job is not converted: the admission of v2 would reject the result, or its kind is not supported",
+    Exit.REJECTED: "a job is not converted: the admission of v2 would reject the result, or its kind is not supported",
     Exit.ENVIRONMENT: "environment: no cluster reachable, no permission, Trainer or JobSet not installed, no sandbox",
     Exit.DIFFERENT: "both sides ran, and the outcome differs",
     Exit.INCONCLUSIVE: "inconclusive: timeout, no witness, or missing logs",
     Exit.INTERRUPTED: "interrupted (Ctrl-C); created objects are deleted",
 }
 """What each code says: for `--help` and the documentation."""
-_OF_JOBS: Final = (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.REFUSED)
-_OF_RUNS: Final = (Exit.USAGE, Exit.REFUSED, Exit.ENVIRONMENT, Exit.DIFFERENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED)
+_OF_JOBS: Final = (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.REJECTED)
+_OF_RUNS: Final = (Exit.USAGE, Exit.REJECTED, Exit.ENVIRONMENT, Exit.DIFFERENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED)
 BY_VERB: Final[Mapping[str, tuple[Exit, ...]]] = {
     "code": (Exit.DONE, Exit.FOUND, Exit.USAGE),
     "compare": (Exit.DONE, Exit.USAGE, Exit.DIFFERENT, Exit.INCONCLUSIVE),
-    "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED, Exit.ENVIRONMENT),
+    "convert": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REJECTED, Exit.ENVIRONMENT),
     "diff": _OF_JOBS,
     "lint": (Exit.DONE, Exit.FOUND, Exit.USAGE),
     "probe": (Exit.DONE, *_OF_RUNS),
-    "render": (Exit.DONE, Exit.USAGE, Exit.REFUSED),
+    "render": (Exit.DONE, Exit.USAGE, Exit.REJECTED),
     "report": (Exit.DONE, Exit.USAGE),
     "run": (Exit.DONE, *_OF_RUNS),
-    "survey": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REFUSED, Exit.ENVIRONMENT),
+    "survey": (Exit.DONE, Exit.FOUND, Exit.USAGE, Exit.NO_COUNTERPART, Exit.REJECTED, Exit.ENVIRONMENT),
     "verify": (*_OF_JOBS, Exit.ENVIRONMENT, Exit.INCONCLUSIVE, Exit.INTERRUPTED),
 }
 """Which verb can end with which code."""
@@ -69,7 +69,7 @@ _WORST_FIRST: Final = (
     Exit.USAGE,
     Exit.ENVIRONMENT,
     Exit.DIFFERENT,
-    Exit.REFUSED,
+    Exit.REJECTED,
     Exit.NO_COUNTERPART,
     Exit.INCONCLUSIVE,
     Exit.FOUND,

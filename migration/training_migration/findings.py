@@ -26,7 +26,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     """The same training happens; something around it differs."""
     NEEDS_WORK = "needs-work"
-    """Somebody has to change something first."""
+    """A person has to change something first."""
     IMPOSSIBLE = "impossible"
     """No TrainJob can do its training."""
 

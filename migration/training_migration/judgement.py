@@ -15,7 +15,7 @@ from training_migration.v1_job import V1Job
 
 
 def judged(job: V1Job, options: Options) -> Conversion:
-    """The conversion of a job with what the rules find in the job next to what the conversion tells itself."""
+    """The conversion of a job with what the rules find in the job next to what the conversion notes itself."""
     conversion = convert(job, options)
     unwanted = ignored_by_annotation(job.object)
     linted = [each for each in lint_v1(job, options) if each.rule.id not in unwanted]
@@ -31,6 +31,6 @@ def together(linted: Iterable[Finding], converted: Iterable[Finding]) -> tuple[F
     fix is fixed.
     """
     known = tuple(converted)
-    told = {each.rule.id for each in known}
-    alone = (replace(each, fixed=each.rule.converted) for each in linted if each.rule.id not in told)
+    noted = {each.rule.id for each in known}
+    alone = (replace(each, fixed=each.rule.converted) for each in linted if each.rule.id not in noted)
     return tuple(sorted((*known, *alone), key=lambda each: each.rule.id))

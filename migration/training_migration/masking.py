@@ -62,7 +62,7 @@ _WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 
 
 def is_credential(name: str) -> bool:
-    """Whether a variable, a flag or a key of this name holds a credential, as far as a name can tell."""
+    """Whether a variable, a flag or a key of this name holds a credential, as far as its name shows."""
     words = tuple(word.lower() for word in _WORDS.findall(name))
     if not words:
         return False
@@ -85,7 +85,7 @@ _FORMS: Final = re.compile(
     | SG\.[\w-]{20,}\.[\w-]{20,} | dapi[a-f0-9]{32} | [0-9]{8,10}:AA[\w-]{33} )""",
     re.VERBOSE,
 )
-"""Tokens that can be told by their looks alone, wherever they stand."""
+"""Tokens that are known by their form alone, wherever they stand."""
 _HOOK: Final = re.compile(
     r"""(https?://(?:[^\s/"'\\]*hooks?\b[^\s/"'\\]*/|[^\s/"'\\]+/(?:[^\s/"'\\]+/)*(?:[a-z-]*hooks?(?:b2)?|bot(?=[0-9]))/?))"""
     r"""[^\s"'\\<>]{8,}""",
@@ -106,7 +106,7 @@ _REFERENCE: Final = re.compile(r"""["']?\$(\w+|\(\w+\)|\{\w+\})["']?""")
 
 
 _SHORTEST: Final = 16
-"""Characters of a token that can be told by its looks."""
+"""Characters of a token that is known by its form."""
 _ASSIGNS: Final = re.compile(r"[-=:]")
 
 

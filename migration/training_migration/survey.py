@@ -17,7 +17,7 @@ from training_migration.embedded.kustomization import is_kustomization, without_
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.judgement import judged
 from training_migration.rules import found
-from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, prefix_of, v1_job
+from training_migration.v1_job import Invalid, V1Job, is_v1_job, not_converted, prefix_of, v1_job
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ class Row:
     verdict: Verdict | None = None
     """None for what is broken."""
     findings: tuple[Finding, ...] = ()
-    refused: str = ""
+    rejected: str = ""
     """Why v2 would not take what comes of the conversion; empty if it would."""
     left: bool = False
     """Whether `convert` leaves it as it is."""
@@ -47,8 +47,8 @@ class Row:
     @property
     def reason(self) -> str:
         """What stands in the way of the job, in one sentence; empty if nothing does."""
-        if self.error or self.refused:
-            return self.error or self.refused
+        if self.error or self.rejected:
+            return self.error or self.rejected
         blocking = [each for each in self.open_findings if not each.rule.trains or each.level is Severity.ERROR]
         blocking.sort(key=lambda each: each.rule.trains)
         return blocking[0].message if blocking else ""
@@ -124,8 +124,8 @@ def _row(document: Document, obj: Json, options: Options) -> Row:
     row = _begun(document, obj)
     try:
         job = v1_job(obj, document.source, document.line)
-    except Refused as refused:
-        return replace(row, error=f"v1 would reject it: {refused}.")
+    except Invalid as invalid:
+        return replace(row, error=f"v1 would reject it: {invalid}.")
     try:
         return examined(row, job, options)
     except Exception as error:
@@ -145,5 +145,5 @@ REPORT_IT: Final = "That is a mistake of this program: please report it with the
 def examined(row: Row, job: V1Job, options: Options) -> Row:
     """The row with what is found in the job, and what becomes of that when it is converted."""
     conversion = judged(job, options)
-    found, refused = conversion.findings, conversion.refused
-    return replace(row, verdict=conversion.verdict, findings=found, refused=refused, conversion=conversion)
+    found, rejected = conversion.findings, conversion.rejected
+    return replace(row, verdict=conversion.verdict, findings=found, rejected=rejected, conversion=conversion)

@@ -52,9 +52,9 @@ class Features:
     """Whether a TrainJob keeps the runtime that it was first reconciled with."""
     merges_resources: bool
     """Whether `resourcesPerNode` is merged key by key; else its limits or requests replace the template's."""
-    refuses_torch_env: bool
-    """Whether the torch policy's variables are always refused in `trainer.env`; else only next to `numProcPerNode`."""
-    refuses_mpi_env: bool
+    rejects_torch_env: bool
+    """Whether the torch policy's variables are always rejected in `trainer.env`; else only next to `numProcPerNode`."""
+    rejects_mpi_env: bool
     """Whether the variables of Open MPI that the policy sets are rejected in `trainer.env`."""
     ttl_runs_again: bool
     """Whether a failed job whose JobSet expires runs again, forever (kubeflow/trainer 3779)."""
@@ -109,8 +109,8 @@ def _features(target: Target) -> Features:
         multikueue=since(Target.V2_3),
         snapshot=since(Target.V2_3),
         merges_resources=since(Target.V2_3),
-        refuses_torch_env=since(Target.V2_2),
-        refuses_mpi_env=since(Target.V2_3),
+        rejects_torch_env=since(Target.V2_2),
+        rejects_mpi_env=since(Target.V2_3),
         ttl_runs_again=not since(Target.NEXT),
         nodes_first=since(Target.V2_3),
         volcano=since(Target.V2_1),

@@ -41,7 +41,7 @@ class V1Job:
     line: int = 0
 
 
-class Refused(ValueError):
+class Invalid(ValueError):
     """An object that v1 would reject; the text is one sentence for each reason."""
 
     def __init__(self, problems: list[Problem]) -> None:
@@ -51,12 +51,12 @@ class Refused(ValueError):
 
 
 def is_v1_job(obj: Json) -> bool:
-    """Whether this is a job of v1's API of which somebody has said how to convert it."""
+    """Whether this is a job of v1's API for which there is a conversion."""
     return obj.get("apiVersion") == API_VERSION and _has_strategy(str(obj.get("kind")))
 
 
 def not_converted(obj: Mapping[str, Any]) -> str:
-    """Why a job of v1's API is left as it is: nobody has said how to convert its kind. Empty for all other objects."""
+    """Why a job of v1's API is left as it is: there is no conversion for its kind. Empty for all other objects."""
     kind = str(obj.get("kind"))
     is_job = obj.get("apiVersion") == API_VERSION and (kind.endswith("Job") or kind in kinds())
     return f"not converted: no strategy for {kind}." if is_job and not _has_strategy(kind) else ""
@@ -78,17 +78,17 @@ def _declared(_found: Plugins) -> Mapping[str, Framework]:
 
 
 def v1_job(obj: Json, source: str = "", line: int = 0) -> V1Job:
-    """Read a job as v1's operator does; raises Refused for one that its webhook would not let in."""
+    """Read a job as v1's operator does; raises Invalid for one that its webhook would not let in."""
     info = kinds()[obj["kind"]]
     obj = _named(_with_texts_for_fractions(obj))
     try:
         job = with_defaults(decode_job(info, obj))
     except DecodeError as error:
-        raise Refused([error.problem]) from error
+        raise Invalid([error.problem]) from error
     if problems := [*problems_of(job), *_too_many(job)]:
-        raise Refused(problems)
+        raise Invalid(problems)
     if problem := misfit(obj):
-        raise Refused([problem])
+        raise Invalid([problem])
     return V1Job(job, _frameworks()[info.kind], obj, source, line)
 
 
@@ -108,7 +108,7 @@ def _named(obj: Json) -> Json:
 def _with_texts_for_fractions(value: Any, *, quantities: bool = False) -> Any:
     """The same with `cpu: 0.5` as text.
 
-    API servers refuse the number under both sides' CRDs, though manifests in the wild have it, and clients in Go write
+    API servers reject the number under both sides' CRDs, though manifests in the wild have it, and clients in Go write
     it as text.
     """
     if isinstance(value, dict):
@@ -122,7 +122,7 @@ def _with_texts_for_fractions(value: Any, *, quantities: bool = False) -> Any:
 
 
 def _too_many(job: Job) -> Iterator[Problem]:
-    """Numbers that no API server can hold, and that nobody can go through one by one."""
+    """Numbers that no API server can hold, and that cannot be gone through one by one."""
     for name, replica in job.replicas.items():
         if (replica.replicas or 0) > MOST_REPLICAS:
             path = f"{job.info.replica_path(name)}.replicas"

@@ -35,10 +35,10 @@ def conversion(name: str) -> Conversion:
 
 
 def files(name: str) -> dict[str, str]:
-    """The files that are made, with their contents; of a job that is refused there is no v2.yaml."""
+    """The files that are made, with their contents; of a job that is rejected there is no v2.yaml."""
     result = conversion(name)
     made = {"notes.txt": notes_text(result)}
-    if not result.refused:
+    if not result.rejected:
         made["v2.yaml"] = yaml_text(result, NoteStyle.NONE)
     return made
 

@@ -158,7 +158,7 @@ async def test_admitted_jobs_get_their_templates_back_from_kueues_workload(tmp_p
         [alone] = await listed(kubeconfig)
         assert alone.object is not None
         kept = alone.object["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
-        assert kept["spec"]["nodeSelector"] == {"disk": "fast", "pool": "a"}, "without a Workload nobody knows"
+        assert kept["spec"]["nodeSelector"] == {"disk": "fast", "pool": "a"}, "without a Workload that is not known"
         await created(server, workload)
         assert await listed(kubeconfig) == [Document("cluster", 0, job)]
 
@@ -182,7 +182,7 @@ def change(file: Path, before: str, after: str) -> None:
     file.write_text(text.replace(before, after))
 
 
-async def test_a_refusal_is_quoted(tmp_path: Path) -> None:
+async def test_a_rejection_is_quoted(tmp_path: Path) -> None:
     async with served(tmp_path) as kubeconfig:
         change(Path(kubeconfig), "token: token", "token: another")
         with pytest.raises(Failure, match=r"pytorchjobs.kubeflow.org cannot be listed: Unauthorized\.$"):

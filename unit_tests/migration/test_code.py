@@ -131,8 +131,8 @@ def test_what_changes_its_meaning_is_rewritten_and_marked() -> None:
         f"{MARK}TrainerClient has one namespace: KubernetesBackendConfig(namespace=...)\n"
         'if (client.get_job(name=n).status == "Failed"):\n    stop()\n'
     )
-    done = rewrite(CLIENT + "client.wait_for_job_conditions(n, callback=tell)\n")
-    assert "client.wait_for_job_status(name=n, callbacks=[tell])\n" in done.code
+    done = rewrite(CLIENT + "client.wait_for_job_conditions(n, callback=show)\n")
+    assert "client.wait_for_job_status(name=n, callbacks=[show])\n" in done.code
     assert "the callback gets a TrainJob" in done.code
 
 
@@ -212,7 +212,7 @@ def test_older_methods_are_those_of_today(name: str, method: str) -> None:
     assert not method or method in EQUIVALENTS
 
 
-def test_the_command_shows_a_patch_and_writes_only_if_told_to(tmp_path: Path) -> None:
+def test_the_command_shows_a_patch_and_writes_only_with_a_flag(tmp_path: Path) -> None:
     file, other = tmp_path / "a.py", tmp_path / "venv" / "b.py"
     other.parent.mkdir()
     for each in (file, other):
@@ -233,11 +233,11 @@ def test_the_command_shows_a_patch_and_writes_only_if_told_to(tmp_path: Path) ->
 def test_the_page_shows_what_comes_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "migration" / "code.md").read_text()
     before, expected = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    [told] = re.findall(r"code launch.py --write .*?\n(.*?)```", page, re.DOTALL)
+    [result] = re.findall(r"code launch.py --write .*?\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     Path("launch.py").write_text(before)
     done = invoked("launch.py", "--write")
-    assert (done.exit_code, done.stderr) == (1, told)
+    assert (done.exit_code, done.stderr) == (1, result)
     assert Path("launch.py").read_text() == expected
 
 

@@ -58,7 +58,7 @@ def test_equal_runs_are_equal() -> None:
     assert row(comparison, "ranks") == Row("ranks", "ranks 0 to 2 of 3", "ranks 0 to 2 of 3", Answer.EQUAL)
 
 
-def test_that_every_node_trains_alone_is_told_although_both_sides_succeeded() -> None:
+def test_that_every_node_trains_alone_is_reported_although_both_sides_succeeded() -> None:
     comparison = compare(GOOD_V1, changed(GOOD_V2, processes=alone(V2_PLACES)))
     assert comparison.outcome is Outcome.DIFFERENT
     assert comparison.headline == (
@@ -102,8 +102,10 @@ def test_pods_that_never_initialise_are_alone() -> None:
         ({"processes": tuple(Process(*place) for place in V1_PLACES)},
          {"processes": tuple(Process(*place) for place in V2_PLACES)}, "ranks", "inconclusive",
          "no process initialised distributed training on either side"),
+        ({"processes": group(V1_PLACES[:1])}, {"processes": (Process(*V2_PLACES[0]),)}, "ranks", "different",
+         "on v2 no process initialised distributed training"),
         ({}, {"end": EndState.FAILED, "reasons": ("FailedJobs",)}, "end state", "different", "v1 succeeded, v2 failed"),
-        ({}, {"end": EndState.REFUSED}, "end state", "different", "v1 succeeded, v2 was rejected"),
+        ({}, {"end": EndState.REJECTED}, "end state", "different", "v1 succeeded, v2 was rejected"),
         ({}, {"end": EndState.TIMED_OUT}, "end state", "inconclusive", "v2 did not end in time"),
         ({"end": EndState.UNKNOWN}, {}, "end state", "inconclusive", "v1 has an unknown end"),
         ({}, {"pods": pods(V2_PLACES, exit_code=1)}, "exit codes", "different",
@@ -184,16 +186,16 @@ def hearing(places: Places, peers: Sequence[Sequence[int]]) -> tuple[Process, ..
 
 
 def test_peers_are_compared_where_they_were_asked() -> None:
-    everybody = hearing(V1_PLACES, [[1, 2], [0], [0]])
+    heard_by_all = hearing(V1_PLACES, [[1, 2], [0], [0]])
     same = compare(
-        changed(GOOD_V1, processes=everybody), changed(GOOD_V2, processes=hearing(V2_PLACES, [[2, 1], [0], [0]]))
+        changed(GOOD_V1, processes=heard_by_all), changed(GOOD_V2, processes=hearing(V2_PLACES, [[2, 1], [0], [0]]))
     )
     assert row(same, "peers").answer is Answer.EQUAL
     lost = compare(
-        changed(GOOD_V1, processes=everybody), changed(GOOD_V2, processes=hearing(V2_PLACES, [[1], [0], []]))
+        changed(GOOD_V1, processes=heard_by_all), changed(GOOD_V2, processes=hearing(V2_PLACES, [[1], [0], []]))
     )
     assert row(lost, "peers").reason == "rank 0, 2 heard from others than on v1"
-    unasked = compare(changed(GOOD_V1, processes=everybody), GOOD_V2)
+    unasked = compare(changed(GOOD_V1, processes=heard_by_all), GOOD_V2)
     assert row(unasked, "peers").reason == "peers were not asked on v2"
     assert all(each.aspect != "peers" for each in compare(GOOD_V1, GOOD_V2).rows)
 
@@ -216,7 +218,7 @@ def test_a_process_that_started_twice_counts_once() -> None:
     assert compare(GOOD_V1, changed(GOOD_V2, processes=twice)).outcome is Outcome.EQUAL
 
 
-def test_variables_of_one_side_only_are_told_without_a_judgement() -> None:
+def test_variables_of_one_side_only_are_reported_without_a_judgement() -> None:
     def with_variables(record: RunRecord, *names: str) -> RunRecord:
         return changed(record, pods=tuple(changed(pod, environment=dict.fromkeys(names, "1")) for pod in record.pods))
 

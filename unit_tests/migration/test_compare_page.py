@@ -32,6 +32,6 @@ def test_every_command_does_what_the_page_says(tmp_path: Path, monkeypatch: pyte
         command, _, remark = line.partition("#")
         result = CliRunner().invoke(migrate, shlex.split(command)[2:])
         assert result.exit_code == (int(remark.rpartition(" ")[2]) if remark else 0), result.output
-        told = [" ".join(each.split()) for each in result.output.splitlines()]
-        assert [each for each in shown if each != "..." and " ".join(each.split()) not in told] == []
+        found = [" ".join(each.split()) for each in result.output.splitlines()]
+        assert [each for each in shown if each != "..." and " ".join(each.split()) not in found] == []
     assert (tmp_path / "compared.html").read_text().count("<svg") == 3

@@ -45,7 +45,7 @@ class TestPyTorch:
         }
         assert "successPolicy" not in replicated_job(conversion)["template"]["spec"], "v1 lets workers run on"
         assert rules(conversion)["MIG101"]
-        assert not conversion.refused
+        assert not conversion.rejected
 
     def test_without_the_variables_of_v1_every_node_would_train_alone(self) -> None:
         conversion = converted(pytorch(3), compat_env=CompatEnv.NEVER)
@@ -174,8 +174,8 @@ class TestAsymmetric:
     def test_under_a_gang_workers_without_a_command_cannot_be_given_a_rank(self) -> None:
         obj = self.job(command=["python", "master.py"])
         del obj["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
-        assert "no command" in converted(obj, gang_scheduler="volcano").refused
-        assert not converted(obj).refused
+        assert "no command" in converted(obj, gang_scheduler="volcano").rejected
+        assert not converted(obj).rejected
 
     def test_workers_wait_for_a_master_that_prepares(self) -> None:
         obj = self.job()
@@ -190,9 +190,9 @@ class TestAsymmetric:
         metadata = replicated_job(converted(obj), "worker")["template"]["spec"]["template"]["metadata"]
         assert metadata["annotations"] == {"kubectl.kubernetes.io/default-container": "pytorch"}
 
-    def test_refuse(self) -> None:
-        conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REFUSE)
-        assert "spec.containers[pytorch].image" in conversion.refused
+    def test_reject(self) -> None:
+        conversion = converted(self.job(image="other"), asymmetric=Asymmetric.REJECT)
+        assert "spec.containers[pytorch].image" in conversion.rejected
 
     def test_split_where_merging_would_do(self) -> None:
         conversion = converted(self.job(resources={}), asymmetric=Asymmetric.SPLIT)
@@ -255,7 +255,7 @@ class TestContainers:
         given["initContainers"] = [{"name": "i", "image": "x"}]
         containers = given["containers"]
         containers.append({"name": "node", "image": "x", "command": ["sh", "-c", "echo $PROCESS_ID"]})
-        assert "'node'" in converted(obj).refused, "the name of the container that trains"
+        assert "'node'" in converted(obj).rejected, "the name of the container that trains"
         containers[1]["name"] = "reads"
         assert rules(converted(obj))["MIG220"]
         names = [each["name"] for each in pod(converted(obj))["containers"][1]["env"]]
@@ -301,11 +301,11 @@ class TestRunPolicy:
         obj = pytorch(policy={"ttlSecondsAfterFinished": 60})
         dropped = converted(obj)
         assert "ttlSecondsAfterFinished" not in job_set(dropped)
-        assert not dropped.refused
-        assert "3779" in converted(obj, ttl=Ttl.KEEP).refused
+        assert not dropped.rejected
+        assert "3779" in converted(obj, ttl=Ttl.KEEP).rejected
         kept = converted(obj, Target.NEXT, ttl=Ttl.KEEP)
         assert job_set(kept)["ttlSecondsAfterFinished"] == 60
-        assert not kept.refused
+        assert not kept.rejected
 
     def test_deadline_suspension_and_manager(self) -> None:
         policy = {"activeDeadlineSeconds": 9, "suspend": True, "managedBy": "kubeflow.org/training-operator"}
@@ -349,20 +349,20 @@ class TestRunPolicy:
 
 
 class TestNames:
-    def test_a_long_name_is_refused_with_the_sum(self) -> None:
+    def test_a_long_name_is_rejected_with_the_sum(self) -> None:
         obj = jax()
         obj["metadata"]["name"] = "j" * 50
-        assert "has 50 characters, at most 48 are possible: 63" in converted(obj).refused
+        assert "has 50 characters, at most 48 are possible: 63" in converted(obj).rejected
         for pods, length in ((2, 48), (11, 47)):
-            assert converted(jax(pods), name="j" * (length + 1)).refused
-            assert not converted(jax(pods), name="j" * length).refused
+            assert converted(jax(pods), name="j" * (length + 1)).rejected
+            assert not converted(jax(pods), name="j" * length).rejected
 
-    def test_a_digit_first_is_refused(self) -> None:
-        assert "a letter first" in converted(jax(), name="1-job").refused
+    def test_a_digit_first_is_rejected(self) -> None:
+        assert "a letter first" in converted(jax(), name="1-job").rejected
 
-    def test_a_job_without_replicas_is_refused(self) -> None:
+    def test_a_job_without_replicas_is_rejected(self) -> None:
         conversion = converted(jax(0))
-        assert conversion.refused
+        assert conversion.rejected
         assert conversion.runtime is None
 
 
@@ -383,7 +383,7 @@ def test_the_job_itself_is_not_changed() -> None:
     assert obj == before
 
 
-def test_a_fraction_of_a_cpu_becomes_text_because_api_servers_refuse_the_number() -> None:
+def test_a_fraction_of_a_cpu_becomes_text_because_api_servers_reject_the_number() -> None:
     [container] = pod(converted(jax(resources={"requests": {"cpu": 0.5, "memory": "1Gi"}})))["containers"]
     assert container["resources"] == {"requests": {"cpu": "0.5", "memory": "1Gi"}}
 

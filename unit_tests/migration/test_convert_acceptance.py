@@ -33,7 +33,7 @@ def v2(obj: Json, **options: Any) -> Rendering:
     return render_v2(conversion.train_job, conversion.runtime, Target.V2_3)
 
 
-def told(pods: tuple[RenderedPod, ...], kind: str) -> list[tuple[str, str, bool]]:
+def ranks(pods: tuple[RenderedPod, ...], kind: str) -> list[tuple[str, str, bool]]:
     """Of each pod: its rank, how many there are, and whether the address is that of the pod with rank 0."""
     rank, size, address = RANKS[kind]
     known = [environment(pod) for pod in pods]
@@ -54,11 +54,11 @@ def naive(obj: Json) -> Rendering:
     return render_v2(job, stock(Target.V2_3)["torch-distributed"], Target.V2_3)
 
 
-def test_a_program_without_a_launcher_is_told_no_rank_if_only_image_and_command_are_copied() -> None:
+def test_a_program_without_a_launcher_is_reported_no_rank_if_only_image_and_command_are_copied() -> None:
     assert not any("RANK" in environment(pod) or "WORLD_SIZE" in environment(pod) for pod in naive(pytorch(2)).pods)
 
 
-def test_the_comparison_tells_that_every_node_would_train_alone_and_that_the_conversion_mends_it() -> None:
+def test_the_comparison_shows_that_every_node_would_train_alone_and_that_the_conversion_fixes_it() -> None:
     job = v1_job(pytorch(2))
     alone = diff(render_v1(job), naive(pytorch(2)), job)
     assert alone.every_node_alone
@@ -70,10 +70,10 @@ def test_the_comparison_tells_that_every_node_would_train_alone_and_that_the_con
 
 
 @pytest.mark.parametrize("obj", [pytorch(2), jax(3), xgboost({"Master": 1, "Worker": 2})], ids=RANKS)
-def test_converted_pods_are_told_the_same_as_in_v1(obj: Json) -> None:
+def test_converted_pods_are_reported_the_same_as_in_v1(obj: Json) -> None:
     of_v1 = render_v1(v1_job(obj)).pods
     expected = [(str(rank), "3", True) for rank in range(3)]
-    assert told(of_v1, obj["kind"]) == told(v2(obj).pods, obj["kind"]) == expected
+    assert ranks(of_v1, obj["kind"]) == ranks(v2(obj).pods, obj["kind"]) == expected
 
 
 @pytest.mark.parametrize("kind", ["PyTorchJob", "XGBoostJob"])
@@ -81,7 +81,7 @@ def test_so_are_those_of_two_groups(kind: str) -> None:
     obj = pytorch(2) if kind == "PyTorchJob" else xgboost({"Master": 1, "Worker": 2})
     field = "pytorchReplicaSpecs" if kind == "PyTorchJob" else "xgbReplicaSpecs"
     obj["spec"][field]["Master"]["template"]["spec"]["containers"][0]["image"] = "another"
-    assert told(v2(obj).pods, kind) == [(str(rank), "3", True) for rank in range(3)]
+    assert ranks(v2(obj).pods, kind) == [(str(rank), "3", True) for rank in range(3)]
 
 
 def test_torchrun_gets_what_it_needs_without_v1s_variables() -> None:

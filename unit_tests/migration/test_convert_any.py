@@ -24,7 +24,7 @@ from training_migration.convert.round_trip import round_trip
 from training_migration.diff.model import Summary
 from training_migration.findings import Verdict
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 from training_migration.v2.process import environment
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
@@ -132,9 +132,9 @@ def jobs(draw: st.DrawFn) -> Json:
 
 
 def check(conversion: Conversion) -> None:
-    """What is not refused makes as many pods as in v1, which only know names that exist."""
-    if conversion.refused:
-        assert conversion.refused.endswith(".")
+    """What is not rejected makes as many pods as in v1, which only know names that exist."""
+    if conversion.rejected:
+        assert conversion.rejected.endswith(".")
         assert any(not each.fixed for each in conversion.findings)
         return
     target = conversion.options.target
@@ -152,10 +152,10 @@ def check(conversion: Conversion) -> None:
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 @given(jobs(), OPTIONS)
-def test_every_job_of_v1_is_converted_or_refused_always_alike(obj: Json, options: Options) -> None:
+def test_every_job_of_v1_is_converted_or_rejected_always_alike(obj: Json, options: Options) -> None:
     try:
         job = v1_job(obj)
-    except Refused:
+    except Invalid:
         assume(False)
         return
     conversion = convert(job, options)
@@ -176,19 +176,19 @@ KNOWN = list(known_jobs())
 
 
 @pytest.mark.parametrize("obj", KNOWN)
-def test_known_jobs_are_converted_or_refused_with_a_reason(obj: Json) -> None:
+def test_known_jobs_are_converted_or_rejected_with_a_reason(obj: Json) -> None:
     try:
         job = v1_job(obj)
-    except Refused as refused:
-        assert str(refused)
+    except Invalid as invalid:
+        assert str(invalid)
         return
     conversion = convert(job, Options(Target.V2_3))
     check(conversion)
-    assert not conversion.refused
+    assert not conversion.rejected
     trip = round_trip(conversion)
     assert trip.difference is not None
     if trip.difference.summary is Summary.DIFFERENT:
-        assert conversion.verdict is Verdict.NEEDS_WORK, "what trains differently is told by the conversion itself"
+        assert conversion.verdict is Verdict.NEEDS_WORK, "what trains differently is noted by the conversion itself"
 
 
 def test_the_examples_of_v1_are_all_there() -> None:

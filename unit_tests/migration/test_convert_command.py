@@ -96,7 +96,7 @@ def test_notes_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert run(given, "--notes", "file").exit_code == 2
 
 
-def test_a_job_that_v2_would_refuse_is_not_written_but_the_others_are(tmp_path: Path) -> None:
+def test_a_job_that_v2_would_reject_is_not_written_but_the_others_are(tmp_path: Path) -> None:
     given = written(tmp_path / "jobs.yaml", named(jax(), name="j" * 50), jax())
     result = run(given, "-o", str(tmp_path / "v2"))
     assert result.exit_code == 4
@@ -104,7 +104,7 @@ def test_a_job_that_v2_would_refuse_is_not_written_but_the_others_are(tmp_path: 
     assert [each.name for each in (tmp_path / "v2").iterdir()] == ["job.yaml"]
 
 
-def test_broken_input_is_told_with_its_place_and_the_rest_is_converted(tmp_path: Path) -> None:
+def test_broken_input_is_reported_with_its_place_and_the_rest_is_converted(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a: [")
     written(tmp_path / "b.yaml", jax(), named({**jax(), "spec": {}}, name="other"))
     result = run(str(tmp_path), "-o", str(tmp_path / "v2"))

@@ -107,7 +107,7 @@ def test_notes_stand_at_their_lines_and_the_head_is_short(tmp_path: Path) -> Non
     assert head is not None
     assert "needs-work" in head[0]
     assert "Done by the conversion: MIG116, MIG204, MIG301" in head[0]
-    assert not {"MIG107", "MIG203", "MIG314"} & set(re.findall(r"MIG\d+", head[0])), "each is told once"
+    assert not {"MIG107", "MIG203", "MIG314"} & set(re.findall(r"MIG\d+", head[0])), "each is noted once"
     without = "\n".join(re.sub(r"\s+#.*", "", line) for line in text.splitlines() if not line.strip().startswith("#"))
     assert list(yaml.safe_load_all(without)) == list(yaml.safe_load_all(re.sub(r" +# not a comment.*\n", "", text)))
 

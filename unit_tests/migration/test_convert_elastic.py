@@ -24,7 +24,7 @@ def elastic(*words: str, low: int = 1, high: int = 64, metrics: bool = False, **
     return converted(obj)
 
 
-def told(conversion: Conversion) -> Finding:
+def finding(conversion: Conversion) -> Finding:
     [finding] = [each for each in conversion.findings if each.rule.id == "MIG203"]
     return finding
 
@@ -45,19 +45,19 @@ def told(conversion: Conversion) -> Finding:
 )
 def test_a_command_that_names_the_number_of_nodes_is_not_elastic(words: list[str]) -> None:
     conversion = elastic(*words, env=[{"name": "NODES", "value": "2"}])
-    assert told(conversion).level is Severity.INFO
-    assert "not elastic in practice" in told(conversion).message
+    assert finding(conversion).level is Severity.INFO
+    assert "not elastic in practice" in finding(conversion).message
     assert conversion.verdict in (Verdict.EXACT, Verdict.EQUIVALENT)
 
 
 def test_bounds_that_are_equal_are_not_elastic() -> None:
     conversion = elastic("torchrun", "train.py", low=2, high=2)
-    assert (told(conversion).level, conversion.verdict) == (Severity.INFO, Verdict.EXACT)
+    assert (finding(conversion).level, conversion.verdict) == (Severity.INFO, Verdict.EXACT)
 
 
-def test_an_autoscaler_that_is_left_out_is_told() -> None:
+def test_an_autoscaler_that_is_left_out_is_reported() -> None:
     conversion = elastic("torchrun", "--nnodes=2", "train.py", metrics=True)
-    assert (told(conversion).level, conversion.verdict) == (Severity.WARNING, Verdict.EQUIVALENT)
+    assert (finding(conversion).level, conversion.verdict) == (Severity.WARNING, Verdict.EQUIVALENT)
 
 
 @pytest.mark.parametrize(
@@ -72,26 +72,26 @@ def test_an_autoscaler_that_is_left_out_is_told() -> None:
 def test_one_that_changes_its_size_needs_work_with_the_steps(words: list[str]) -> None:
     conversion = elastic(*words, metrics=True)
     assert conversion.verdict is Verdict.NEEDS_WORK
-    assert "trainer.numNodes; write --nnodes=1:2 behind torchrun" in told(conversion).message
-    assert "delete the TrainJob and create it again" in told(conversion).message
+    assert "trainer.numNodes; write --nnodes=1:2 behind torchrun" in finding(conversion).message
+    assert "delete the TrainJob and create it again" in finding(conversion).message
     assert of_findings(conversion.findings, None, strict=True) is Exit.NO_COUNTERPART
 
 
 def test_a_command_that_waits_for_other_nodes_than_there_are_needs_work() -> None:
     conversion = elastic("torchrun", "--nnodes=3", "train.py")
-    assert told(conversion).message.startswith("the command says --nnodes=3, but the job has 2")
+    assert finding(conversion).message.startswith("the command says --nnodes=3, but the job has 2")
     assert conversion.verdict is Verdict.NEEDS_WORK
 
 
 @pytest.mark.parametrize(
-    ("words", "is_told"),
+    ("words", "is_noted"),
     [
         (["torchrun", "--nnodes=2", "train.py"], True),
         (["torchrun", "--nnodes=2", "--rdzv_backend=c10d", "--rdzv-endpoint=job-worker-0:29400", "train.py"], False),
     ],
 )
-def test_what_v2_tells_nodes_matters_where_they_do_not_meet_by_themselves(words: list[str], is_told: bool) -> None:
-    assert ("MIG108" in rules(converted(pytorch(2, master=False, command=words)))) is is_told
+def test_what_v2_sets_for_nodes_matters_where_they_do_not_meet_by_themselves(words: list[str], is_noted: bool) -> None:
+    assert ("MIG108" in rules(converted(pytorch(2, master=False, command=words)))) is is_noted
     assert "MIG108" not in rules(elastic(*words))
 
 

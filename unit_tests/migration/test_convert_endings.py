@@ -1,4 +1,4 @@
-"""Which pods end a job: those that v1 lets run on are not cut off, and where pods are, somebody is told."""
+"""Which pods end a job: those that v1 lets run on are not cut off, and where pods are, a finding says so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tensorflow(policy: str | None, **counts: int) -> Json:
     return obj
 
 
-def told(conversion: Conversion) -> Finding:
+def finding(conversion: Conversion) -> Finding:
     return next(each for each in conversion.findings if each.rule.id == "MIG308")
 
 
@@ -38,16 +38,16 @@ def test_nodes_of_one_program_are_all_waited_for(policy: Json | None, master: bo
     conversion = converted(obj)
     assert "successPolicy" not in replicated_job(conversion)["template"]["spec"]
     assert "successPolicy" not in job_set(conversion)
-    assert (told(conversion).level, told(conversion).fixed) == (Severity.INFO, False)
-    assert "the others run on" in told(conversion).message
+    assert (finding(conversion).level, finding(conversion).fixed) == (Severity.INFO, False)
+    assert "the others run on" in finding(conversion).message
 
 
 @pytest.mark.parametrize("policy", ["Running", "All"])
-def test_where_v1_deletes_pods_v2_does_and_it_is_told(policy: str) -> None:
+def test_where_v1_deletes_pods_v2_does_and_it_is_reported(policy: str) -> None:
     conversion = converted(pytorch(2, policy={"cleanPodPolicy": policy}))
     assert replicated_job(conversion)["template"]["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
-    assert told(conversion).fixed
-    assert f"are deleted then, as by cleanPodPolicy {policy}" in told(conversion).message
+    assert finding(conversion).fixed
+    assert f"are deleted then, as by cleanPodPolicy {policy}" in finding(conversion).message
 
 
 def test_a_master_of_its_own_is_waited_for_with_its_workers() -> None:
@@ -72,4 +72,4 @@ def test_an_evaluator_of_the_same_program_is_waited_for() -> None:
     evaluator = obj["spec"]["tfReplicaSpecs"]["Evaluator"]["template"]["spec"]["containers"][0]
     evaluator["args"] = ["--forever"]
     assert job_set(converted(obj))["successPolicy"]["targetReplicatedJobs"] == ["chief"]
-    assert told(converted(obj)).level is Severity.WARNING
+    assert finding(converted(obj)).level is Severity.WARNING

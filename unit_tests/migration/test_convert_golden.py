@@ -21,7 +21,7 @@ def test_it_is_current(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_v2_makes_pods_of_it(name: str) -> None:
     result = conversion(name)
-    if result.refused:
+    if result.rejected:
         return
     target = result.options.target
     runtime = result.runtime or stock(target)[result.train_job["spec"]["runtimeRef"]["name"]]

@@ -124,7 +124,7 @@ class TestXGBoost:
 
 
 class TestPaddle:
-    def test_a_shell_tells_the_first_pod_its_own_address(self) -> None:
+    def test_a_shell_gives_the_first_pod_its_own_address(self) -> None:
         conversion = converted(paddle({"Worker": 2}, args=["--lr=1"]))
         main = pod(conversion)["containers"][0]
         assert main["command"][2].splitlines() == [
@@ -153,8 +153,8 @@ class TestPaddle:
         assert replicated_job(conversion, "others")["template"]["spec"]["parallelism"] == 2
         assert "successPolicy" not in job_set(conversion)
 
-    def test_several_masters_without_a_command_are_refused(self) -> None:
-        assert "no command" in converted(paddle({"Master": 2}, command=None)).refused
+    def test_several_masters_without_a_command_are_rejected(self) -> None:
+        assert "no command" in converted(paddle({"Master": 2}, command=None)).rejected
 
     def test_servers_and_trainers_are_two_groups(self) -> None:
         conversion = converted(paddle({"Master": 1, "Worker": 2}))
@@ -241,7 +241,7 @@ class TestMpi:
         assert messages
         assert all(port in each for each in messages)
 
-    def test_what_is_gone_is_told(self) -> None:
+    def test_what_is_gone_is_reported(self) -> None:
         obj = mpi()
         launcher = obj["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
         launcher["args"] = ["--host-discovery-script", "/etc/mpi/discover_hosts.sh"]
@@ -258,4 +258,4 @@ class TestMpi:
 @pytest.mark.parametrize("target", Target)
 def test_every_target(target: Target) -> None:
     for obj in (tensorflow({"Worker": 2}), xgboost({"Master": 1}), paddle({"Worker": 2}), mpi()):
-        assert not converted(obj, target).refused
+        assert not converted(obj, target).rejected

@@ -21,11 +21,11 @@ def blocks(language: str) -> list[str]:
 
 def test_the_example_is_what_comes_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, written = blocks("yaml")
-    command, told = blocks("console")[0].split("\n", 1)
+    command, found = blocks("console")[0].split("\n", 1)
     (tmp_path / "mnist.yaml").write_text(given)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(migrate, shlex.split(command)[3:])
-    assert (result.exit_code, result.stderr, result.stdout) == (0, told, written)
+    assert (result.exit_code, result.stderr, result.stdout) == (0, found, written)
 
 
 def test_the_lines_of_python_work() -> None:

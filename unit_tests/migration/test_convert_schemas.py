@@ -17,7 +17,7 @@ from training_local.apiserver.custom.structural import Structural, compile_schem
 from training_migration.convert import convert
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 
 Json = dict[str, Any]
 DEFINITIONS = ROOT / "e2e" / "support" / "definitions" / "trainer"
@@ -43,14 +43,14 @@ def complaints(given: Conversion) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in NAMES if "2.1" not in name])
 def test_golden(name: str) -> None:
     result = conversion(name)
-    assert result.refused or complaints(result) == []
+    assert result.rejected or complaints(result) == []
 
 
 @pytest.mark.parametrize("obj", KNOWN)
 def test_known_jobs(obj: Json) -> None:
     try:
         job = v1_job(obj)
-    except Refused:
+    except Invalid:
         return
     assert complaints(convert(job, Options(Target.V2_3))) == []
 

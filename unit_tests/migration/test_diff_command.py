@@ -33,7 +33,7 @@ def files(tmp_path: Path, obj: Json, v2: Sequence[Json]) -> tuple[str, str]:
     return written(tmp_path / "v1.yaml", [obj]), written(tmp_path / "v2.yaml", v2)
 
 
-def test_the_naive_conversion_is_told_with_exit_code_1(tmp_path: Path) -> None:
+def test_the_naive_conversion_is_reported_with_exit_code_1(tmp_path: Path) -> None:
     _, _, train_job = naive(pytorch(1), nodes=2)
     result = called(*files(tmp_path, pytorch(1), [train_job]))
     assert (result.exit_code, result.stderr) == (1, "")
@@ -169,7 +169,7 @@ def test_html_has_pictures_and_no_markup_of_others() -> None:
     assert "script" not in tags.seen
 
 
-def test_the_picture_shows_who_is_told_of_whom(tmp_path: Path) -> None:
+def test_the_picture_shows_who_is_reported_of_whom(tmp_path: Path) -> None:
     page = as_html(compared(*naive(pytorch(1), nodes=2)))
     assert "worker 0 is configured with pod 0" in page
     assert "node 1 is configured with" not in page

@@ -232,7 +232,7 @@ def test_a_job_in_a_text_is_found_however_its_kind_is_quoted(text: str) -> None:
     assert "contains a v1 job (PyTorchJob)" in row["findings"][0]["message"]
 
 
-def test_a_trial_parameter_in_the_place_of_a_number_is_told_as_such() -> None:
+def test_a_trial_parameter_in_the_place_of_a_number_is_reported_as_such() -> None:
     job = jax()
     job["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = "${trialParameters.workers}"
     [row] = json.loads(invoked("survey", experiment(job), arguments=("--format", "json")).stdout)["jobs"]

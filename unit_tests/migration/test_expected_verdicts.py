@@ -1,4 +1,4 @@
-"""Real jobs get the verdict that somebody gave them who had read them: small jobs of the same traits do."""
+"""Real jobs get the verdict that a reader gave them: small jobs of the same traits do."""
 
 from __future__ import annotations
 

@@ -94,9 +94,9 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments: str, sentence: s
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_each_verb_has_an_example_and_its_exit_statuses(verb: str) -> None:
-    told = CliRunner().invoke(migrate, [verb, "--help"]).stdout
-    assert f"  training-operator migrate {verb} {EXAMPLES[verb]}\n" in told
-    shown = told.partition("Exit status:\n")[2].splitlines()
+    printed = CliRunner().invoke(migrate, [verb, "--help"]).stdout
+    assert f"  training-operator migrate {verb} {EXAMPLES[verb]}\n" in printed
+    shown = printed.partition("Exit status:\n")[2].splitlines()
     assert [int(line.split()[0]) for line in shown] == [code.value for code in BY_VERB[verb]]
     assert shown[0] == f"  0   {MEANINGS[Exit.DONE]}"
 
@@ -111,7 +111,7 @@ def test_the_examples_of_the_help_are_command_lines(verb: str) -> None:
 
 
 def test_what_fails_on_nothing_is_a_report_unless_there_is_nothing_to_report_on() -> None:
-    every = [Exit.FOUND, Exit.REFUSED]
+    every = [Exit.FOUND, Exit.REJECTED]
     assert final(every, [Exit.USAGE], None) is Exit.DONE
     assert final([*every, Exit.NO_COUNTERPART], [], None) is Exit.NO_COUNTERPART
     assert final([], [Exit.USAGE], None) is Exit.USAGE
@@ -149,8 +149,8 @@ def test_a_result_goes_to_the_file_or_says_why_not(tmp_path: Path) -> None:
         ([], Exit.DONE),
         ([Exit.DONE, Exit.FOUND, Exit.INCONCLUSIVE], Exit.INCONCLUSIVE),
         ([Exit.INCONCLUSIVE, Exit.NO_COUNTERPART], Exit.NO_COUNTERPART),
-        ([Exit.NO_COUNTERPART, Exit.REFUSED], Exit.REFUSED),
-        ([Exit.REFUSED, Exit.DIFFERENT], Exit.DIFFERENT),
+        ([Exit.NO_COUNTERPART, Exit.REJECTED], Exit.REJECTED),
+        ([Exit.REJECTED, Exit.DIFFERENT], Exit.DIFFERENT),
         ([Exit.DIFFERENT, Exit.ENVIRONMENT], Exit.ENVIRONMENT),
         ([Exit.ENVIRONMENT, Exit.USAGE], Exit.USAGE),
     ],

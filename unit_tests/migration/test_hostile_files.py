@@ -30,10 +30,10 @@ def call(verb: str, *arguments: str, stdin: str | None = None) -> Result:
 def test_bombs_of_yaml_and_json_are_said_in_one_sentence(verb: str, bomb: str, tmp_path: Path) -> None:
     file = tmp_path / "bomb.yaml"
     file.write_text(BOMBS[bomb][0])
-    told = call(verb, str(file))
-    assert told.exit_code == 2, told.output
-    assert BOMBS[bomb][1] in told.output
-    assert "Traceback" not in told.output
+    result = call(verb, str(file))
+    assert result.exit_code == 2, result.output
+    assert BOMBS[bomb][1] in result.output
+    assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize("verb", ["lint", "survey", "convert", "render"])
@@ -43,18 +43,18 @@ def test_folders_are_read_without_devices_pipes_and_loops(verb: str, tmp_path: P
     os.mkfifo(tmp_path / "pipe.json")
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "around").symlink_to(tmp_path)
-    told = call(verb, str(tmp_path))
-    assert told.exit_code in (0, 1), told.output
+    result = call(verb, str(tmp_path))
+    assert result.exit_code in (0, 1), result.output
     if verb == "lint":
-        told = call(verb, str(tmp_path / "job.yaml"), "--context", str(tmp_path), "--scan", str(tmp_path))
-        assert told.exit_code in (0, 1), told.output
+        result = call(verb, str(tmp_path / "job.yaml"), "--context", str(tmp_path), "--scan", str(tmp_path))
+        assert result.exit_code in (0, 1), result.output
 
 
 def test_a_file_without_end_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("training_api.documents.LARGEST", 1000)
-    told = call("survey", "/dev/zero")
-    assert told.exit_code == 2
-    assert "more than 1000 characters" in told.output
+    result = call("survey", "/dev/zero")
+    assert result.exit_code == 2
+    assert "more than 1000 characters" in result.output
 
 
 @pytest.mark.parametrize("text", DEEP, ids=["open mappings", "open lists", "400 levels"])
@@ -70,11 +70,11 @@ def test_deep_json_is_said_where_results_scripts_and_settings_are_read(text: str
         ["lint", "--target", "2.3", str(job), "--baseline", str(deep)],
         ["lint", "--target", "2.3", str(job), "--image-config", str(deep)],
     ):
-        told = CliRunner().invoke(migrate, arguments)
-        assert (told.exit_code, type(told.exception)) == (2, SystemExit), told.output
-        assert "deep.json" in told.stderr
-    told = call("lint", str(job), "--script", str(notebook), "--context", str(tmp_path))
-    assert told.exit_code in (0, 1), told.output
+        result = CliRunner().invoke(migrate, arguments)
+        assert (result.exit_code, type(result.exception)) == (2, SystemExit), result.output
+        assert "deep.json" in result.stderr
+    result = call("lint", str(job), "--script", str(notebook), "--context", str(tmp_path))
+    assert result.exit_code in (0, 1), result.output
 
 
 def test_a_deep_value_inside_a_job_is_no_more_than_text(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_a_deep_value_inside_a_job_is_no_more_than_text(tmp_path: Path) -> None:
     container["args"] = ["python", "-c", "(" * 5000 + "\0"]
     (tmp_path / "job.yaml").write_text(json.dumps(job))
     for verb in ("lint", "survey", "diff", "render"):
-        told = call(verb, str(tmp_path / "job.yaml"))
-        assert isinstance(told.exception, SystemExit | None), (verb, told.exception)
+        result = call(verb, str(tmp_path / "job.yaml"))
+        assert isinstance(result.exception, SystemExit | None), (verb, result.exception)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_scripts_that_no_parser_can_read_are_no_reason_to_stop(text: str, tmp_pa
     (tmp_path / "job.yaml").write_text(JOB)
     for name in ("train.py", "train.sh"):
         (tmp_path / name).write_text(text)
-        told = call("lint", str(tmp_path / "job.yaml"), str(tmp_path / name))
-        assert isinstance(told.exception, SystemExit | None), told.exception
+        result = call("lint", str(tmp_path / "job.yaml"), str(tmp_path / name))
+        assert isinstance(result.exception, SystemExit | None), result.exception
 
 
 def test_a_patch_whose_manager_is_no_text_is_said_with_its_place(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ def test_a_patch_whose_manager_is_no_text_is_said_with_its_place(tmp_path: Path)
     spec = {"runtimeRef": {"name": "torch-distributed"}, "runtimePatches": [patch]}
     job = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "a"}, "spec": spec}
     (tmp_path / "job.yaml").write_text(json.dumps(job))
-    told = call("render", str(tmp_path / "job.yaml"))
-    assert told.exit_code == 2, told.output
-    assert "spec.runtimePatches[0].manager" in told.output
+    result = call("render", str(tmp_path / "job.yaml"))
+    assert result.exit_code == 2, result.output
+    assert "spec.runtimePatches[0].manager" in result.output

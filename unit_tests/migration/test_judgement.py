@@ -23,7 +23,7 @@ from training_migration.diff.model import Summary
 from training_migration.findings import Verdict
 from training_migration.judgement import judged
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 
 LINE = re.compile(
     r"^(?P<source>.*?):\d+: \w+ \S+: (?P<verdict>not converted|[\w-]+)\b(?P<rules> \([^)]*\))?", re.MULTILINE
@@ -40,16 +40,16 @@ def test_survey_and_convert_give_every_job_the_same_verdict(tmp_path: Path) -> N
     survey = CliRunner().invoke(migrate, ["survey", str(tmp_path), "--target", "2.3", "--format", "json"])
     rows = {job["ref"]["source"]: job for job in json.loads(survey.stdout)["jobs"] if not job["error"]}
     converted = CliRunner().invoke(migrate, ["convert", str(tmp_path), "--target", "2.3", "-o", str(tmp_path / "v2")])
-    told = {found["source"]: found for found in LINE.finditer(converted.stderr)}
-    assert told.keys() >= rows.keys()
+    result = {found["source"]: found for found in LINE.finditer(converted.stderr)}
+    assert result.keys() >= rows.keys()
     assert len(rows) > 40
     for source, row in rows.items():
-        if told[source]["verdict"] == "not converted":
+        if result[source]["verdict"] == "not converted":
             assert row["verdict"] in ("needs-work", "impossible"), source
             continue
-        assert told[source]["verdict"] == row["verdict"], source
+        assert result[source]["verdict"] == row["verdict"], source
         rules = {each["id"] for each in row["findings"] if not each["fixed"] and each["severity"] != "info"}
-        assert set(re.findall(r"MIG\d+", told[source]["rules"] or "")) == rules, source
+        assert set(re.findall(r"MIG\d+", result[source]["rules"] or "")) == rules, source
 
 
 OF_VERDICT = {
@@ -63,16 +63,16 @@ def contradiction(obj: dict[str, Any]) -> str:
     """Where `survey` or `convert` says of a job what `diff` denies; empty where neither does."""
     try:
         conversion = judged(v1_job(obj), Options(Target.V2_3))
-    except Refused:
+    except Invalid:
         return ""
-    if conversion.refused:
+    if conversion.rejected:
         return ""
     trip = round_trip(conversion)
     if (brief := round_trip(conversion, brief=True).headline) != trip.headline:
         return f"`convert` says {brief}, `diff` says {trip.headline}"
     allowed = OF_VERDICT.get(conversion.verdict, set(Summary))
-    fits = not trip.refused and (trip.difference is None or trip.difference.summary in allowed)
-    return "" if fits else f"{conversion.verdict}, but {trip.refused or trip.headline}"
+    fits = not trip.rejected and (trip.difference is None or trip.difference.summary in allowed)
+    return "" if fits else f"{conversion.verdict}, but {trip.rejected or trip.headline}"
 
 
 def test_no_job_is_said_to_train_the_same_whose_pods_train_differently() -> None:
@@ -84,7 +84,7 @@ def test_no_job_is_said_to_train_the_same_whose_pods_train_differently() -> None
     assert len(found) > 120
 
 
-def test_processes_for_each_cpu_are_told_beside_other_accelerators_as_well() -> None:
+def test_processes_for_each_cpu_are_reported_beside_other_accelerators_as_well() -> None:
     obj = pytorch(command=[], resources={"limits": {"nvidia.com/mig-1g.5gb": 1}})
     assert contradiction(obj) == "", "torchrun counts these"
     obj["spec"]["nprocPerNode"] = "cpu"
@@ -92,11 +92,11 @@ def test_processes_for_each_cpu_are_told_beside_other_accelerators_as_well() -> 
     assert judged(v1_job(obj), Options(Target.V2_3)).verdict is Verdict.EQUIVALENT
 
 
-def test_what_is_refused_is_not_done() -> None:
+def test_what_is_rejected_is_not_done() -> None:
     long = pytorch()
     long["metadata"]["name"] = "a" * 50
     conversion = judged(v1_job(long), Options(Target.V2_3))
-    assert conversion.refused
+    assert conversion.rejected
     assert conversion.verdict is Verdict.NEEDS_WORK
 
 

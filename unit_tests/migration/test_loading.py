@@ -33,7 +33,7 @@ def test_jobs_are_read_among_others_without_what_a_cluster_adds(tmp_path: Path) 
     assert found.object["metadata"] == {"name": "a"}
 
 
-def test_a_placeholder_is_told_from_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placeholder_is_reported_from_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = GOOD["spec"]["jaxReplicaSpecs"]["Worker"]
     text = dump([{**GOOD, "spec": {"jaxReplicaSpecs": {"Worker": {**worker, "replicas": "${WORKERS}"}}}}])
     monkeypatch.setattr("sys.stdin", io.StringIO(text))

@@ -152,7 +152,7 @@ def test_a_config_map_may_be_anything(content: object) -> None:
     assert masked({"kind": "ConfigMap", "data": content}) == {"kind": "ConfigMap", "data": content}
 
 
-# Put together here, so that nobody who looks for tokens in this repository finds one.
+# Put together here, so that no search for tokens in this repository finds one.
 FORMS = [
     "hf_" + "AbCdEfGhIj" * 3,
     "ghp_" + "0123456789" * 4,

@@ -40,8 +40,8 @@ def test_a_mistake_of_ours_with_one_job_hides_no_other(
         return real(*arguments)
 
     monkeypatch.setattr(module, mistaken)
-    told = CliRunner().invoke(migrate, [verb, str(tmp_path), "--target", "2.3"])
-    assert told.exit_code == 2
-    assert told.output.count(REPORT_IT) == 1
-    assert "It cannot be read: KeyError: 'field' (test_mutated.py:" in told.output
-    assert told.output.count("jobs.yaml:") >= 3
+    result = CliRunner().invoke(migrate, [verb, str(tmp_path), "--target", "2.3"])
+    assert result.exit_code == 2
+    assert result.output.count(REPORT_IT) == 1
+    assert "It cannot be read: KeyError: 'field' (test_mutated.py:" in result.output
+    assert result.output.count("jobs.yaml:") >= 3

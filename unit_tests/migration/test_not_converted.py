@@ -1,4 +1,4 @@
-"""Jobs of kinds that nobody converts: every verb says so, and does what it can for the others."""
+"""Jobs of kinds without a conversion: every verb says so, and does what it can for the others."""
 
 from __future__ import annotations
 

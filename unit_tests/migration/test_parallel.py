@@ -59,16 +59,16 @@ def test_an_interrupt_does_not_wait_for_what_others_are_at() -> None:
     assert active_children() == []
 
 
-def test_failures_of_other_processes_are_told() -> None:
+def test_failures_of_other_processes_are_reported() -> None:
     def work(item: int) -> int:
         if item == 3:
-            raise Failure("three.", Exit.REFUSED)
+            raise Failure("three.", Exit.REJECTED)
         return 1 // (item - 7)
 
     read = Given()
     assert len(read.each(range(MANY), lambda item: f"place {item}", work, picklable=True)) == MANY - 2
     assert [(str(each).partition(" ZeroDivisionError")[0], each.code) for each in read.failures] == [
-        ("three.", Exit.REFUSED),
+        ("three.", Exit.REJECTED),
         ("place 7: It cannot be read:", Exit.USAGE),
     ]
 

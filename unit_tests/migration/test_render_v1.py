@@ -173,7 +173,7 @@ def test_a_gang_has_its_group_first_and_its_scheduler_in_every_pod(scheduler: st
     assert {each.pod["spec"]["schedulerName"] for each in rendering.pods} == {scheduler}
 
 
-def test_the_pods_are_nobody_elses() -> None:
+def test_the_pods_have_no_other_owner() -> None:
     """The builders share parts of templates; whoever has a rendering may change it."""
     first, second = render_v1(v1_job(job())).pods
     first.pod["spec"]["containers"][0]["command"].append("more")

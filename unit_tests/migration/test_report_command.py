@@ -58,7 +58,7 @@ DIFF: Json = {
     "pairs": [
         {"v1": ["worker 0", "worker 1"], "v2": [], "items": [item("error", "no <launcher>"), item(None, "same")]}
     ],
-    "whole": [item("info", "told otherwise")],
+    "whole": [item("info", "shown otherwise")],
     "situations": [],
 }
 PROBE: Json = {
@@ -96,8 +96,8 @@ def results(tmp_path: Path) -> list[str]:
     """One file for each verb whose results can be merged."""
     jobs = dump([job("plain"), job("grows", elastic=True), {"kind": "Other"}]) + "---\na: [\n"
     for verb in ("survey", "lint"):
-        told = run(verb, "-", "--target", "2.3", "--format", "json", "-o", str(tmp_path / f"{verb}.json"), stdin=jobs)
-        assert told.exit_code == 2, told.stderr
+        answer = run(verb, "-", "--target", "2.3", "--format", "json", "-o", str(tmp_path / f"{verb}.json"), stdin=jobs)
+        assert answer.exit_code == 2, answer.stderr
     for name, record in (("v1", V1), ("v2", V2), ("alone", ALONE)):
         (tmp_path / f"run-{name}.json").write_bytes(to_json(record))
     for name in ("v2", "alone"):
@@ -143,7 +143,7 @@ def test_markdown_has_a_section_for_each_result(results: list[str]) -> None:
     assert "| same |" not in shown.stdout
 
 
-def test_junit_fails_what_is_bad_and_skips_what_somebody_has_to_look_at(results: list[str], tmp_path: Path) -> None:
+def test_junit_fails_what_is_bad_and_skips_what_a_person_has_to_look_at(results: list[str], tmp_path: Path) -> None:
     assert run("report", *results, "-o", str(tmp_path / "r.xml")).exit_code == 0
     root = ElementTree.fromstring((tmp_path / "r.xml").read_text())
     suites = {suite.attrib["name"].partition(" ")[0]: suite for suite in root}

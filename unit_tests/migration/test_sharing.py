@@ -18,7 +18,7 @@ from training_migration.convert import convert
 from training_migration.convert.conversion import Conversion, Options
 from training_migration.convert.sharing import shared
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 from training_migration.v2.render import render_v2
 
 Json = dict[str, Any]
@@ -58,10 +58,10 @@ def test_shared_runtimes_make_the_pods_that_those_of_their_own_make(target: Targ
         obj["metadata"] = {**obj["metadata"], "name": f"j{number}", "namespace": ["a", "b"][number % 2]}
         try:
             v1_job(obj)
-        except Refused:
+        except Invalid:
             continue
         jobs.append(obj)
-    before = [each for each in conversions(*jobs, target=target) if not each.refused]
+    before = [each for each in conversions(*jobs, target=target) if not each.rejected]
     after, runtimes = shared(before)
     assert len(runtimes) < sum(1 for each in after if each.runtime_is_shared) / 2
     for one, other in zip(before, after, strict=True):
@@ -172,5 +172,5 @@ def test_an_unset_limit_of_restarts_is_no_reason_against_a_shipped_runtime() -> 
     job["spec"]["jaxReplicaSpecs"]["Worker"]["restartPolicy"] = "OnFailure"
     conversion = convert(v1_job(job), Options(Target.V2_3, stock=True))
     assert conversion.runtime is None
-    [told] = [each for each in conversion.findings if each.rule.id == "MIG301"]
-    assert (told.fixed, "gives up after 6 restarts" in told.message) == (False, True)
+    [found] = [each for each in conversion.findings if each.rule.id == "MIG301"]
+    assert (found.fixed, "gives up after 6 restarts" in found.message) == (False, True)

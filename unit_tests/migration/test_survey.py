@@ -67,9 +67,9 @@ def test_all_examples_of_v1_are_examined(tmp_path: Path) -> None:
 
 
 def test_what_is_broken_is_a_row_and_what_is_no_job_is_counted() -> None:
-    refused = {**jax_job("bad"), "spec": {"jaxReplicaSpecs": {"Boss": {}}}}
+    rejected = {**jax_job("bad"), "spec": {"jaxReplicaSpecs": {"Boss": {}}}}
     other = {"apiVersion": "v1", "kind": "ConfigMap"}
-    text = dump([other, jax_job(), refused, {"a": 1}, other]) + "---\na: [\n"
+    text = dump([other, jax_job(), rejected, {"a": 1}, other]) + "---\na: [\n"
     content = surveyed("-", stdin=text)
     assert content["ignored"] == {"v1 ConfigMap": 2, "without a kind": 1}
     assert [(job["ref"]["name"], job["verdict"] is None) for job in content["jobs"]] == [
@@ -119,7 +119,7 @@ def test_an_annotation_leaves_a_rule_out_but_not_what_the_conversion_loses() -> 
     assert ids() - ids(**{IGNORE_ANNOTATION: "MIG106 MIG202"}) == {"MIG106"}
 
 
-def test_numbers_that_nobody_can_count_to_are_refused() -> None:
+def test_numbers_that_are_too_large_are_rejected() -> None:
     huge = jax_job()
     huge["spec"]["jaxReplicaSpecs"]["Worker"]["replicas"] = 10**20
     [row] = surveyed("-", stdin=dump([huge]))["jobs"]
@@ -218,7 +218,7 @@ def findings(*severities: tuple[str, str]) -> list[Json]:
 
 def entry(name: str, *severities: tuple[str, str], verdict: str | None = "exact", **fields: Any) -> Json:
     ref = {"kind": "JAXJob", "namespace": "team", "name": name, "source": f"{name}.yaml", "line": 1}
-    return {"ref": ref, "owner": "", "verdict": verdict, "reason": "", "refused": "", "error": "",
+    return {"ref": ref, "owner": "", "verdict": verdict, "reason": "", "rejected": "", "error": "",
             "findings": findings(*severities), **fields}  # fmt: skip
 
 

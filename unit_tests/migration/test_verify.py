@@ -96,14 +96,14 @@ def test_while_suspended_there_are_no_pods_and_no_jobs_that_wait() -> None:
 def test_every_outcome_ends_with_a_status_that_the_help_lists() -> None:
     assert set(EXITS) == set(VerificationOutcome)
     assert set(EXITS.values()) <= set(BY_VERB["verify"])
-    assert EXITS[VerificationOutcome.NOT_CONVERTED] is Exit.REFUSED  # the status of a job that is not converted
+    assert EXITS[VerificationOutcome.NOT_CONVERTED] is Exit.REJECTED  # the status of a job that is not converted
 
 
 def test_jobs_of_v1_are_converted_and_train_jobs_get_their_runtime(tmp_path: Path) -> None:
     other = {**runtime({"jax": {}}), "metadata": {"name": "rt", "namespace": "elsewhere"}}
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([pytorch(2), other, runtime({"torch": {}}), train_job({})]))
     converted, given = subjects([str(tmp_path)], Target.V2_3)
-    assert (converted.kind, converted.train_job["kind"], converted.refused) == ("PyTorchJob", "TrainJob", "")
+    assert (converted.kind, converted.train_job["kind"], converted.rejected) == ("PyTorchJob", "TrainJob", "")
     assert converted.runtime is not None
     assert (given.kind, given.name, given.line > 1) == ("TrainJob", "job", True)
     assert given.runtime == runtime({"torch": {}})
@@ -130,7 +130,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path, text: str, options: Any, sent
     assert sentence in done.stderr
 
 
-def test_a_cluster_out_of_reach_is_told(tmp_path: Path) -> None:
+def test_a_cluster_out_of_reach_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(yaml.safe_dump(train_job({})))
     options = ["--target", "2.3", "-n", "a", "--kubeconfig", str(tmp_path / "none")]
@@ -181,7 +181,7 @@ def verifications() -> list[Verification]:
             differences=(Difference("Job/job-node-0", "spec.a", 1, 2),),
             objects=4,
         ),
-        Verification(subject, VerificationOutcome.REFUSED, "It is too long."),
+        Verification(subject, VerificationOutcome.REJECTED, "It is too long."),
     ]
 
 
@@ -191,17 +191,17 @@ def test_the_report_has_a_row_for_each_and_every_difference() -> None:
         "kind    name  outcome",
         "JAXJob  job   equal      4 objects",
         "JAXJob  job   different  1 difference",
-        "JAXJob  job   refused    It is too long.",
+        "JAXJob  job   rejected   It is too long.",
         "",
         "JAXJob job:",
         "  Job/job-node-0 spec.a: predicted 1, built 2",
         "",
-        "3 verified: 1 equal, 1 refused, 1 different.",
+        "3 verified: 1 equal, 1 rejected, 1 different.",
     ]
-    told = as_json(verifications(), How(Target.V2_3, "a"))
-    assert (told["schema"], told["summary"]["equal"], told["jobs"][2]["message"]) == (
+    result = as_json(verifications(), How(Target.V2_3, "a"))
+    assert (result["schema"], result["summary"]["equal"], result["jobs"][2]["message"]) == (
         "migrate.verify/1",
         1,
         "It is too long.",
     )
-    assert worst(each.code for each in verifications()) is Exit.REFUSED
+    assert worst(each.code for each in verifications()) is Exit.REJECTED

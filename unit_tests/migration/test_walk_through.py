@@ -52,8 +52,8 @@ def test_every_command_does_what_the_page_says(
             result = CliRunner().invoke(migrate, words[2:])
             assert result.exit_code == status, f"{command}: {result.output}"
             output = result.output
-        told = [" ".join(line.split()) for line in output.splitlines()]
-        missing = [line for line in shown if " ".join(line.split()) not in told]
+        answer = [" ".join(line.split()) for line in output.splitlines()]
+        missing = [line for line in shown if " ".join(line.split()) not in answer]
         assert missing == [], command
     assert page != PAGE or "<svg" in (tmp_path / "report.html").read_text()
 

@@ -47,7 +47,7 @@ def _job(number: int, chance: random.Random) -> Json:
         for id_, severity, title, message, remedy in found
     ]  # fmt: skip
     reason = next((each["message"] for each in findings if each["severity"] == "error"), "")
-    return {"ref": ref, "owner": team if number % 7 else "", "verdict": verdict, "reason": reason, "refused": "",
+    return {"ref": ref, "owner": team if number % 7 else "", "verdict": verdict, "reason": reason, "rejected": "",
             "error": "", "findings": findings}  # fmt: skip
 
 

@@ -53,47 +53,47 @@ def chosen(driver: webdriver.Chrome, name: str, value: str) -> int:
 
 def seen(driver: webdriver.Chrome) -> dict[str, Any]:
     """What the page does at the size that it has."""
-    told: dict[str, Any] = {"all": rows(driver)}
-    told["overflow"] = driver.execute_script(
+    result: dict[str, Any] = {"all": rows(driver)}
+    result["overflow"] = driver.execute_script(
         "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
-    told["verdict"] = chosen(driver, "verdict", "impossible")
-    told["namespace"] = chosen(driver, "namespace", "team-ads")
-    told["owner"] = chosen(driver, "owner", "robotics")
-    told["kind"] = chosen(driver, "kind", "TFJob")
+    result["verdict"] = chosen(driver, "verdict", "impossible")
+    result["namespace"] = chosen(driver, "namespace", "team-ads")
+    result["owner"] = chosen(driver, "owner", "robotics")
+    result["kind"] = chosen(driver, "kind", "TFJob")
     Select(driver.find_element(By.NAME, "group")).select_by_value("owner")
-    told["groups"] = [each.text for each in driver.find_elements(By.CSS_SELECTOR, ".jobs .group")]
+    result["groups"] = [each.text for each in driver.find_elements(By.CSS_SELECTOR, ".jobs .group")]
     Select(driver.find_element(By.NAME, "group")).select_by_value("")
     cause = driver.find_element(By.CSS_SELECTOR, ".steps a[data-cause=MIG403]")
     cause.click()
-    told["cause"] = rows(driver)
+    result["cause"] = rows(driver)
     driver.execute_script("document.querySelector('.filters').reset(); update()")
     link = driver.find_element(By.CSS_SELECTOR, ".jobs a[href^='#diff-']")
     target = str(link.get_attribute("href")).partition("#")[2]
     link.click()
-    told["diff"] = driver.find_element(By.ID, target).is_displayed()
-    told["complaints"] = [each["message"] for each in driver.get_log("browser")]
-    return told
+    result["diff"] = driver.find_element(By.ID, target).is_displayed()
+    result["complaints"] = [each["message"] for each in driver.get_log("browser")]
+    return result
 
 
 def main(page: str, folder: str) -> None:
     """Look, print, and keep pictures."""
-    told: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     driver = browser()
     for name, (width, height) in WIDTHS.items():
         resize(driver, width, height)
         driver.get(Path(page).resolve().as_uri())
         picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
         Path(folder, f"fleet-{name}.png").write_bytes(base64.b64decode(picture))
-        told[name] = seen(driver)
+        result[name] = seen(driver)
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     driver.get(Path(page).resolve().as_uri())
-    told["without scripts"] = {
+    result["without scripts"] = {
         "all": len(driver.find_elements(By.CSS_SELECTOR, ".jobs tbody tr[id]")),
         "form hidden": driver.find_element(By.CSS_SELECTOR, ".filters").get_dom_attribute("hidden") is not None,
     }
     driver.quit()
-    json.dump(told, sys.stdout)
+    json.dump(result, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def look(folder: Path) -> dict[str, Any]:
         command = [str(python), "-m", "e2e.migration.page.look", page.name, str(folder)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120.0)
     assert done.returncode == 0, done.stderr[-4000:]
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def mark() -> str:

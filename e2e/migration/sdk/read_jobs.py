@@ -18,20 +18,20 @@ Json = dict[str, Any]
 def main(namespace: str, names: list[str]) -> None:
     """Ask for each job, and for all of them."""
     client = TrainerClient(KubernetesBackendConfig(namespace=namespace))
-    told: Json = {}
+    result: Json = {}
     for name in names:
         try:
-            told[name] = job_told(client.get_job(name))
+            result[name] = job_read(client.get_job(name))
         except Exception as error:  # the SDK raises bare ones
-            told[name] = {"error": str(error.__cause__ or error)[:300]}
+            result[name] = {"error": str(error.__cause__ or error)[:300]}
     try:
         listed: Any = sorted(each.name for each in client.list_jobs())
     except Exception as error:
         listed = f"{error}: {error.__cause__}"[:300]
-    json.dump({"jobs": told, "listed": listed}, sys.stdout)
+    json.dump({"jobs": result, "listed": listed}, sys.stdout)
 
 
-def job_told(job: Any) -> Json:
+def job_read(job: Any) -> Json:
     """A job as the SDK shows it."""
     return {
         "nodes": job.num_nodes,

@@ -30,7 +30,7 @@ from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.lint import lint_v1
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 from training_operator.kube import decoders
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -160,7 +160,7 @@ class Stages:
     def _migrated(self, job: Json) -> bool:
         try:
             found = v1_job(job)
-        except Refused:
+        except Invalid:
             return False
         for options in self._options:
             convert(found, options)

@@ -28,7 +28,7 @@ _IGNORED: Final = frozenset({"job_kind", "timeout", "wait_timeout"})
 
 
 class NotCertain(Exception):
-    """A call that somebody has to look at; the text says what to do, if it is not the method's usual equivalent."""
+    """A call that a person has to look at; the text says what to do, if it is not the method's usual equivalent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def rewritten(place: Place, call: cst.Call) -> Result:
 
 
 def _arguments(method: str, call: cst.Call) -> dict[str, cst.Arg]:
-    """The arguments by name; raises NotCertain where nobody can tell."""
+    """The arguments by name; raises NotCertain where they cannot be read."""
     names = PARAMETERS.get(method, ())
     given: dict[str, cst.Arg] = {}
     for at, arg in enumerate(call.args):

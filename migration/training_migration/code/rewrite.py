@@ -35,7 +35,7 @@ class Rewritten:
     certain: int
     """How many places have been rewritten."""
     left: tuple[tuple[int, str], ...]
-    """Lines of the code as it was, each with what somebody has to do there."""
+    """Lines of the code as it was, each with what has to be done there by hand."""
 
 
 def rewrite(code: str) -> Rewritten:

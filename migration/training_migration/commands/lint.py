@@ -28,7 +28,7 @@ OUTPUT = cloup.OptionGroup("Output")
     "--after-convert/--as-it-is",
     default=True,
     show_default=True,
-    help="Tell findings in v1 jobs that `convert` fixes from those that are left to you, or report all of them alike.",
+    help="Separate findings in v1 jobs that `convert` fixes from those that are left to you, or report all alike.",
 )
 @OUTPUT.option("--baseline", "known", type=FILE, help="Findings that are left out, by --write-baseline.")
 @OUTPUT.option("--write-baseline", type=click.Path(dir_okay=False, path_type=Path), help="Write all findings there.")

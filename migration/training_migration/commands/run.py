@@ -24,7 +24,7 @@ from training_migration.commands import flags, run_flags
 @click.option(
     "--witness/--no-witness",
     default=None,
-    help="Whether Python programs tell their rank: a module on PYTHONPATH watches the framework's initialisation. "
+    help="Whether Python programs report their rank: a module on PYTHONPATH watches the framework's initialisation. "
     "Default: here they do, on a cluster not.",
 )
 @run_flags.limit(600.0)

@@ -24,10 +24,10 @@ class Formation:
     pods: int
     """In which processes were seen."""
     alone: bool
-    """Whether each of several pods trained with nobody but itself."""
+    """Whether each of several pods trained alone."""
 
     @property
-    def nobody(self) -> bool:
+    def uninitialised(self) -> bool:
         """Whether no process initialised distributed training."""
         return not self.ranks
 
@@ -77,6 +77,6 @@ def formation(record: RunRecord) -> Formation | None:
 
 
 def _keeps_to_itself(place: tuple[str, int], processes: Sequence[Process]) -> bool:
-    """Whether the groups of a pod's processes have room for nobody outside of the pod."""
+    """Whether the groups of a pod's processes have room for no process outside of the pod."""
     own = [each for each in processes if (each.role, each.index) == place]
     return all(each.rank is None or (each.world_size or 1) <= len(own) for each in own)

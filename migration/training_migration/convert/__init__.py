@@ -30,27 +30,27 @@ def strategy(framework: Framework) -> Strategy:
 def convert(job: V1Job, options: Options) -> Conversion:
     """The objects of v2 that do what the job does, and what is different nevertheless.
 
-    Never raises for a job that v1 accepts. Where `refused` says something the objects are the nearest that there is,
+    Never raises for a job that v1 accepts. Where `rejected` says something the objects are the nearest that there is,
     but must not be applied.
     """
     context = Context(job, options, Notes(job.source, job.line))
     if not any(context.count(name) for name in job.job.replicas):
-        context.notes.refuse("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
+        context.notes.reject("MIG222", "the job has no replicas, so there is nothing to run.", "spec")
         return _conversion(context, None, {})
     try:
         make_plan = strategy(job.framework)
     except (ImportError, AttributeError) as error:
         reference = job.framework.migration
-        context.notes.refuse("MIG222", f"{reference}, the strategy of {job.job.info.kind}, cannot be loaded: {error}.")
+        context.notes.reject("MIG222", f"{reference}, the strategy of {job.job.info.kind}, cannot be loaded: {error}.")
         return _conversion(context, None, {})
     try:
         plan = make_plan(context)
     except CannotBuild as error:
-        context.notes.refuse("MIG222", f"v1 makes no pods of this job: {error}.", "spec")
+        context.notes.reject("MIG222", f"v1 makes no pods of this job: {error}.", "spec")
         return _conversion(context, None, {})
     plan = hazards.rewritten(context, plan)
-    hazards.tell_of_v1_labels(context, plan)
-    run_policy.tell_of_extensions(context)
+    hazards.note_v1_labels(context, plan)
+    run_policy.note_extensions(context)
     check_name(context, plan.groups)
     runtime, train_job = assemble.runtime(context, plan), assemble.train_job(context, plan)
     conversion = _conversion(context, runtime, train_job, plan.others)
@@ -66,5 +66,5 @@ def _conversion(context: Context, runtime: Json | None, train_job: Json, others:
         train_job=assemble.with_losses(train_job, findings) if train_job else train_job,
         others=tuple(others),
         findings=findings,
-        refused=" ".join(context.notes.refusals),
+        rejected=" ".join(context.notes.rejections),
     )

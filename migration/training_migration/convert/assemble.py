@@ -18,7 +18,7 @@ API_VERSION: Final = "trainer.kubeflow.org/v1alpha1"
 FRAMEWORK_LABEL: Final = "trainer.kubeflow.org/framework"
 STEP_LABEL: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 LOSSES: Final = EXTENSION_PREFIX + "migration-losses"
-"""Annotation of a TrainJob: the ids of the rules that tell what was lost, as a JSON list."""
+"""Annotation of a TrainJob: the ids of the rules about what was lost, as a JSON list."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

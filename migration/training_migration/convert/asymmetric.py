@@ -39,7 +39,7 @@ def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
 
 
 def one_template(context: Context, master: str, worker: str, templates: Mapping[str, Json]) -> Json | None:
-    """The template for master and workers together, or None where they have to stay two; tells what differs."""
+    """The template for master and workers together, or None where they have to stay two; notes what differs."""
     ours, theirs = templates[master], templates[worker]
     paths = list(differences(ours, theirs))
     if context.replica(master).restart_policy != context.replica(worker).restart_policy:
@@ -48,8 +48,8 @@ def one_template(context: Context, master: str, worker: str, templates: Mapping[
         return ours
     shown = ", ".join(paths[:SHOWN]) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
     path = context.path(worker, "template")
-    if context.options.asymmetric is Asymmetric.REFUSE:
-        context.notes.refuse("MIG201", f"{master} and {worker} differ in {shown}; --asymmetric says what to do.", path)
+    if context.options.asymmetric is Asymmetric.REJECT:
+        context.notes.reject("MIG201", f"{master} and {worker} differ in {shown}; --asymmetric says what to do.", path)
         return ours
     main = context.main_container(master)
     words = [f"spec.containers[{main}].{field}" for field in ("command", "args")]

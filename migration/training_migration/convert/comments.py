@@ -30,7 +30,7 @@ _Pair = tuple[yaml.Node, yaml.Node]
 
 
 def annotated(text: str, conversion: Conversion, source: str, *, notes: bool) -> tuple[str, set[Finding]]:
-    """The YAML of a conversion with comments; also the findings that are told in them.
+    """The YAML of a conversion with comments; also the findings that are in them.
 
     `source` is the text that the job is from; empty where it is not at hand.
     """
@@ -43,14 +43,14 @@ def annotated(text: str, conversion: Conversion, source: str, *, notes: bool) ->
     for line, (before, after) in _kept(conversion, source, written):
         above[line] += [each for each in before if each not in above[line]]
         beside.setdefault(line, after)
-    told = set()
+    noted = set()
     for finding in open_ones if notes else ():
         if (place := next(_lines_of(finding.path, conversion, written), None)) is not None:
             note = textwrap.wrap(f"# {finding.rule.id}: {finding.message}", _WIDTH, subsequent_indent="#   ")
             if note[0] not in above[place]:  # master and workers may have one container now
                 above[place] += note
-            told.add(finding)
-    return "\n".join(_with_comments(text.split("\n"), above, beside)), told
+            noted.add(finding)
+    return "\n".join(_with_comments(text.split("\n"), above, beside)), noted
 
 
 def _with_comments(lines: list[str], above: dict[int, list[str]], beside: dict[int, str]) -> Iterator[str]:

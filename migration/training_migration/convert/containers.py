@@ -23,7 +23,7 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
     main = context.main_container(replica_type)
     path = context.path(replica_type, "template.spec.containers")
     if main != NODE and any(container.get("name") == NODE for container in _all_containers(template)):
-        context.notes.refuse(
+        context.notes.reject(
             "MIG219",
             f"a container other than {main!r} is called {NODE!r}, which in v2 is the name of the one that trains;"
             " give it another name.",
@@ -38,7 +38,7 @@ def for_node(context: Context, replica_type: str, template: Json) -> Json:
 
 
 def checked_template(context: Context, replica_type: str) -> Json:
-    """The template of a replica type, without what Jobs set themselves and with a word on what means nothing in v2."""
+    """The template of a replica type, without what Jobs set themselves and with a note on what means nothing in v2."""
     template = pod_template(context.replica(replica_type))
     pod = template["spec"]
     path = context.path(replica_type, "template.spec")
@@ -132,7 +132,7 @@ def _drop_port(container: Json, name: str) -> None:
 
 
 def _keep_ports_apart(context: Context, container: Json, path: str) -> None:
-    """Give ports names if v2 would write them over each other, and tell of those where a name does not help."""
+    """Give ports names if v2 would write them over each other, and note those where a name does not help."""
     ports = container.get("ports") or []
     if sum(not port.get("name") for port in ports) > 1:
         why = "v2 writes ports without names over each other"

@@ -1,4 +1,4 @@
-"""What every part of a conversion asks for: the job, the options, and where to tell what is noticed."""
+"""What every part of a conversion asks for: the job, the options, and its notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE: Final = "node"
 PORT: Final = 29500
 """Where nodes meet in v2; it cannot be chosen."""
 SSH_PORT: Final = 2222
-"""Where workers of MPI let their launcher in: above 1023, so that nobody has to be root."""
+"""Where workers of MPI let their launcher in: above 1023, so that root is not needed."""
 INDEX_FIELD: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 """The field of a pod that holds its index within its Job."""
 

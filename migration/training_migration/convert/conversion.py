@@ -27,7 +27,7 @@ class Options:
     stock: bool = False
     """Refer to a ClusterTrainingRuntime that v2 ships where nothing is lost by it."""
     gang_scheduler: str = ""
-    """What the operator of v1 was told by `--gang-scheduler-name`; empty: as the job looks."""
+    """The flag `--gang-scheduler-name` of v1's operator; empty: as the job looks."""
     name: str = ""
     """Of the TrainJob; empty: the job's."""
     namespace: str = ""
@@ -45,7 +45,7 @@ class Conversion:
     others: tuple[Json, ...]
     """What must be there before the TrainJob next to the runtime."""
     findings: tuple[Finding, ...]
-    refused: str = ""
+    rejected: str = ""
     """Why the objects must not be applied, in sentences; empty: they may be."""
     runtime_is_shared: bool = False
     """Whether other jobs have the same runtime, so that it is none of the objects of this one."""
@@ -60,4 +60,4 @@ class Conversion:
     def verdict(self) -> Verdict:
         """What becomes of the job; one that is rejected is not done."""
         found = verdict(self.findings)
-        return Verdict.NEEDS_WORK if self.refused and found in (Verdict.EXACT, Verdict.EQUIVALENT) else found
+        return Verdict.NEEDS_WORK if self.rejected and found in (Verdict.EXACT, Verdict.EQUIVALENT) else found

@@ -30,11 +30,11 @@ DEFAULT_LIMIT: Final = 6
 
 def fitted(conversion: Conversion, runtimes: Sequence[Json]) -> Conversion:
     """The job on the first of these runtimes that does; else as it is, with the reason."""
-    if conversion.refused or conversion.runtime is None:
+    if conversion.rejected or conversion.runtime is None:
         return conversion
     ours = portable(conversion.runtime, conversion.train_job, conversion.options.target)
     if ours is None:
-        return _told(conversion, ["its several groups of pods"])
+        return _not_fitted(conversion, ["its several groups of pods"])
     reasons: list[list[str]] = []
     for runtime in runtimes:
         theirs = portable(runtime, {"spec": {}}, conversion.options.target)
@@ -46,10 +46,10 @@ def fitted(conversion: Conversion, runtimes: Sequence[Json]) -> Conversion:
             return _on(conversion, ours, theirs, runtime)
     # One of another policy has this one reason, and says nothing of what else would be lost.
     nearest = min(reasons, key=lambda lost: (lost[0].startswith(POLICY), len(lost)), default=["its namespace"])
-    return _told(conversion, nearest)
+    return _not_fitted(conversion, nearest)
 
 
-def _told(conversion: Conversion, lost: Sequence[str]) -> Conversion:
+def _not_fitted(conversion: Conversion, lost: Sequence[str]) -> Conversion:
     text = f"the job has another runtime, because the existing one would lose {', '.join(lost)}."
     return _with_findings(conversion, [*conversion.findings, _finding(conversion, "MIG008", text, fixed=True)])
 

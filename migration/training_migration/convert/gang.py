@@ -21,7 +21,7 @@ class Gang:
     """How pods of one job are placed together."""
 
     scheduler: str = ""
-    """What pods name; empty: nobody places them together."""
+    """What pods name; empty: they are not placed together."""
     policy: Json | None = None
     """`podGroupPolicy` of the runtime."""
     annotations: Json = field(default_factory=dict)

@@ -42,7 +42,7 @@ class _Pod:
 
 def rewritten(context: Context, plan: Plan) -> Plan:
     """The plan with what v2 calls otherwise under its new name."""
-    _tell_of_annotations(context)
+    _note_annotations(context)
     pods = _pods(context, plan)
     types = {name.lower(): name for name in context.job.job.replicas}
     hosts = {
@@ -201,7 +201,7 @@ class _Rewriter:
         return changed
 
 
-def tell_of_v1_labels(context: Context, plan: Plan) -> None:
+def note_v1_labels(context: Context, plan: Plan) -> None:
     """Say which labels of v1 are left, that pods of v2 do not have."""
     for group in plan.groups:
         for path, label in _left(group.template, "template"):
@@ -248,7 +248,7 @@ def _with_labels(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _tell_of_annotations(context: Context) -> None:
+def _note_annotations(context: Context) -> None:
     for name in context.job.job.metadata.annotations:
         if name in V1_ONLY:
             context.notes.add("MIG314", f"{V1_ONLY[name]}.", f"metadata.annotations[{name}]")

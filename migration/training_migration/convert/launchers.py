@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Launcher(StrEnum):
-    """The program that starts the processes of a training, from the most to the least telling."""
+    """The program that starts the processes of a training, from the most to the least specific."""
 
     TORCHRUN = "torchrun"
     """Also `python -m torch.distributed.run` and `launch`, and torchtune's `tune run`, which is built on it."""
@@ -245,7 +245,7 @@ def _of_text(text: str, scripts: Mapping[str, str], depth: int, given: Sequence[
 
 
 def _simple_commands(text: str) -> Iterator[list[str]]:
-    """The words of each simple command of a shell's text, as well as that can be told without running it."""
+    """The words of each simple command of a shell's text, as far as that is known without running it."""
     joined = text.replace("\\\n", " ")
     for line in _lines(joined):
         words: list[str] = []

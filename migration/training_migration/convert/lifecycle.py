@@ -101,7 +101,7 @@ def _success_policy(context: Context, replica_type: str, decides: Decides) -> Js
     who = "the first pod" if decides is Decides.FIRST else "any pod"
     path = context.path(replica_type)
     if lets_run_on(context):
-        _tell_of_waiting(context, who, path)
+        _note_waiting(context, who, path)
         return None
     if context.kubernetes < SUCCESS_POLICY_SINCE:
         version = ".".join(map(str, context.kubernetes))
@@ -138,7 +138,7 @@ def succeeds_with(context: Context, decider: str, ends: Mapping[str, bool]) -> t
         return (decider,)
     awaited = [decider, *(name for name in others if ends[name])]
     if len(awaited) == len(ends):
-        _tell_of_waiting(context, decider, path)
+        _note_waiting(context, decider, path)
         return ()
     cut = [name for name in others if name not in awaited]
     text = f"pods of {_listed(cut)} are deleted when those of {_listed(awaited)} have ended; v1 lets them run on."
@@ -146,7 +146,7 @@ def succeeds_with(context: Context, decider: str, ends: Mapping[str, bool]) -> t
     return tuple(awaited)
 
 
-def _tell_of_waiting(context: Context, who: str, path: str) -> None:
+def _note_waiting(context: Context, who: str, path: str) -> None:
     text = f"the job is complete when all pods have ended; v1's had succeeded with {who}, and let the others run on."
     context.notes.add("MIG308", text, path, severity=Severity.INFO)
 

@@ -25,11 +25,11 @@ RESERVED: Final = (
     "OMPI_MCA_orte_set_default_slots",
     "OMPI_MCA_plm_rsh_args",
 )
-"""What the policy sets itself, and lets nobody else set."""
+"""What the policy sets itself, and rejects in a TrainJob."""
 V1_AGENT: Final = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC")
 HOSTFILE: Final = "/etc/mpi/hostfile"
 KEYS: Final = "/etc/mpi-keys"
-"""Where the policy mounts the keys; not in a home folder, because OpenSSH refuses a key with such rights."""
+"""Where the policy mounts the keys; not in a home folder, because OpenSSH rejects a key with such rights."""
 GONE: Final = re.compile(r"kubectl|kubexec\.sh|discover_hosts\.sh")
 """What v1 puts into the launcher, and v2 does not."""
 WITH_SSH: Final = re.compile(r"(^|/)(mpioperator|horovod)/")
@@ -43,7 +43,7 @@ def plan(context: Context) -> Plan:
         if not (context.replica(name).template.get("spec") or {}).get("containers"):
             raise CannotBuild(f"{name} has no container")
     workers, as_node = context.count(WORKER), has_gpu_launcher(context.job.job)
-    _tell_of_what_is_gone(context)
+    _note_what_is_gone(context)
     if not workers:
         return _launcher_alone(context)
     slots = _spec(context).slots_per_worker or 1
@@ -123,7 +123,7 @@ def _launcher(context: Context, *, as_node: bool) -> Group:
 
 
 def _launcher_alone(context: Context) -> Plan:
-    """A launcher that has nobody to log in to needs neither keys nor hosts."""
+    """A launcher without workers needs neither keys nor hosts."""
     template = for_node(context, LAUNCHER, checked_template(context, LAUNCHER))
     main = main_of(template)
     variables = [*(main.get("env") or ()), *_gpu_variables(context)]
@@ -149,7 +149,7 @@ def _gpu_variables(context: Context) -> list[Json]:
     return [env("NVIDIA_VISIBLE_DEVICES", ""), env("NVIDIA_DRIVER_CAPABILITIES", "")]
 
 
-def _tell_of_what_is_gone(context: Context) -> None:
+def _note_what_is_gone(context: Context) -> None:
     for name in context.job.job.replicas:
         for container in (context.replica(name).template.get("spec") or {}).get("containers") or ():
             path = context.path(name, f"template.spec.containers[{container.get('name')}]")

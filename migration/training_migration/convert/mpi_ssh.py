@@ -1,8 +1,8 @@
 """What a worker needs to let its launcher in over SSH, and a launcher to log in, with the keys that the policy mounts.
 
-OpenSSH insists on the rights of its files, and those of a mounted Secret do not please it: the client gets a copy of
-its key, the server is told not to mind. A session finds the variables and the folder of the container, as one that
-`kubectl exec` starts does. Nobody has to be root, and nothing of the image's own configuration is read.
+OpenSSH rejects files with the modes of a mounted Secret: the client gets a copy of its key, the server does not check
+modes (StrictModes). A session has the variables and the folder of the container, like one of `kubectl exec`. Root is
+not needed, and nothing of the image's own configuration is read.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ RANDOM: Final = 6
 
 
 def check_name(context: Context, groups: Iterable[Group]) -> None:
-    """Refuse a name that v2 would not take, or whose pods would get too long a name."""
+    """Reject a name that v2 would not take, or whose pods would get too long a name."""
     name, path = context.name, "metadata.name"
     if message := of_generated_name(context.job, name):
         context.notes.add("MIG009", message, "metadata.generateName")
     if not SHAPE.fullmatch(name):
-        context.notes.refuse(
+        context.notes.reject(
             "MIG003",
             f"{name!r} is no name of a TrainJob: small letters, digits and hyphens, a letter first;"
             " --name gives another one.",
@@ -35,7 +35,7 @@ def check_name(context: Context, groups: Iterable[Group]) -> None:
     rest = _rest(longest)
     if len(name) + len(rest) + RANDOM > LONGEST:
         room = LONGEST - len(rest) - RANDOM
-        context.notes.refuse(
+        context.notes.reject(
             "MIG003",
             f"the name has {len(name)} characters, at most {room} are possible: {LONGEST} of a pod's name less"
             f" {len(rest)} of {rest!r} and {RANDOM} of a random ending; --name gives another one.",

@@ -36,7 +36,7 @@ def node_group(
     return Group(NODE, template, job_limits(context, replica_type, decides=decides), count, trains=True)
 
 
-def tell_of_ranks(context: Context, master: str, worker: str) -> None:
+def note_ranks(context: Context, master: str, worker: str) -> None:
     """Say which node each replica becomes, where that is not the same number."""
     if context.count(master) and context.count(worker):
         context.notes.add("MIG202", "worker i is node i + 1; the master is node 0.", context.path(worker))

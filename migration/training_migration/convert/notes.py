@@ -12,20 +12,20 @@ class Notes:
     def __init__(self, source: str = "", line: int = 0) -> None:
         self._source, self._line = source, line
         self._findings: dict[Finding, None] = {}
-        self.refusals: list[str] = []
+        self.rejections: list[str] = []
         """Why the result must not be applied, one sentence each."""
 
     def add(
         self, rule: str, message: str, path: str = "", *, fixed: bool = False, severity: Severity | None = None
     ) -> None:
-        """Tell of what the rule with this id finds at this field of the v1 job."""
+        """Note what the rule with this id finds at this field of the v1 job."""
         finding = found(rule, message, path, source=self._source, line=self._line, severity=severity, fixed=fixed)
         self._findings[finding] = None
 
-    def refuse(self, rule: str, message: str, path: str = "") -> None:
-        """Tell of something because of which the result must not be applied."""
+    def reject(self, rule: str, message: str, path: str = "") -> None:
+        """Note something because of which the result must not be applied."""
         self.add(rule, message, path, severity=Severity.ERROR)
-        self.refusals.append(message)
+        self.rejections.append(message)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""PaddleJob: a plain runtime. The first pod has to know its own address: a shell tells it, or a template of its own."""
+"""PaddleJob: a plain runtime. The first pod has to know its own address: a shell sets it, or a template of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDPOINT: Final = "PADDLE_MASTER"
 ADDRESS: Final = "POD_IP_DUMMY"
 WRAPPER: Final = "with-master"
 OTHERS: Final = "others"
-"""Name of the group of all but the first worker, where they are told different things."""
+"""Name of the group of all but the first worker, where they have different variables."""
 
 
 def plan(context: Context) -> Plan:
@@ -39,7 +39,7 @@ def plan(context: Context) -> Plan:
 
 
 def _in_two_groups(context: Context, count: int) -> Plan:
-    """The first worker apart from the others: what each is told can stand in its template."""
+    """The first worker apart from the others: the variables of each can stand in its template."""
     text = "the first worker is a group of its own, because only it gets its own address."
     context.notes.add("MIG214", text, context.path(WORKER, "template.spec.containers"), fixed=True)
     first = replace(_group(context, WORKER, NODE, trains=True, alone=True), count=1)
@@ -64,7 +64,7 @@ def _with_servers(context: Context) -> Plan:
 def _group(
     context: Context, replica_type: str, name: str, *, trains: bool = False, index: int = 0, alone: bool = False
 ) -> Group:
-    """The pods of a type, told what v1 tells the pod with this index; `alone`: no other is told anything else."""
+    """The pods of a type, with the variables of the pod with this index; `alone`: no other pod has different ones."""
     path = context.path(replica_type, "template.spec.containers")
     template = checked_template(context, replica_type)
     main = context.main_container(replica_type)
@@ -101,7 +101,7 @@ def _variables(context: Context, replica_type: str, index: int) -> list[Json]:
 
 
 def _endpoint(context: Context, replica_type: str, index: int) -> str:
-    """Where the pods meet, as this one is told."""
+    """Where the pods meet, as this one finds it in its variables."""
     return next(str(each["value"]) for each in _variables(context, replica_type, index) if each["name"] == ENDPOINT)
 
 
@@ -120,9 +120,9 @@ def _takes_a_shell(context: Context, replica_type: str) -> bool:
 def _branch(context: Context, container: Json, path: str, first: str, others: str) -> None:
     """Let a shell choose the address by the index of the pod."""
     if not container.get("command") or references_expanded(container, [ENDPOINT]):
-        context.notes.refuse(
+        context.notes.reject(
             "MIG214",
-            "the first pod has to be told its own address by a shell that then starts the command, but the template"
+            "the first pod has to get its own address from a shell that then starts the command, but the template"
             f" has no command, or one with $({ENDPOINT}); have one master, or write the command out.",
             f"{path}.command",
         )
@@ -133,7 +133,7 @@ def _branch(context: Context, container: Json, path: str, first: str, others: st
         f"export {ENDPOINT}",
     ]
     wrapped(container, lines, WRAPPER)
-    text = "a shell around the command tells the first pod its own address, and the others its name."
+    text = "a shell around the command gives the first pod its own address, and the others its name."
     context.notes.add("MIG214", text, f"{path}.command", fixed=True)
 
 

@@ -24,13 +24,13 @@ from training_migration.convert.devices import cpus, gpus, other_accelerators
 from training_migration.convert.elasticity import names_processes, names_rendezvous, size_of
 from training_migration.convert.launchers import Launcher, launcher_of
 from training_migration.convert.lifecycle import Decides
-from training_migration.convert.nodes import hosts_of, node_group, node_template, tell_of_ranks
+from training_migration.convert.nodes import hosts_of, node_group, node_template, note_ranks
 from training_migration.convert.plan import Plan
 from training_migration.convert.split import split
 from training_migration.findings import Severity
 
 RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
-"""What the policy sets itself, and lets nobody else set."""
+"""What the policy sets itself, and rejects in a TrainJob."""
 COMPAT: Final = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 PORTS: Final = ("MASTER_PORT", "PET_MASTER_PORT")
 AUTO: Final = "auto"
@@ -40,7 +40,7 @@ def plan(context: Context) -> Plan:
     """Master and workers are the nodes, in this order; where their templates differ they stay two groups."""
     types = [name for name in (MASTER, WORKER) if context.count(name)]
     templates = {name: checked_template(context, name) for name in types}
-    _tell_of_elasticity(context, templates)
+    _note_elasticity(context, templates)
     template: Json | None = templates[types[0]]
     if len(types) == 2:
         template = one_template(context, MASTER, WORKER, templates)
@@ -70,7 +70,7 @@ def _nodes(context: Context, template: Json, types: list[str]) -> Plan:
             *_rendezvous(context, hosts),
         ],
     }
-    tell_of_ranks(context, MASTER, WORKER)
+    note_ranks(context, MASTER, WORKER)
     return Plan(
         framework="torch",
         groups=[node_group(context, last, template, nodes, _decides(context, nodes))],
@@ -200,7 +200,7 @@ def _moved(elastic: PyTorchElasticPolicy, variable: Json, hosts: dict[str, str])
     return env("PET_RDZV_ENDPOINT", f"{translated(host, hosts)}:{port if elastic.rdzv_port is not None else PORT}")
 
 
-def _tell_of_elasticity(context: Context, templates: Mapping[str, Json]) -> None:
+def _note_elasticity(context: Context, templates: Mapping[str, Json]) -> None:
     """What is lost of an elastic job: nothing where its command or its bounds fix the number of nodes."""
     elastic, path = _spec(context).elastic_policy, "spec.elasticPolicy"
     if elastic is None or WORKER not in templates:

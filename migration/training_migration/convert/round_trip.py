@@ -14,8 +14,8 @@ from training_migration.convert.conversion import Conversion
 from training_migration.diff import diff
 from training_migration.diff.model import Difference
 from training_migration.render_v1 import render_v1
+from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.lookup import Runtimes
-from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.render import check_v2, render_v2
 from training_migration.v2.stock import stock
 
@@ -26,7 +26,7 @@ class RoundTrip:
 
     difference: Difference | None
     """How v2's pods are to v1's; None where one side has none."""
-    refused: str = ""
+    rejected: str = ""
     """Why v2 would reject it, in one sentence."""
 
     @property
@@ -38,7 +38,7 @@ class RoundTrip:
 def round_trip(
     conversion: Conversion, runtimes: Sequence[Json] = (), *, diffs: bool = True, brief: bool = False
 ) -> RoundTrip:
-    """Predict the pods of both sides of a conversion that is not refused, and compare them.
+    """Predict the pods of both sides of a conversion that is not rejected, and compare them.
 
     `runtimes` are those that it may refer to next to its own and v2's. Without `diffs` no pods are,
     `brief` is for the headline alone.
@@ -56,8 +56,8 @@ def round_trip(
         before = render_v1(conversion.job, FrameworkOptions(gang=gang) if gang else None)
     except (NotPredicted, CannotBuild):
         return RoundTrip(None)
-    except Refusal as refusal:
-        return RoundTrip(None, f"v2 would reject it: {refusal}.")
+    except Denied as denied:
+        return RoundTrip(None, f"v2 would reject it: {denied}.")
     return RoundTrip(diff(before, after, conversion.job, train_job=job, brief=brief))
 
 

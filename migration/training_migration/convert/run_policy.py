@@ -42,7 +42,7 @@ def job_set_fields(context: Context) -> Json:
     policy = context.job.job.spec.run_policy
     seconds = policy.ttl_seconds_after_finished
     keep_ttl = seconds is not None and _keeps_ttl(context, seconds)
-    _tell_of_clean_up(context, policy.clean_pod_policy)
+    _note_clean_up(context, policy.clean_pod_policy)
     if policy.clean_pod_policy is CleanPodPolicy.ALL and not context.features.ttl_runs_again:
         return {"ttlSecondsAfterFinished": 0}
     return {"ttlSecondsAfterFinished": seconds} if keep_ttl else {}
@@ -80,7 +80,7 @@ def _keeps_ttl(context: Context, seconds: int) -> bool:
         )
         return False
     if context.features.ttl_runs_again:
-        context.notes.refuse(
+        context.notes.reject(
             "MIG306",
             f"ttlSecondsAfterFinished cannot be kept for Trainer {context.options.target}: a failed job whose JobSet"
             " expires runs again, forever (kubeflow/trainer 3779); use --ttl drop.",
@@ -96,7 +96,7 @@ def _keeps_ttl(context: Context, seconds: int) -> bool:
     return True
 
 
-def _tell_of_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
+def _note_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
     path = f"{PATH}.cleanPodPolicy"
     if policy in (None, CleanPodPolicy.NONE):
         text = "pods that still run when the job fails are deleted; v1 lets them run on."
@@ -107,7 +107,7 @@ def _tell_of_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
         context.notes.add("MIG305", "the JobSet is deleted with all pods as soon as it has ended.", path, fixed=True)
 
 
-def tell_of_extensions(context: Context) -> None:
+def note_extensions(context: Context) -> None:
     """Say which wishes beyond v1 have no counterpart; others are met, or v2 does what they ask for by itself."""
     key = DISRUPTIONS.annotation
     if key in context.job.job.metadata.annotations:

@@ -61,7 +61,7 @@ def shared(conversions: Sequence[Conversion]) -> tuple[list[Conversion], list[Js
 
 def _member(at: int, conversion: Conversion) -> _Member | None:
     """A job with one group of nodes on a runtime of its own."""
-    if conversion.refused or conversion.runtime is None:
+    if conversion.rejected or conversion.runtime is None:
         return None
     found = portable(conversion.runtime, conversion.train_job, conversion.options.target)
     if found is None:

@@ -2,7 +2,7 @@
 
 The rank of a worker is its index and one more, which no field of a pod says. So each worker is a Job of its own: the
 number of a Job among all of its JobSet is the rank. A pod group would count such Jobs wrongly (kubeflow/trainer 2318);
-under a gang the workers are one Job, whose pods a shell tells their ranks before it starts the command.
+under a gang the workers are one Job, in whose pods a shell sets the ranks before it starts the command.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _reckon(context: Context, main: Json, replica_type: str, names: Sequence[str
     """Let the main container start through a shell that sets the ranks."""
     path = context.path(replica_type, f"template.spec.containers[{main['name']}].command")
     if not main.get("command"):
-        context.notes.refuse(
+        context.notes.reject(
             "MIG201",
             f"under a gang {replica_type} has to be started through a shell that sets {names[0]}, but its template has"
             " no command; give it the one of its image, or make the templates equal.",
@@ -120,7 +120,7 @@ def _reckon(context: Context, main: Json, replica_type: str, names: Sequence[str
         )
         return
     if used := references_expanded(main, names):
-        context.notes.refuse(
+        context.notes.reject(
             "MIG201", f"$({used[0]}) in the command of {replica_type} has no value before the shell runs.", path
         )
     wrapped(main, [f"export {name}=$((JOB_COMPLETION_INDEX + 1))" for name in names], WRAPPER)

@@ -86,7 +86,7 @@ def _group(context: Context, replica_type: str, *, decides: bool) -> Group:
 
 
 def _decides(context: Context, replica_type: str) -> Decides:
-    """Worker 0 is enough where there is no chief and nobody asks for all workers."""
+    """Worker 0 is enough where there is no chief and the success policy is not AllWorkers."""
     chief = any(context.count(name) for name in CHIEFS)
     if replica_type != WORKER or chief or _spec(context).success_policy == ALL_WORKERS or context.count(WORKER) == 1:
         return Decides.ALL

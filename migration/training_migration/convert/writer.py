@@ -61,8 +61,8 @@ def yaml_text(conversion: Conversion, style: NoteStyle = NoteStyle.INLINE, sourc
     """
     documents = [_dumped(ordered(each)) for each in conversion.objects]
     inline = style is NoteStyle.INLINE
-    text, told = annotated("---\n".join(documents), conversion, source, notes=inline)
-    return "".join(f"# {line}".rstrip() + "\n" for line in _head(conversion, told)) * inline + text
+    text, noted = annotated("---\n".join(documents), conversion, source, notes=inline)
+    return "".join(f"# {line}".rstrip() + "\n" for line in _head(conversion, noted)) * inline + text
 
 
 def objects_text(objects: Iterable[Mapping[str, Any]], notes: str = "") -> str:
@@ -112,7 +112,7 @@ def title(conversion: Conversion) -> str:
 
 def _lines(conversion: Conversion) -> Iterator[str]:
     yield f"{title(conversion)} for Trainer {conversion.options.target}: {conversion.verdict}"
-    if conversion.refused:
+    if conversion.rejected:
         yield "Not to be applied."
     open_ones = [each for each in conversion.findings if not each.fixed]
     for severity, heading in _TITLES.items():
@@ -120,10 +120,10 @@ def _lines(conversion: Conversion) -> Iterator[str]:
     yield from _section("Done by the conversion", [each for each in conversion.findings if each.fixed])
 
 
-def _head(conversion: Conversion, told: Collection[Finding]) -> Iterator[str]:
-    """In short: what is not told elsewhere in the file."""
+def _head(conversion: Conversion, noted: Collection[Finding]) -> Iterator[str]:
+    """In short: what no comment elsewhere in the file says."""
     yield f"{title(conversion)} for Trainer {conversion.options.target}: {conversion.verdict}"
-    left = [each for each in conversion.findings if not each.fixed and each not in told]
+    left = [each for each in conversion.findings if not each.fixed and each not in noted]
     for severity, heading in _TITLES.items():
         yield from _section(heading, [each for each in left if each.level is severity])
     if mended := sorted({each.rule.id for each in conversion.findings if each.fixed}):

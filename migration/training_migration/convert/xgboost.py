@@ -10,14 +10,14 @@ from training_migration.convert.compat import unbuffered, v1_variables, wanted
 from training_migration.convert.containers import checked_template
 from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import Decides
-from training_migration.convert.nodes import hosts_of, node_group, node_template, tell_of_ranks
+from training_migration.convert.nodes import hosts_of, node_group, node_template, note_ranks
 from training_migration.convert.plan import Plan
 from training_migration.convert.policies import ml_policy
 from training_migration.convert.split import split
 
 PORTS: Final = ("MASTER_PORT",)
 RESERVED: Final = ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER")
-"""What the policy sets itself, and lets nobody else set."""
+"""What the policy sets itself, and rejects in a TrainJob."""
 
 
 def plan(context: Context) -> Plan:
@@ -32,7 +32,7 @@ def plan(context: Context) -> Plan:
     hosts = hosts_of(context, types)
     variables = v1_variables(context, environment, hosts, ports=PORTS)
     template = node_template(context, types[-1], template, variables, variables)
-    tell_of_ranks(context, MASTER, WORKER)
+    note_ranks(context, MASTER, WORKER)
     env = [*unbuffered(context, variables), *wanted(context, variables, types[0])]
     decides = Decides.FIRST if len(hosts) > 1 and MASTER in types else Decides.ALL
     policy = _policy(context, template, len(hosts))

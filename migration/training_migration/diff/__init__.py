@@ -43,7 +43,7 @@ def diff(v1: Rendering, v2: Rendering, job: V1Job, *, train_job: Json | None = N
 
 
 def _with_main_container(v2: Rendering, names: Collection[str]) -> Rendering:
-    """The rendering with v1's main container where a pod has kept it: without a policy of v2 nothing else tells."""
+    """The rendering with v1's main container where a pod has kept it: without a policy of v2 nothing else shows it."""
     return replace(v2, pods=tuple(_kept(pod, names) for pod in v2.pods))
 
 

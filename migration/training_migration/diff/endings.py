@@ -58,9 +58,9 @@ class Success:
     any_of_them: bool = False
     """Whether one of them is enough."""
 
-    def described(self, names: dict[int, str], everybody: int) -> str:
+    def described(self, names: dict[int, str], count: int) -> str:
         """For users; `names` are those of this side's pods."""
-        if len(self.pods) == everybody and everybody > 1:
+        if len(self.pods) == count and count > 1:
             return "one pod is enough" if self.any_of_them else "all pods have to"
         roles: dict[str, list[int]] = {}
         for pod in sorted(self.pods):

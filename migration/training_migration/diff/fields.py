@@ -21,7 +21,7 @@ from training_migration.v2.names import PORT
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """Values of one sort."""
+    """Values of one kind."""
 
     pattern: str
     """Of their paths as `leaves` has them, from the beginning."""
@@ -88,7 +88,7 @@ ELSEWHERE: Final = (
     Skipped(r"spec\.restartPolicy$", "compared by what happens when a container ends"),
     Skipped(r"containers\[[^]]*\]\.restartPolicy$", "part of the kind of the container"),
 )
-"""Values that have items of other sorts."""
+"""Values that have items of other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,13 @@ KNOWN: Final = (
         severity=I,
     ),
     Known(
-        r"spec\.priorityClassName$", _ONE_SIDED, "v1 tells it to the gang scheduler, v2 to the pods as well", severity=I
+        r"spec\.priorityClassName$", _ONE_SIDED, "v1 gives it to the gang scheduler, v2 to the pods as well", severity=I
     ),
     Known(r"metadata\.labels\.training\.kubeflow\.org/", _ANY, "who selects pods by this label finds none"),
     Known(
         r"containers\[[^]]*\]\.env\[JOB_COMPLETION_INDEX\]",
         _ONE_SIDED,
-        "every Job tells its pods their index",
+        "every Job gives its pods their index",
         equivalent=True,
     ),
     Known(
@@ -195,7 +195,7 @@ KNOWN: Final = (
         r"metadata\.(annotations\.(scheduling\.k8s\.io/group-name|volcano\.sh/task-spec)"
         r"|labels\.scheduling\.x-k8s\.io/pod-group)$",
         _ANY,
-        "each side tells the gang scheduler in its own way",
+        "each side names the gang in its own way",
         equivalent=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Many pods of one result told once, and many variables of one sidecar, or labels of one pod."""
+"""Many pods of one result shown once, and many variables of one sidecar, or labels of one pod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def standing_for(pairs: Sequence[Pair], v1: Iterable[Place], v2: Iterable[Place]
 
 
 def result(pair: Pair) -> object:
-    """All but the values, which may be other ones of the same sort."""
+    """All but the values, which may be other ones of the same kind."""
     roles = tuple(place.role for place in (*pair.v1[:1], *pair.v2[:1]))
     sides = bool(pair.v1), bool(pair.v2)
     return roles, sides, tuple((i.aspect, i.path, i.verdict, i.reason, i.severity) for i in pair.items)

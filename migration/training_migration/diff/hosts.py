@@ -23,7 +23,7 @@ def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[st
     `names` are those of the jobs of both sides.
     """
     lost = [sorted(_unresolved(each, names, file)) for each, file in zip(views, files, strict=True)]
-    texts = (_told(lost[0]), _told(lost[1]))
+    texts = (_shown(lost[0]), _shown(lost[1]))
     if lost[1] and not lost[0]:
         reason, severity = f"no pod on v2 has the name {lost[1][0]}", Severity.ERROR
         yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.DIFFERENT, reason, severity)
@@ -33,12 +33,12 @@ def host_items(views: tuple[View, View], names: tuple[str, str], files: tuple[st
         yield Item(Aspect.NAMES, "names of hosts", *texts, Likeness.SAME)
 
 
-def _told(lost: Sequence[str]) -> str:
+def _shown(lost: Sequence[str]) -> str:
     return f"of no pod: {', '.join(lost)}" if lost else "all lead to pods"
 
 
 def _unresolved(view: View, names: tuple[str, str], file: str) -> set[str]:
-    """What looks like the name of a pod of the job on either side, and is nobody's here."""
+    """What looks like the name of a pod of the job on either side, and is the name of none here."""
     texts = [*view.environment.values(), *view.words, file]
     found = {name for text in texts for name in _names(text, names)}
     return {name for name in found if view.side.place_of(name) is None and name not in view.side.entered}

@@ -88,7 +88,7 @@ def without_equal(pod: RenderedPod, partner: RenderedPod) -> RenderedPod:
 _MAPS: Final = ("labels", "annotations")
 _OF_PROCESS: Final = ("env", "command", "args")
 _NEEDED: Final = ("name", "image")
-"""By these containers are told apart, and what is not said about pulling images."""
+"""By these containers are distinguished, and what is not said about pulling images."""
 
 
 def _containers(pod: RenderedPod) -> Iterator[tuple[str, str, Json]]:

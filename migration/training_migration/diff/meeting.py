@@ -15,7 +15,7 @@ from training_migration.diff.wiring import Fact, Reader, Role, View, Wiring
 from training_migration.findings import Severity
 
 _WEAKER: Final = frozenset({Role.RANK, Role.SIZE, Role.LOCAL})
-"""Roles in which a launcher that perhaps nobody starts may differ without harm."""
+"""Roles in which a launcher that perhaps is not started may differ without harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Meeting:
     counts: tuple[int, int]
     """How many pods there are."""
     astray: bool
-    """Whether v1 tells each pod of others, and leads it to itself: none of them ever meets another one."""
+    """Whether v1 gives each of several pods its own address as that of the others: none ever meets another one."""
 
     @property
     def every_node_alone(self) -> bool:
@@ -60,8 +60,8 @@ class Meeting:
         return f"{pods} in {groups}" + (f", world size {' and '.join(sizes)}" if sizes else "")
 
     def meets(self, side: int) -> dict[Place, frozenset[int]]:
-        """Whom each pod of v1 (0) or v2 (1) is told of."""
-        return {place: _told_of(wiring) for place, wiring in self.wirings[side].items()}
+        """Which pods each pod of v1 (0) or v2 (1) knows."""
+        return {place: _known_to(wiring) for place, wiring in self.wirings[side].items()}
 
     def items(self, first: Place, second: Place) -> Iterator[Item]:
         """What a pair of pods learns, role by role."""
@@ -120,7 +120,7 @@ class Meeting:
         return Severity.ERROR
 
 
-def _told_of(wiring: Wiring) -> frozenset[int]:
+def _known_to(wiring: Wiring) -> frozenset[int]:
     if wiring.alone:
         return frozenset()
     meanings = [fact.meaning for role in _HOSTS if (fact := wiring.facts.get(role))]
@@ -137,10 +137,10 @@ def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
 
 
 def _astray(wirings: Mapping[Place, Wiring], numbers: Mapping[Place, int]) -> bool:
-    told = [(numbers[place], wiring.facts) for place, wiring in wirings.items()]
-    return len(told) > 1 and all(
+    pods = [(numbers[place], wiring.facts) for place, wiring in wirings.items()]
+    return len(pods) > 1 and all(
         Role.HOST in facts and facts[Role.HOST].meaning == own and Role.SIZE in facts and facts[Role.SIZE].shown != "1"
-        for own, facts in told
+        for own, facts in pods
     )
 
 

@@ -92,13 +92,13 @@ class Difference:
     job: str
     """Kind, namespace and name."""
     launcher: str
-    """What the container that trains starts, as far as its command tells."""
+    """What the container that trains starts, as far as its command shows."""
     training: tuple[str, str]
     """Who trains with whom on v1 and on v2, for users."""
     meets: tuple[Mapping[Place, frozenset[int]], Mapping[Place, frozenset[int]]]
-    """Of each side whom every pod that trains is told of, by the number of the pod in this very order."""
+    """Of each side which pods every pod that trains knows, by the number of the pod in this very order."""
     every_node_alone: bool
-    """Whether v1's pods form groups and each of v2's trains with nobody but itself."""
+    """Whether v1's pods form groups and each of v2's trains alone."""
     compat: bool
     """Whether the training is the same only because v1's variables are written out on v2."""
     pairs: tuple[Pair, ...]

@@ -9,7 +9,7 @@ from typing import Final
 NODE: Final = "node"
 """The replicated job in which v2's policies count ranks."""
 OTHERS: Final = "others"
-"""All workers of a PaddleJob but the first, where a conversion has to tell them apart."""
+"""All workers of a PaddleJob but the first, where a conversion has to separate them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -112,8 +112,8 @@ class Pods:
         for meeting in self.meetings:
             yield from meeting.items(first, second)
         readers = [meeting.reader[1] for meeting in self.meetings]
-        told = {name for meeting in self.meetings for name in meeting.names(first, second)}
-        yield from variable_items(self.kind, *views, readers, told, brief=self.brief)
+        explained = {name for meeting in self.meetings for name in meeting.names(first, second)}
+        yield from variable_items(self.kind, *views, readers, explained, brief=self.brief)
         jobs = self.name, _job_name(self.sides[1]) or self.name
         files = [side.file(HOSTFILE) or "" for side in self.sides]
         yield from host_items(views, jobs, (files[0], files[1]))

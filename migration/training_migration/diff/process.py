@@ -25,7 +25,7 @@ INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 WORKER_PORT: Final = "WORKER_PORT"
 """Of XGBoostJobs; where the hosts in WORKER_ADDRS listen."""
 _QUIET: Final[Mapping[str, str]] = {
-    "JOB_COMPLETION_INDEX": "every Job tells its pods their index",
+    "JOB_COMPLETION_INDEX": "every Job gives its pods their index",
     "POD_IP_DUMMY": "only a part of PADDLE_MASTER",
     "NVIDIA_VISIBLE_DEVICES": "keeps GPUs from a launcher that has none",
     "NVIDIA_DRIVER_CAPABILITIES": "keeps GPUs from a launcher that has none",
@@ -110,14 +110,14 @@ def _script(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def variable_items(
-    kind: str, v1: View, v2: View, readers: Sequence[Reader], told: Collection[str], *, brief: bool
+    kind: str, v1: View, v2: View, readers: Sequence[Reader], explained: Collection[str], *, brief: bool
 ) -> Iterator[Item]:
-    """Variables next to those in `told`, which are compared by what they mean to the readers.
+    """Variables next to those in `explained`, which are compared by what they mean to the readers.
 
     With `brief` there are no texts to be shown, and none of those that are equal.
     """
     for name in dict.fromkeys((*v1.environment, *v2.environment)):
-        if name in told:
+        if name in explained:
             continue
         verdict = _verdict(name, v1, v2)
         if brief and verdict is Likeness.SAME:

@@ -115,7 +115,7 @@ _ONE: Final[Mapping[str, Reader]] = {
 
 
 def readers(kind: str, launcher: Launcher) -> tuple[Reader, ...]:
-    """Who may read the variables in a job of this v1 kind with this launcher; several where nobody can tell."""
+    """Who may read the variables in a job of this v1 kind with this launcher; several where that is not known."""
     if kind != "PyTorchJob":
         return (_ONE.get(kind, PROGRAM),)
     if launcher.sets_ranks:

@@ -14,7 +14,7 @@ from training_migration.v2.process import command_line, environment
 Json = dict[str, Any]
 
 OWN_ADDRESS: Final = "own-address"
-"""Stands for the pod's IP address, which nobody knows before it runs."""
+"""Stands for the pod's IP address, which is not known before it runs."""
 _AGENTS: Final = ("kubexec.sh", "ssh.sh")
 _KNOWN: Final = {"status.podIP": OWN_ADDRESS}
 
@@ -63,7 +63,7 @@ class RenderedSide:
                     yield f"{spec['hostname']}.{name}", place
 
     def place_of(self, host: str) -> Place | None:
-        """Whose name it is, in its short form or with namespace and cluster domain; None for nobody's."""
+        """Whose name it is, in its short form or with namespace and cluster domain; None where it is no pod's."""
         labels = host.rstrip(".").split(".")
         for length in (2, 1):
             place = self.hosts.get(".".join(labels[:length]))

@@ -32,7 +32,7 @@ class Lives:
     v2: RenderedSide
     numbers: tuple[Numbers, Numbers]
     train_job: Json | None
-    """None: nobody said."""
+    """None: it was not given."""
 
     def situations(self) -> Iterator[Item]:
         """All of them."""

@@ -46,7 +46,7 @@ class Wiring:
 
     facts: Mapping[Role, Fact] = field(default_factory=dict)
     alone: bool = False
-    """Whether it has no way to find anybody else."""
+    """Whether it has no way to find another pod."""
 
     @property
     def names(self) -> Iterator[str]:
@@ -80,7 +80,7 @@ class View:
         if host in _ITSELF or host == OWN_ADDRESS:
             return self.numbers.get(self.place)
         place = self.side.place_of(host)
-        return ("nobody", host) if place is None else self.numbers.get(place)
+        return ("no pod", host) if place is None else self.numbers.get(place)
 
 
 def view(side: RenderedSide, place: Place, numbers: Mapping[Place, int]) -> View:
@@ -117,7 +117,7 @@ class Vocabulary:
     rank: str = ""
     size: str = ""
     peers: str = ""
-    """Host names with commas between them; not everybody needs them."""
+    """Host names with commas between them; not all readers need them."""
     settings: tuple[str, ...] = ()
     """Others that are read."""
     one_process: bool = False
@@ -125,7 +125,7 @@ class Vocabulary:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """Without any one of them nobody is found."""
+        """Without any one of them no other pod is found."""
         return tuple(name for name in (self.host, self.port, self.endpoint, self.rank, self.size) if name)
 
     def as_reader(self) -> Reader:

@@ -1,4 +1,4 @@
-"""Where jobs of v1 stand in other objects: as objects, and as text that somebody makes objects of."""
+"""Where jobs of v1 stand in other objects: as objects, and as text of which objects are made."""
 
 from __future__ import annotations
 

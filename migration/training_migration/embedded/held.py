@@ -16,7 +16,7 @@ from training_migration.embedded.left import Left
 from training_migration.findings import Finding, Severity, Verdict, verdict
 from training_migration.judgement import judged
 from training_migration.rules import found
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 
 Json = dict[str, Any]
 
@@ -102,8 +102,8 @@ def held(document: Document, options: Options) -> Held | None:
         return Held(document, jobs, _patched(document, found, plain) if found else _converted(document, jobs, plain))
     except Left as left:
         return Held(document, jobs, None, str(left))
-    except Refused as refused:
-        why = _PARAMETER if "${trialParameters." in str(refused) else f"v1 would reject the job: {refused}."
+    except Invalid as invalid:
+        why = _PARAMETER if "${trialParameters." in str(invalid) else f"v1 would reject the job: {invalid}."
         return Held(document, jobs, None, why)
     except (AttributeError, KeyError, TypeError, ValueError):
         return Held(document, jobs, None, f"its fields are not those of {_article(obj)}.")
@@ -122,8 +122,8 @@ def _patched(document: Document, found: Sequence[kustomization.Patch], options: 
 
 def _conversion(document: Document, options: Options, job: Json) -> Conversion:
     conversion = judged(v1_job(job, document.source, document.line), options)
-    if conversion.refused:
-        raise Left(conversion.refused)
+    if conversion.rejected:
+        raise Left(conversion.rejected)
     return conversion
 
 

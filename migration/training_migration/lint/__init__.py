@@ -20,10 +20,10 @@ __all__ = ["lint_file", "lint_object", "lint_script", "lint_together", "lint_v1"
 LINTED: Final = frozenset().union(
     *(checks.rules for checks in (V1, RUNTIMES, TRAIN_JOBS, SCRIPTS, FILES, OBJECTS, TOGETHER))
 )
-"""Ids of the rules that files can tell."""
+"""Ids of the rules that apply to files."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
     "MIG008": "only a conversion that may use a runtime of v2 loses anything by it",
-    "MIG006": "which version of Kueue a cluster has, only the cluster can tell",
+    "MIG006": "which version of Kueue a cluster has, is not in files",
 }
 """Ids of the others -> why."""

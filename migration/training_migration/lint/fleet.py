@@ -22,7 +22,7 @@ from training_migration.lint.suppression import ignored_by_annotation, ignored_i
 from training_migration.lint.v1.subject import Subject
 from training_migration.lint.v2.lint import KIND_OF, is_v2, train_jobs
 from training_migration.shape import misfit
-from training_migration.v1_job import Refused, V1Job, is_v1_job, v1_job
+from training_migration.v1_job import Invalid, V1Job, is_v1_job, v1_job
 
 Text = tuple[str, str]
 """Path and text of a file."""
@@ -45,7 +45,7 @@ class Fleet:
     entry: EntryPoint = NOTHING
     """What the image of the jobs starts."""
     after_convert: bool = False
-    """Whether jobs of v1 are converted, to tell what that fixes from what is left to users."""
+    """Whether jobs of v1 are converted, to separate what that fixes from what is left to users."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def _sorted_out(documents: Sequence[Document], work: _Work) -> list[Document]:
         elif is_v1_job(obj):
             try:
                 work.jobs.append(v1_job(clean(obj), each.source, each.line))
-            except Refused as refused:
-                work.problems.append(f"{_where(each)}: v1 would reject it: {refused}.")
+            except Invalid as invalid:
+                work.problems.append(f"{_where(each)}: v1 would reject it: {invalid}.")
             else:
                 kept.append(each)
         elif (problem := misfit(obj)) is not None:
@@ -123,7 +123,7 @@ def _of_documents(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterato
 
 def _of_job(job: V1Job, fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Sequence[Finding]:
     linted = lint_v1(job, fleet.options, scripts=scripts, entry=fleet.entry)
-    if not fleet.after_convert or (conversion := convert(job, fleet.options)).refused:
+    if not fleet.after_convert or (conversion := convert(job, fleet.options)).rejected:
         work.left = True
         return linted
     return [replace(each, source=job.source, line=job.line) for each in together(linted, conversion.findings)]
@@ -214,15 +214,15 @@ def placed(found: Sequence[Finding], texts: Mapping[str, str]) -> list[Finding]:
     lines = {source: Lines(texts[source]) for source in with_fields}
     split = {path: text.splitlines() for path, text in texts.items()}
     kept: list[Finding] = []
-    told: set[tuple[str, str, int]] = set()
+    places: set[tuple[str, str, int]] = set()
     for finding in found:
         field = range(finding.line, finding.line + 1)
         if finding.path and finding.line and finding.source in lines:
             field = lines[finding.source].of(finding.line, finding.path)
         line = field.start
         place = (finding.rule.id, finding.source, line)
-        twice = finding.rule.id in _BY_LINE_AND_BY_FIELD and line and place in told
-        told.add(place)
+        twice = finding.rule.id in _BY_LINE_AND_BY_FIELD and line and place in places
+        places.add(place)
         if not twice and finding.rule.id not in ignored_in_lines(split.get(finding.source, ()), field):
             kept.append(replace(finding, line=line))
     return sorted(kept, key=lambda each: (each.source, each.line, each.rule.id))

@@ -1,4 +1,4 @@
-"""Findings that somebody has decided to live with: comments, annotations, and a file for a whole fleet."""
+"""Findings that are suppressed: comments, annotations, and a file for a whole fleet."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ RESERVED: Final[Mapping[str, frozenset[str]]] = {
     "xgboost": frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"}),
     "mpi": _OPEN_MPI,
 }
-"""What v2's admission refuses in `trainer.env`, by policy; that of mpi from 2.3 on."""
+"""What v2's admission rejects in `trainer.env`, by policy; that of mpi from 2.3 on."""
 
 SET_BY_POLICY: Final[Mapping[str, frozenset[str]]] = {
     **RESERVED,

@@ -10,11 +10,11 @@ from training_migration.report.columns import Table
 
 
 class Status(StrEnum):
-    """What a result means for somebody who has to decide."""
+    """What a result means for a decision."""
 
     GOOD = "good"
     OPEN = "open"
-    """Evidence is missing, or somebody has to look."""
+    """Evidence is missing, or a person has to look."""
     BAD = "bad"
 
 

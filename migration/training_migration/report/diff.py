@@ -40,7 +40,7 @@ def title_of(pair: Pair) -> str:
 
 
 def _places(places: Sequence[Place]) -> str:
-    return f"{places[0].role} {ranges(place.index for place in places)}" if places else "nobody"
+    return f"{places[0].role} {ranges(place.index for place in places)}" if places else "none"
 
 
 def sections(difference: Difference, *, everything: bool) -> Iterator[tuple[str, list[Item]]]:
@@ -160,7 +160,7 @@ def _html(difference: Difference) -> Iterator[str]:
 
 
 def meeting_pictures(difference: Difference) -> tuple[str, str]:
-    """For each side who is told of whom: pods from top to bottom, those that they are told of from left to right."""
+    """For each side which pods know which: pods from top to bottom, those that they know from left to right."""
     first, second = (_picture(side, meets) for side, meets in zip(("v1", "v2"), difference.meets, strict=True))
     return first, second
 
@@ -169,7 +169,7 @@ def _picture(side: str, meets: Mapping[Place, frozenset[int]]) -> str:
     names = [str(place) for place in meets]
     cells = [
         Cell(line, column, side, f"{place} is configured with pod {column}")
-        for line, (place, told) in enumerate(meets.items())
-        for column in sorted(told)
+        for line, (place, known) in enumerate(meets.items())
+        for column in sorted(known)
     ]
     return matrix(f"Which pod is configured with which on {side}", names, len(names), cells)

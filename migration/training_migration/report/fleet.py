@@ -22,7 +22,7 @@ from training_migration.report.since import in_one_line
 Json = dict[str, Any]
 
 READY: Final = (Verdict.EXACT.value, Verdict.EQUIVALENT.value)
-BLOCKED: Final = {BROKEN: "Not readable, or not valid for v1", "refused": "v2 would reject the converted job"}
+BLOCKED: Final = {BROKEN: "Not readable, or not valid for v1", "rejected": "v2 would reject the converted job"}
 """What stands in the way of jobs without being a rule."""
 _GROUPS: Final = ("namespace", "kind", "owner")
 _FILTERS: Final = (*_GROUPS, "verdict")
@@ -33,7 +33,7 @@ _HARDEST: Final = list(Severity)
 
 @dataclass(slots=True)
 class Cause:
-    """Something that somebody has to look at, with the jobs that have it."""
+    """Something that a person has to look at, with the jobs that have it."""
 
     id: str
     title: str
@@ -54,7 +54,7 @@ def causes(jobs: Sequence[Json]) -> list[Cause]:
 
 
 def _causes_of(job: Json) -> Iterator[Cause]:
-    for field_name, name in (("error", BROKEN), ("refused", "refused")):
+    for field_name, name in (("error", BROKEN), ("rejected", "rejected")):
         if job[field_name]:
             yield Cause(name, BLOCKED[name], Severity.ERROR, "Read the note of each job.")
     for each in job["findings"]:

@@ -50,7 +50,7 @@ def job_entry(row: Row, owner_labels: Sequence[str] = ()) -> Json:
         "owner": next((row.labels[each] for each in owner_labels if row.labels.get(each)), ""),
         "verdict": row.verdict.value if row.verdict else None,
         "reason": mask_text(row.reason),
-        "refused": mask_text(row.refused),
+        "rejected": mask_text(row.rejected),
         "error": mask_text(row.error),
         "findings": [finding_entry(each) for each in row.findings],
     }

@@ -77,7 +77,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
             {
                 "ref!": {**_REF, "namespace!": TEXT, "source!": TEXT, "line!": NUMBER},
                 "verdict": TEXT,
-                **dict.fromkeys(("reason!", "refused!", "error!"), TEXT),
+                **dict.fromkeys(("reason!", "rejected!", "error!"), TEXT),
                 "findings!": [{**_FINDING, "fixed!": FLAG, "reference!": TEXT}],
             }
         ],
@@ -152,7 +152,7 @@ def _lint(content: Json, source: str) -> Chapter:
 def _diff(content: Json, source: str) -> Chapter:
     parts = [
         *(
-            (f"{', '.join(pair['v1']) or 'nobody'} = {', '.join(pair['v2']) or 'nobody'}", pair["items"])
+            (f"{', '.join(pair['v1']) or 'none'} = {', '.join(pair['v2']) or 'none'}", pair["items"])
             for pair in content["pairs"]
         ),
         ("the whole job", content["whole"]),
@@ -200,7 +200,7 @@ def _probe(content: Json, source: str) -> Chapter:
         for side, pod in pods
     ]
     checks += [
-        Check(f"{side['side']}: pods", Status.OPEN, "; ".join(side["reasons"]) or "no pod told anything")
+        Check(f"{side['side']}: pods", Status.OPEN, "; ".join(side["reasons"]) or "no pod reported anything")
         for side in content["sides"]
         if not side["pods"]
     ]
@@ -226,7 +226,7 @@ def _rank(pod: Json) -> str:
 _OF_VERIFICATIONS: Final[Mapping[str, Status]] = {
     "equal": Status.GOOD,
     "different": Status.BAD,
-    "refused": Status.BAD,
+    "rejected": Status.BAD,
 }
 
 

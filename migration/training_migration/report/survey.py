@@ -15,7 +15,7 @@ from training_migration.report.since import in_one_line
 Json = dict[str, Any]
 
 ORDER: Final = (*(each.value for each in Verdict), BROKEN)
-"""From what moves as it is to what nobody can read."""
+"""From what moves as it is to what cannot be read."""
 MEANINGS: Final[Mapping[str, str]] = {
     Verdict.EXACT.value: "only names differ",
     Verdict.EQUIVALENT.value: "the same training happens, something around it differs",
@@ -153,7 +153,7 @@ def verdict_cell(job: Json) -> str:
 
 
 def findings_of(job: Json) -> str:
-    """How many there are, and all of them where somebody wants to see them."""
+    """How many there are, and all of them on demand."""
     amount = escape(counts(job) or ("none open" if job["findings"] else "none"))
     findings = "".join(_finding(each) for each in job["findings"])
     return f"<details><summary>{amount}</summary><ul>{findings}</ul></details>" if findings else amount
@@ -163,8 +163,8 @@ def _finding(finding: Json) -> str:
     name = escape(finding["id"])
     path = f" <code>{escape(finding['path'])}</code>" if finding["path"] else ""
     mended = ", fixed by the conversion" if finding["fixed"] else ""
-    told = f"({escape(finding['severity'])}{mended}): {escape(finding['message'])}{path}"
-    return f'<li><a href="#{name}">{name}</a> {told}</li>'
+    text = f"({escape(finding['severity'])}{mended}): {escape(finding['message'])}{path}"
+    return f'<li><a href="#{name}">{name}</a> {text}</li>'
 
 
 def _rule(finding: Json) -> str:

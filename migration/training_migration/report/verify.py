@@ -14,7 +14,7 @@ SCHEMA: Final = "migrate.verify/1"
 COLOURS: Final[Mapping[str, str]] = {
     VerificationOutcome.EQUAL: "green",
     VerificationOutcome.DIFFERENT: "bold red",
-    VerificationOutcome.REFUSED: "red",
+    VerificationOutcome.REJECTED: "red",
     VerificationOutcome.NOT_CONVERTED: "yellow",
     VerificationOutcome.INCONCLUSIVE: "yellow",
     VerificationOutcome.UNAVAILABLE: "bold red",

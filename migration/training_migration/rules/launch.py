@@ -69,7 +69,7 @@ RULES: Final = (
         Severity.WARNING,
         "A port of v1 that is written out",
         "v1's operator had a port for each kind: 23456 PyTorch, 2222 TensorFlow, 9999 XGBoost, 36543 Paddle, 6666 JAX. "
-        "v2's policies use 29500 for all and tell no other.",
+        "v2's policies use 29500 for all and set no other.",
         "Read the port from the environment, or write 29500.",
         "kubeflow/trainer, constants of the runtime plugins",
     ),
@@ -127,7 +127,7 @@ RULES: Final = (
         Severity.WARNING,
         "It is not known what starts the training",
         "The template has no command, so that the entry point of the image runs, or the command is a program that is "
-        "not known. Whether it sets rank and world size by itself cannot be told from here.",
+        "not known. Whether it sets rank and world size by itself cannot be seen here.",
         "Give the image's folder with `--context` or the scripts with `--script`, or write the command out.",
         f"kubeflow/trainer#3492; {POD}",
     ),

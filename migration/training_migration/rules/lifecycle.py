@@ -121,7 +121,7 @@ RULES: Final = (
         Severity.INFO,
         "A gang without a known scheduler",
         "In v1 a flag of the operator selects the gang scheduler. In v2 every runtime selects its own.",
-        "Tell `convert` with `--gang-scheduler-name` the value of this flag of v1's operator.",
+        "Pass `convert` with `--gang-scheduler-name` the value of this flag of v1's operator.",
         "kubeflow/trainer, podGroupPolicy of a runtime",
         converted=True,
     ),

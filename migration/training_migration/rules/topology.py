@@ -15,7 +15,7 @@ RULES: Final = (
         "A node of v2's policies is like every other: there is one template. What only the master or only the workers "
         "had cannot stay as it is.",
         "Choose with `--asymmetric`: the larger of both (`merge-max`), two replicated jobs (`split`), or none "
-        "(`refuse`).",
+        "(`reject`).",
         "kubeflow/trainer#2365, kubeflow/trainer#2800",
         converted=True,
     ),

@@ -17,8 +17,8 @@ CONFLICT: Final = 409
 _WATCH_SECONDS: Final = 300
 
 
-class Refused(Exception):
-    """The API server has refused a request; the text is one sentence with its words."""
+class Rejected(Exception):
+    """The API server has rejected a request; the text is one sentence with its words."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -34,9 +34,9 @@ class Api:
         """Group and version -> kind -> plural, and whether it is namespaced."""
 
     async def create(self, obj: Json, *, strict: bool = False, dry_run: bool = False) -> Json:
-        """Create an object; raises Refused, with status 409 if there is one of that name.
+        """Create an object; raises Rejected, with status 409 if there is one of that name.
 
-        A `strict` server refuses fields that it does not know, as it does for kubectl; so it does in a `dry_run`,
+        A `strict` server rejects fields that it does not know, as it does for kubectl; so it does in a `dry_run`,
         after which nothing is stored.
         """
         path = await self.collection(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", "default"))
@@ -73,7 +73,7 @@ class Api:
             _content(f"{obj['kind']} {_name(obj)}", answer)
 
     async def collection(self, version: str, kind: str, namespace: str) -> str:
-        """Return the path of a kind's collection; raises Refused for a kind that the server does not know."""
+        """Return the path of a kind's collection; raises Rejected for a kind that the server does not know."""
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if version not in self._known:
             answer = await self._transport.request(Request("GET", root))
@@ -81,7 +81,7 @@ class Api:
             whole = [each for each in resources if "/" not in each["name"]]
             self._known[version] = {each["kind"]: (each["name"], each["namespaced"]) for each in whole}
         if kind not in self._known[version]:
-            raise Refused(f"the cluster does not know {version} {kind}", NOT_FOUND)
+            raise Rejected(f"the cluster does not know {version} {kind}", NOT_FOUND)
         plural, namespaced = self._known[version][kind]
         return f"{root}/namespaces/{quote(namespace, safe='')}/{plural}" if namespaced else f"{root}/{plural}"
 
@@ -120,6 +120,6 @@ def _content(what: str, answer: Response) -> Json:
         message = answer.body.decode(errors="replace")
         with suppress(ValueError, KeyError):
             message = json.loads(answer.body)["message"]
-        raise Refused(f"{what} was rejected: {message}", answer.status)
+        raise Rejected(f"{what} was rejected: {message}", answer.status)
     content: Json = json.loads(answer.body)
     return content

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from training_api.constants import EXTENSION_PREFIX, JOB_NAME_LABEL
 from training_migration.exits import Exit, Failure
-from training_migration.runs.api import CONFLICT, NOT_FOUND, Api, Refused
+from training_migration.runs.api import CONFLICT, NOT_FOUND, Api, Rejected
 from training_migration.runs.ends import end_of_train_job, end_of_v1
 from training_migration.runs.pod_logs import PodLogs
 from training_migration.runs.record import EndState, Ref, Side
@@ -22,7 +22,7 @@ from training_operator.kube.config import ConfigError, load
 from training_operator.kube.http import HttpTransport
 
 Json = dict[str, Any]
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 RUN_LABEL: Final = EXTENSION_PREFIX + "migration-run"
 """On everything that is created: which run it belongs to."""
@@ -67,9 +67,9 @@ async def connected(kubeconfig: str, context: str) -> AsyncIterator[Api]:
 class ClusterSide:
     """One side of one job, in one namespace."""
 
-    def __init__(self, side: Side, ref: Ref, containers: dict[str, str], options: ClusterOptions, tell: Tell) -> None:
-        """`containers` are the names of those that train, by role; `tell` is given a line for the user now and then."""
-        self._options, self._tell = options, tell
+    def __init__(self, side: Side, ref: Ref, containers: dict[str, str], options: ClusterOptions, log: Log) -> None:
+        """`containers` are the names of those that train, by role; `log` gets lines for the user."""
+        self._options, self._log = options, log
         where = options.context or "cluster"
         self.seen = Seen(side, ref, where, time.time(), containers, witnessed=False)
         self._made: list[Json] = []
@@ -95,9 +95,9 @@ class ClusterSide:
         self.seen.began = time.time()
         try:
             await self._create(api, job, may_exist=False)
-        except Refused as refused:
-            self.seen.end, self.seen.ended = EndState.REFUSED, time.time()
-            self.seen.reasons.append(str(refused))
+        except Rejected as rejected:
+            self.seen.end, self.seen.ended = EndState.REJECTED, time.time()
+            self.seen.reasons.append(str(rejected))
 
     def _labelled(self, obj: Json) -> Json:
         made = copy.deepcopy(obj)
@@ -109,17 +109,17 @@ class ClusterSide:
         return made
 
     async def _create(self, api: Api, obj: Json, *, may_exist: bool) -> None:
-        """Create one object; raises Failure where the cluster cannot hold it, Refused where admission will not."""
+        """Create one object; raises Failure where the cluster cannot hold it, Rejected where admission will not."""
         what = f"{obj['kind']} {obj['metadata']['name']}"
         try:
             self._made.append(await api.create(obj))
-        except Refused as refused:
-            if refused.status == CONFLICT and may_exist:
+        except Rejected as rejected:
+            if rejected.status == CONFLICT and may_exist:
                 self.seen.reasons.append(f"{what} was there already and is used as it is")
-            elif refused.status == CONFLICT:
+            elif rejected.status == CONFLICT:
                 raise Failure(f"{what} is already in namespace {self._options.namespace}.", Exit.USAGE) from None
-            elif refused.status == NOT_FOUND or _no_right(refused):
-                raise Failure(f"{refused}.", Exit.ENVIRONMENT) from None
+            elif rejected.status == NOT_FOUND or _no_right(rejected):
+                raise Failure(f"{rejected}.", Exit.ENVIRONMENT) from None
             else:
                 raise
 
@@ -143,14 +143,14 @@ class ClusterSide:
             self.seen.logs = logs.attempts
 
     def _noting(self, logs: PodLogs) -> Callable[[Json], None]:
-        told: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
 
         def note(pod: Json) -> None:
             logs.note(pod)
             news = pod["metadata"]["name"], phase_of(pod)
-            if news not in told:
-                told.add(news)
-                self._tell(f"{self.seen.side}: {news[0]} {news[1]}")
+            if news not in reported:
+                reported.add(news)
+                self._log(f"{self.seen.side}: {news[0]} {news[1]}")
 
         return note
 
@@ -173,12 +173,12 @@ class ClusterSide:
             self.seen.reasons.append(f"not ended after {self._options.limit:g} s")
             self.seen.reasons += filter(None, map(trouble_of, sightings.active))
         self.seen.ended = time.time()
-        self._tell(f"{self.seen.side}: {self.seen.end}")
+        self._log(f"{self.seen.side}: {self.seen.end}")
 
     async def _warnings(self, api: Api) -> list[Json]:
         """The warnings about objects of this job."""
         name, namespace = self.seen.ref.name, self._options.namespace
-        with suppress(Refused):
+        with suppress(Rejected):
             found = await api.listed("v1", "Event", namespace)
             about = [e for e in found if str((e.get("involvedObject") or {}).get("name", "")).startswith(name)]
             return [each for each in about if each.get("type") == "Warning"]
@@ -188,20 +188,20 @@ class ClusterSide:
         """Delete what was created, the job first, and wait until its pods have gone."""
         if not self._made:
             return
-        self._tell(f"{self.seen.side}: removing what was created")
+        self._log(f"{self.seen.side}: removing what was created")
         for each in reversed(self._made):
             try:
                 await api.delete(each)
-            except (Refused, OSError) as error:
-                self._tell(f"{self.seen.side}: {each['kind']} {each['metadata']['name']} is left behind: {error}")
+            except (Rejected, OSError) as error:
+                self._log(f"{self.seen.side}: {each['kind']} {each['metadata']['name']} is left behind: {error}")
         if not any(each["kind"] == self.seen.ref.kind for each in self._made):
             return  # pods that have the job's name are another owner's
-        with suppress(TimeoutError, Refused, OSError):
+        with suppress(TimeoutError, Rejected, OSError):
             async with asyncio.timeout(CLEAN_UP_SECONDS):
                 # There is nothing to wait for but another look.
                 while await api.listed("v1", "Pod", self._options.namespace, self._selector):  # noqa: ASYNC110
                     await asyncio.sleep(_LOOK_SECONDS / 4)
 
 
-def _no_right(refused: Refused) -> bool:
-    return refused.status == _FORBIDDEN and "admission webhook" not in str(refused)
+def _no_right(rejected: Rejected) -> bool:
+    return rejected.status == _FORBIDDEN and "admission webhook" not in str(rejected)

@@ -27,7 +27,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
-    """One pod of a Job as its status tells."""
+    """One pod of a Job as in its status."""
 
     index: int
     phase: str
@@ -65,7 +65,7 @@ class SetEnd:
 
 
 def job_end(spec: Json, pods: Sequence[PodSeen]) -> JobEnd:
-    """Tell how an indexed Job ends (batch/v1 JobSpec) by all pods that it has had, the failed ones included."""
+    """How an indexed Job ends (batch/v1 JobSpec) by all pods that it has had, the failed ones included."""
     completions = int(spec.get("completions") or spec.get("parallelism") or 1)
     done = {pod.index for pod in pods if pod.phase == "Succeeded"}
     actions = [(pod, _rule_of(spec, pod)) for pod in pods if pod.phase == "Failed"]
@@ -134,7 +134,7 @@ def _codes(pod: PodSeen) -> str:
 
 
 def set_end(spec: Json, jobs: Mapping[str, JobEnd], ready: Mapping[str, bool], restarts: int) -> SetEnd:
-    """Tell how a JobSet ends (v1alpha2 JobSetSpec) by its Jobs, by replicated job, but for those not started yet.
+    """How a JobSet ends (v1alpha2 JobSetSpec) by its Jobs, by replicated job, but for those not started yet.
 
     `ready` says of each replicated job whether all its pods are ready or have succeeded, `restarts` how often all Jobs
     have been re-created.

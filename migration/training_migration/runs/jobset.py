@@ -69,7 +69,7 @@ class JobSetPlay:
             place = place_of(pod)
             if place and place[0] == role and uid not in self._earlier and not self._lost(uid, pod):
                 found.append(seen(pod, place[1]))
-        # What has been created is there, though the watch may not tell of it yet.
+        # What has been created is there, though the watch may not show it yet.
         unseen = Counter({index: n for (name, index), n in self._made.items() if name == role})
         unseen -= Counter(place_of(pod)[1] for uid, pod in self._of(role))  # type: ignore[index] # those of a role
         return [*found, *(PodSeen(index, "Pending") for index in unseen.elements())]

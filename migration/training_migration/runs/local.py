@@ -20,7 +20,7 @@ from training_local.cluster.sandbox_mode import SandboxMode
 from training_local.node.log_files import LogLimits, attempts
 from training_local.node.logs import LogReader
 from training_migration.rendering import Rendering
-from training_migration.runs.api import Api, Refused
+from training_migration.runs.api import Api, Rejected
 from training_migration.runs.ends import end_of_v1
 from training_migration.runs.job_ends import State
 from training_migration.runs.jobset import COMPANIONS, JobSetPlay
@@ -29,12 +29,12 @@ from training_migration.runs.recording import Seen
 from training_migration.runs.sightings import Sightings, phase_of, trouble_of
 
 Json = dict[str, Any]
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 LOCAL: Final = "local"
 _LOOK_SECONDS: Final = 1.0
 _EVERY_ATTEMPT: Final = LogLimits(attempts=1_000_000)
-"""What each attempt was told by its surroundings is compared."""
+"""The environment of each attempt is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class LocalOptions:
 class LocalSide:
     """One side of one job, on a cluster of its own."""
 
-    def __init__(self, side: Side, ref: Ref, containers: dict[str, str], options: LocalOptions, tell: Tell) -> None:
-        """`containers` are the names of those that train, by role; `tell` is given a line for the user now and then."""
-        self._options, self._tell = options, tell
+    def __init__(self, side: Side, ref: Ref, containers: dict[str, str], options: LocalOptions, log: Log) -> None:
+        """`containers` are the names of those that train, by role; `log` gets lines for the user."""
+        self._options, self._log = options, log
         self.seen = Seen(side, ref, LOCAL, time.time(), containers, witnessed=False)
 
     async def run_v1(self, job: Json, others: Sequence[Json]) -> Seen:
@@ -93,8 +93,8 @@ class LocalSide:
                     following.cancel()
                 self.seen.pods, self.seen.gone = dict(sightings.pods), frozenset(sightings.gone)
                 self.seen.events = await self._warnings(api)
-            # After the end of the cluster: the last lines of everybody are on the disk.
-            self.seen.logs = {uid: await self._log(Path(data), pod) for uid, pod in sightings.pods.items()}
+            # After the end of the cluster: the last lines of all pods are on the disk.
+            self.seen.logs = {uid: await self._attempts(Path(data), pod) for uid, pod in sightings.pods.items()}
         return self.seen
 
     async def _prepare(self, api: Api, objects: Sequence[Json]) -> None:
@@ -108,8 +108,8 @@ class LocalSide:
             made["metadata"].setdefault("namespace", namespace)
             try:
                 await api.create(made)
-            except Refused as refused:
-                self.seen.reasons.append(str(refused))
+            except Rejected as rejected:
+                self.seen.reasons.append(str(rejected))
 
     async def _play(self, play: Coroutine[Any, Any, None], sightings: Sightings) -> None:
         try:
@@ -119,11 +119,11 @@ class LocalSide:
             self.seen.end = EndState.TIMED_OUT
             self.seen.reasons.append(f"not ended after {self._options.limit:g} s")
             self.seen.reasons += filter(None, map(trouble_of, sightings.active))
-        except Refused as refused:
-            self.seen.end = EndState.REFUSED
-            self.seen.reasons.append(str(refused))
+        except Rejected as rejected:
+            self.seen.end = EndState.REJECTED
+            self.seen.reasons.append(str(rejected))
         self.seen.ended = time.time()
-        self._tell(f"{self.seen.side}: {self.seen.end}")
+        self._log(f"{self.seen.side}: {self.seen.end}")
 
     async def _v1(self, api: Api, job: Json, sightings: Sightings) -> None:
         stored = await api.create(job)
@@ -157,20 +157,20 @@ class LocalSide:
             pass
 
     def _progress(self) -> Callable[[Json], None]:
-        told: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
 
         def note(pod: Json) -> None:
             news = pod["metadata"]["name"], phase_of(pod)
-            if news not in told:
-                told.add(news)
-                self._tell(f"{self.seen.side}: {news[0]} {news[1]}")
+            if news not in reported:
+                reported.add(news)
+                self._log(f"{self.seen.side}: {news[0]} {news[1]}")
 
         return note
 
     async def _warnings(self, api: Api) -> list[Json]:
         return [e for e in await api.listed("v1", "Event", self.seen.ref.namespace) if e.get("type") == "Warning"]
 
-    async def _log(self, data: Path, pod: Json) -> list[list[str]]:
+    async def _attempts(self, data: Path, pod: Json) -> list[list[str]]:
         metadata, container = pod["metadata"], self.seen.container_of(pod)
         folder = data / "logs" / f"{metadata['namespace']}_{metadata['name']}_{metadata['uid']}" / container
         return [await _lines(folder, attempt, container) for attempt in attempts(folder)]

@@ -1,4 +1,4 @@
-"""What programs inside of pods tell through their logs: JSON behind a marker, maybe after the words of others."""
+"""What programs inside of pods report in their logs: JSON behind a marker, maybe after the words of others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def marked(lines: Iterable[str], marker: str) -> Iterator[dict[str, Any]]:
     for line in lines:
         _, found, text = line.partition(marker)
         try:
-            told = json.loads(text) if found else None
+            value = json.loads(text) if found else None
         except ValueError:
             continue
-        if isinstance(told, dict):
-            yield told
+        if isinstance(value, dict):
+            yield value

@@ -40,7 +40,7 @@ _EXEC: Final = "exec "
 
 
 def names_for(kind: str, *, torchrun: bool | None, changed_scripts: bool) -> tuple[str, ...]:
-    """What the ranks of a job are read from; `torchrun` says whether that starts it, None that nobody knows.
+    """What the ranks of a job are read from; `torchrun` says whether that starts it, None that this is not known.
 
     Torchrun reads variables of its own and gives the script RANK.
     """
@@ -138,11 +138,11 @@ class ProbeResult:
 
 def results(lines: Iterable[str]) -> list[ProbeResult]:
     """What the probe has written among the lines of a log; broken lines are left out."""
-    return [_result(told) for told in marked(lines, MARKER) if "ok" in told]
+    return [_result(entry) for entry in marked(lines, MARKER) if "ok" in entry]
 
 
 def probe_marks(lines: Iterable[str]) -> list[Mark]:
-    """The results as the witness would have told them: a pod that knows its rank has met those that it heard from."""
+    """The results as the witness would report them: a pod that knows its rank has met those that it heard from."""
     found = []
     for each in results(lines):
         if each.entered:
@@ -154,18 +154,18 @@ def probe_marks(lines: Iterable[str]) -> list[Mark]:
     return found
 
 
-def _result(told: Json) -> ProbeResult:
+def _result(entry: Json) -> ProbeResult:
     return ProbeResult(
-        ok=bool(told["ok"]),
-        why=str(told.get("why", "")),
-        rank=told.get("rank"),
-        world_size=told.get("worldSize"),
-        read_from=str(told.get("by", "")),
-        coordinator=str(told.get("coordinator", "")),
-        host=str(told.get("host", "")),
-        heard=tuple(told.get("heard", ())),
-        name_seconds=tuple(sorted(told.get("nameSeconds", {}).items())),
-        variables=tuple(sorted(told.get("variables", {}).items())),
-        time=float(told.get("time", 0)),
-        entered=tuple(told.get("entered", ())),
+        ok=bool(entry["ok"]),
+        why=str(entry.get("why", "")),
+        rank=entry.get("rank"),
+        world_size=entry.get("worldSize"),
+        read_from=str(entry.get("by", "")),
+        coordinator=str(entry.get("coordinator", "")),
+        host=str(entry.get("host", "")),
+        heard=tuple(entry.get("heard", ())),
+        name_seconds=tuple(sorted(entry.get("nameSeconds", {}).items())),
+        variables=tuple(sorted(entry.get("variables", {}).items())),
+        time=float(entry.get("time", 0)),
+        entered=tuple(entry.get("entered", ())),
     )

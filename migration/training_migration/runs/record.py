@@ -29,7 +29,7 @@ class EndState(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed-out"
     """Whoever watched it gave up."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """Nothing ran: an admission webhook or the controller did not take it."""
     UNKNOWN = "unknown"
 
@@ -78,7 +78,7 @@ class Process(_Part, frozen=True):
     """What ranks are counted in where a job has several groups, for example a task type of TensorFlow."""
     backend: str = ""
     peers: tuple[int, ...] | None = None
-    """Ranks that it heard from, itself not among them; None: nobody looked."""
+    """Ranks that it heard from, itself not among them; None: not observed."""
 
 
 class Series(_Part, frozen=True):
@@ -109,7 +109,7 @@ class Event(_Part, frozen=True):
 
 
 class RunRecord(_Part, frozen=True, kw_only=True):
-    """One run of one side; what nobody looked for is None, which is no evidence of anything."""
+    """One run of one side; None is what was not observed, which is no evidence of anything."""
 
     schema: str = SCHEMA
     side: Side
@@ -141,7 +141,7 @@ class BadRecord(ValueError):
 
 def to_json(record: RunRecord) -> bytes:
     """The record as indented JSON that ends with a newline; the same record gives the same bytes."""
-    # The schema is written although it is the default: without it nobody could tell what the file is.
+    # The schema is written although it is the default: without it the file does not say what it is.
     content: Mapping[str, object] = {"schema": record.schema, **msgspec.to_builtins(record)}
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
@@ -170,6 +170,6 @@ def read_record(path: Path) -> RunRecord:
 
 
 class _Schema(msgspec.Struct):
-    """What tells whether the rest can be read."""
+    """What decides whether the rest can be read."""
 
     schema: str = ""

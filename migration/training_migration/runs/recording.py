@@ -91,7 +91,7 @@ class Seen:
     clean_pod_policy: str = ""
 
     def container_of(self, pod: Json) -> str:
-        """Name of the container of a pod that trains, the first one where nobody knows."""
+        """Name of the container of a pod that trains, the first one where that is not known."""
         place = place_of(pod)
         return self.container.get(place[0] if place else "") or str(pod["spec"]["containers"][0]["name"])
 
@@ -100,16 +100,16 @@ def record_of(run: Seen, metrics: Sequence[Metric]) -> RunRecord:
     """Put together what was seen."""
     lives = _lives(run)
     last_logs = {place: _last_attempt(run, [pod["metadata"]["uid"] for pod in pods]) for place, pods in lives.items()}
-    told = {place: [*marks(lines), *probe_marks(lines)] for place, lines in last_logs.items()}
-    processes = _processes(lives, told) if run.witnessed else None
-    met = [mark.time for each in told.values() for mark in each if mark.met]
+    reported = {place: [*marks(lines), *probe_marks(lines)] for place, lines in last_logs.items()}
+    processes = _processes(lives, reported) if run.witnessed else None
+    met = [mark.time for each in reported.values() for mark in each if mark.met]
     return RunRecord(
         side=run.side,
         ref=run.ref,
         end=run.end,
         reasons=tuple(run.reasons),
         where=run.where,
-        pods=tuple(_pod(run, place, pods, told[place]) for place, pods in lives.items()),
+        pods=tuple(_pod(run, place, pods, reported[place]) for place, pods in lives.items()),
         processes=processes,
         metrics=_series(last_logs, processes or (), metrics) if metrics else None,
         time_to_first_rank=round(max(min(met) - run.began, 0.0), 3) if met else None,
@@ -125,11 +125,11 @@ def record_of(run: Seen, metrics: Sequence[Metric]) -> RunRecord:
 
 
 def found_by_probe(run: Seen) -> dict[Place, ProbeResult]:
-    """What each pod has found out in a test of the wiring, where it has told."""
+    """What each pod has found out in a test of the wiring, where it has reported."""
     found = {}
     for place, pods in _lives(run).items():
-        if told := results(_last_attempt(run, [pod["metadata"]["uid"] for pod in pods])):
-            found[place] = told[-1]
+        if reported := results(_last_attempt(run, [pod["metadata"]["uid"] for pod in pods])):
+            found[place] = reported[-1]
     return found
 
 
@@ -148,10 +148,10 @@ def _last_attempt(run: Seen, uids: Sequence[str]) -> Sequence[str]:
     return attempts[-1] if attempts else ()
 
 
-def _pod(run: Seen, place: Place, lives: Sequence[Json], told: Sequence[Mark]) -> Pod:
+def _pod(run: Seen, place: Place, lives: Sequence[Json], reported: Sequence[Mark]) -> Pod:
     role, index = place
     last, container = lives[-1], run.container.get(role, "")
-    known = [dict(mark.variables) for mark in told if mark.met] or [dict(mark.variables) for mark in told]
+    known = [dict(mark.variables) for mark in reported if mark.met] or [dict(mark.variables) for mark in reported]
     return Pod(
         role=role,
         index=index,
@@ -167,11 +167,11 @@ def _stated(pod: Json, container: str) -> dict[str, str]:
     return {v["name"]: v["value"] for v in variables if WIRING.match(v["name"]) and "value" in v}
 
 
-def _processes(lives: Mapping[Place, Sequence[Json]], told: Mapping[Place, Sequence[Mark]]) -> tuple[Process, ...]:
+def _processes(lives: Mapping[Place, Sequence[Json]], reported: Mapping[Place, Sequence[Mark]]) -> tuple[Process, ...]:
     """Every process that met others, in the pod with its host name; one without a rank for each pod where none has."""
     homes = {_hostname(pods[-1]): place for place, pods in lives.items()}
     found: dict[tuple[Place, int | None, str], Process] = {}
-    for place, each in told.items():
+    for place, each in reported.items():
         for mark in each:
             home = homes.get(mark.host.partition(".")[0], place)
             if mark.met:
@@ -186,7 +186,7 @@ def _processes(lives: Mapping[Place, Sequence[Json]], told: Mapping[Place, Seque
                     peers=mark.peers,
                 )
     trained = {home for home, _, _ in found}
-    for place, each in told.items():
+    for place, each in reported.items():
         if each and place not in trained and not any(mark.met for mark in each):
             found[place, None, ""] = Process(role=place[0], index=place[1])
     return tuple(found.values())

@@ -11,7 +11,7 @@ from training_api.documents import Document, read
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
 from training_migration.runs.templates import is_runtime, is_train_job
-from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
+from training_migration.v1_job import Invalid, V1Job, is_v1_job, not_converted, v1_job
 from training_migration.v2.lookup import Runtimes, namespace_of, reference_of
 from training_migration.verbs.loading import readable
 
@@ -82,7 +82,7 @@ def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
             where = f"{document.source}: line {document.line}"
             raise Failure(f"{where}: not an object with apiVersion, kind and metadata.name.", Exit.USAGE)
         if why := not_converted(obj):
-            raise Failure(f"{document.source}: line {document.line}: {obj['kind']} {_name(obj)}: {why}", Exit.REFUSED)
+            raise Failure(f"{document.source}: line {document.line}: {obj['kind']} {_name(obj)}: {why}", Exit.REJECTED)
     v1 = _only([(d, o) for d, o in found if is_v1_job(o)], "training job of v1")
     train_job = _only([(d, o) for d, o in found if is_train_job(o)], "TrainJob")
     if v1 is None and train_job is None:
@@ -111,8 +111,8 @@ def _only(found: Sequence[tuple[Document, Json]], what: str) -> tuple[Document, 
 def _checked(document: Document, obj: Json) -> V1Job:
     try:
         return v1_job(obj, document.source, document.line)
-    except Refused as refused:
-        raise Failure(f"{document.source}: line {document.line}: v1 rejects it: {refused}", Exit.USAGE) from None
+    except Invalid as invalid:
+        raise Failure(f"{document.source}: line {document.line}: v1 rejects it: {invalid}", Exit.USAGE) from None
 
 
 def with_runtime(document: Document, train_job: Json, runtimes: Runtimes) -> V2Side:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from training_api.constants import REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
-from training_migration.runs.api import Api, Refused
+from training_migration.runs.api import Api, Rejected
 from training_migration.runs.job_ends import PodSeen
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ class Sightings:
     def __init__(
         self, api: Api, namespace: str, selector: str = "", note: Callable[[Json], None] | None = None
     ) -> None:
-        """`note` is told of each change."""
+        """`note` is called with each change."""
         self.pods: dict[str, Json] = {}
         """By uid, in the order in which they came."""
         self.gone: set[str] = set()
@@ -50,7 +50,7 @@ class Sightings:
             try:
                 async for gone, pod in self._api.changes(path, self._selector):
                     self._take(pod, gone=gone)
-            except (OSError, Refused):
+            except (OSError, Rejected):
                 await asyncio.sleep(_RETRY_SECONDS)
 
     def _take(self, pod: Json, *, gone: bool) -> None:
@@ -107,7 +107,7 @@ def restarts_of(pod: Json) -> int:
 
 
 def trouble_of(pod: Json) -> str:
-    """Why a pod does not run, in one sentence; empty if it does or nobody knows."""
+    """Why a pod does not run, in one sentence; empty if it does or that is not known."""
     name, status = pod["metadata"]["name"], pod.get("status") or {}
     for each in status.get("conditions") or ():
         if (each["type"], each["status"]) == ("PodScheduled", "False") and each.get("message"):

@@ -65,7 +65,7 @@ def mount(template: Json, config_map: str, folder: str) -> None:
 
 
 def runnable(objects: Sequence[Json]) -> list[Json]:
-    """Copies of the objects that begin at once, whoever manages them, and do not vanish before anybody has looked."""
+    """Copies of the objects that begin at once, whoever manages them, and are not deleted before they are read."""
     copies = copies_of(objects)
     for each in copies:
         if is_v1_job(each):

@@ -14,8 +14,8 @@ from training_migration.runs.templates import runnable
 from training_migration.runs.witness import with_witness
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.denied import Denied
 from training_migration.v2.lookup import namespace_of
-from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 
 Json = dict[str, Any]
@@ -26,15 +26,15 @@ class What:
     """What the pods of both sides do."""
 
     witnessed: bool = True
-    """Whether Python programs tell their ranks."""
+    """Whether Python programs report their ranks."""
     probed: tuple[str, ...] = ()
     """Test the wiring instead of training: what ranks are read from, as `inside.probe.READERS` calls it."""
     seconds: float = 60.0
     """How long pods wait for each other in a test."""
 
     @property
-    def tells(self) -> bool:
-        """Whether processes tell their ranks."""
+    def reports_ranks(self) -> bool:
+        """Whether processes report their ranks."""
         return self.witnessed or bool(self.probed)
 
     def prepared(self, objects: Sequence[Json], hosts: Sequence[str], containers: Mapping[str, str]) -> list[Json]:
@@ -88,5 +88,5 @@ def rendered(train_job: Json, runtime: Json, target: Target) -> Rendering:
     """The prediction, with fresh keys; raises Failure for what v2 would reject."""
     try:
         return render_v2(train_job, runtime, target, fixed_keys=False)
-    except Refusal as refusal:
-        raise Failure(f"v2 would reject the TrainJob: {refusal}", Exit.REFUSED) from None
+    except Denied as denied:
+        raise Failure(f"v2 would reject the TrainJob: {denied}", Exit.REJECTED) from None

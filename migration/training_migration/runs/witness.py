@@ -43,7 +43,7 @@ class Mark:
     variables: tuple[tuple[str, str], ...] = ()
     """Those of the process by which ranks find each other."""
     peers: tuple[int, ...] | None = None
-    """Ranks that it heard from, where somebody has looked."""
+    """Ranks that it heard from, where that was observed."""
 
 
 def with_witness(objects: Sequence[Json], namespace: str) -> list[Json]:
@@ -90,18 +90,18 @@ def _forward(container: Json) -> None:
 
 def marks(lines: Iterable[str]) -> list[Mark]:
     """What the witness has written among the lines of a log; broken lines are left out."""
-    return [_mark(told) for told in marked(lines, MARKER) if "event" in told]
+    return [_mark(entry) for entry in marked(lines, MARKER) if "event" in entry]
 
 
-def _mark(told: Json) -> Mark:
+def _mark(entry: Json) -> Mark:
     return Mark(
-        met=told["event"] == "met",
-        time=float(told.get("time", 0)),
-        rank=told.get("rank"),
-        world_size=told.get("worldSize"),
-        local_rank=told.get("localRank"),
-        group=str(told.get("group", "")),
-        backend=str(told.get("backend", "")),
-        host=str(told.get("host", "")),
-        variables=tuple(sorted(told.get("variables", {}).items())),
+        met=entry["event"] == "met",
+        time=float(entry.get("time", 0)),
+        rank=entry.get("rank"),
+        world_size=entry.get("worldSize"),
+        local_rank=entry.get("localRank"),
+        group=str(entry.get("group", "")),
+        backend=str(entry.get("backend", "")),
+        host=str(entry.get("host", "")),
+        variables=tuple(sorted(entry.get("variables", {}).items())),
     )

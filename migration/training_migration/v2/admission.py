@@ -1,4 +1,4 @@
-"""What Trainer's CRDs and webhooks refuse in a TrainJob and its runtime, apart from the policies."""
+"""What Trainer's CRDs and webhooks reject in a TrainJob and its runtime, apart from the policies."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import Any, Final
 
 from training_migration.targets import FEATURES, Target
+from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.draft import ancestor_of
 from training_migration.v2.duplicates import check_duplicates
 from training_migration.v2.names import ANCESTOR, CLUSTER_RUNTIME, CONTAINER_OF, RUNTIME
-from training_migration.v2.refusal import NotPredicted, Refusal
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ _OVERRIDES: Final = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches
 
 
 def check(train_job: Json, runtime: Json, target: Target) -> None:
-    """Raise Refusal for what is rejected before anything is made."""
+    """Raise Denied for what is rejected before anything is made."""
     _check_name(train_job)
     _check_reference(train_job, runtime)
     _check_release(train_job["spec"], runtime["spec"], target)
@@ -32,7 +32,7 @@ def _check_name(train_job: Json) -> None:
     name = train_job["metadata"].get("name") or ""
     if len(name) > 63 or not _NAME.fullmatch(name):
         message = f"`{name}` must begin with a letter, have small letters, digits and dashes, and at most 63 of them"
-        raise Refusal("metadata.name", message)
+        raise Denied("metadata.name", message)
 
 
 def _check_reference(train_job: Json, runtime: Json) -> None:
@@ -42,13 +42,13 @@ def _check_reference(train_job: Json, runtime: Json) -> None:
         kind not in (RUNTIME, CLUSTER_RUNTIME)
         or reference.get("apiGroup", "trainer.kubeflow.org") != "trainer.kubeflow.org"
     ):
-        raise Refusal("spec.runtimeRef", f"{reference.get('apiGroup', '')} {kind} is no runtime")
+        raise Denied("spec.runtimeRef", f"{reference.get('apiGroup', '')} {kind} is no runtime")
     if (kind, name) != (runtime.get("kind"), runtime["metadata"].get("name")):
         given = f"{runtime.get('kind')} {runtime['metadata'].get('name')}"
-        raise Refusal("spec.runtimeRef", f"the TrainJob wants {kind} {name}, which does not exist (there is {given})")
+        raise Denied("spec.runtimeRef", f"the TrainJob wants {kind} {name}, which does not exist (there is {given})")
     namespaces = [each["metadata"].get("namespace") or "default" for each in (train_job, runtime)]
     if kind == RUNTIME and namespaces[0] != namespaces[1]:
-        raise Refusal("spec.runtimeRef", f"{name} is in namespace {namespaces[1]}, the TrainJob in {namespaces[0]}")
+        raise Denied("spec.runtimeRef", f"{name} is in namespace {namespaces[1]}, the TrainJob in {namespaces[0]}")
 
 
 def _check_release(spec: Json, runtime: Json, target: Target) -> None:
@@ -57,9 +57,9 @@ def _check_release(spec: Json, runtime: Json, target: Target) -> None:
     policies = [each for each in _SOURCES if each in (runtime.get("mlPolicy") or {})]
     for each in policies:
         if each not in features.policies:
-            raise Refusal(f"spec.mlPolicy.{each}", f"Trainer {target} has no such policy")
+            raise Denied(f"spec.mlPolicy.{each}", f"Trainer {target} has no such policy")
     if len(policies) > 1:
-        raise Refusal("spec.mlPolicy", f"only one of {', '.join(policies)} may be there")
+        raise Denied("spec.mlPolicy", f"only one of {', '.join(policies)} may be there")
     if "flux" in policies:
         raise NotPredicted("spec.mlPolicy.flux", "what v2 makes of a flux runtime is not predicted")
     torch = (runtime.get("mlPolicy") or {}).get("torch") or {}
@@ -73,10 +73,10 @@ def _check_release(spec: Json, runtime: Json, target: Target) -> None:
         "spec.podGroupPolicy.volcano": "volcano" in (runtime.get("podGroupPolicy") or {}) and not features.volcano,
     }
     for path in (path for path, there in unknown.items() if there):
-        raise Refusal(path, f"Trainer {target} has no such field")
+        raise Denied(path, f"Trainer {target} has no such field")
     for each in _OVERRIDES:
         if each in spec and each != features.overrides:
-            raise Refusal(f"spec.{each}", f"Trainer {target} has no such field, but {features.overrides}")
+            raise Denied(f"spec.{each}", f"Trainer {target} has no such field, but {features.overrides}")
     if not patched and features.overrides in spec:
         raise NotPredicted(f"spec.{features.overrides}", "what v2 makes of it is not predicted")
 
@@ -86,8 +86,8 @@ def _check_ancestor(job: Json, path: str) -> None:
     if ancestor not in CONTAINER_OF:
         return
     if job.get("replicas", 1) != 1:
-        raise Refusal(f"{path}.replicas", f"must be 1 with the label {ANCESTOR}, not {job['replicas']}")
+        raise Denied(f"{path}.replicas", f"must be 1 with the label {ANCESTOR}, not {job['replicas']}")
     containers = job["template"].get("spec", {}).get("template", {}).get("spec", {}).get("containers") or ()
     if CONTAINER_OF[ancestor] not in [each["name"] for each in containers]:
         message = f"the label {ANCESTOR}: {ancestor} needs a container called {CONTAINER_OF[ancestor]}"
-        raise Refusal(f"{path}.template.spec.template.spec.containers", message)
+        raise Denied(f"{path}.template.spec.template.spec.containers", message)

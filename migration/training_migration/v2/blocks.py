@@ -1,4 +1,4 @@
-"""What Trainer's CRD and webhook refuse in the blocks `initializer` and `runtimePatches` of a TrainJob."""
+"""What Trainer's CRD and webhook reject in the blocks `initializer` and `runtimePatches` of a TrainJob."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.v2.denied import Denied
 from training_migration.v2.draft import Draft
 from training_migration.v2.names import CONTAINER_OF, DATASET_INITIALIZER, MODEL_INITIALIZER
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ _PATCHES: Final = "spec.runtimePatches"
 
 
 def check(draft: Draft) -> None:
-    """Raise Refusal for what is rejected in the two blocks."""
+    """Raise Denied for what is rejected in the two blocks."""
     initializers = draft.spec.get("initializer") or {}
     for block, name in (("dataset", DATASET_INITIALIZER), ("model", MODEL_INITIALIZER)):
         if (given := initializers.get(block)) is not None:
@@ -43,21 +43,21 @@ def check(draft: Draft) -> None:
     for position, patch in enumerate(draft.spec.get("runtimePatches") or ()):
         path = f"{_PATCHES}[{position}]"
         if not _MANAGER.fullmatch(patch.get("manager") or ""):
-            raise Refusal(f"{path}.manager", f"`{patch.get('manager', '')}` is not of the form example.com/who")
+            raise Denied(f"{path}.manager", f"`{patch.get('manager', '')}` is not of the form example.com/who")
         for job in _jobs_of(patch):
             _check_patch(draft, job, f"{path}.trainingRuntimeSpec.template.spec.replicatedJobs")
 
 
 def _check_initializer(draft: Draft, given: Json, name: str, path: str) -> None:
     if not _STORAGE.fullmatch(given.get("storageUri") or ""):
-        raise Refusal(f"{path}.storageUri", f"`{given['storageUri']}` must be empty or like scheme://path")
+        raise Denied(f"{path}.storageUri", f"`{given['storageUri']}` must be empty or like scheme://path")
     role = draft.role(name)
     container = None if role is None else role.container(name)
     if container is None:
-        raise Refusal("spec.runtimeRef", f"the runtime has no job {name} with a container {name}, which {path} needs")
+        raise Denied("spec.runtimeRef", f"the runtime has no job {name} with a container {name}, which {path} needs")
     mounts = [each["name"] for each in container.get("volumeMounts") or ()]
     if draft.features.initializer_mount and "initializer" not in mounts:
-        raise Refusal("spec.runtimeRef", f"container {name} of the runtime must mount a volume called initializer")
+        raise Denied("spec.runtimeRef", f"container {name} of the runtime must mount a volume called initializer")
 
 
 def _jobs_of(patch: Json) -> Iterator[Json]:
@@ -70,18 +70,18 @@ def _check_patch(draft: Draft, job: Json, path: str) -> None:
     pod = (((job.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
     known = _containers(draft, job["name"])
     if known is None:
-        raise Refusal(path, f"the runtime has no replicated job {job['name']}")
+        raise Denied(path, f"the runtime has no replicated job {job['name']}")
     allowed = _IN_POD | ({_GRACE} if draft.features.patches_grace_period else set())
     if unknown := sorted(set(pod) - allowed):
-        raise Refusal(path, f"a patch cannot set {', '.join(unknown)} of a pod")
+        raise Denied(path, f"a patch cannot set {', '.join(unknown)} of a pod")
     for container in containers_of(pod):
         name = container["name"]
         if name not in known:
-            raise Refusal(path, f"the runtime has no container {name} in {job['name']}, and a patch cannot add one")
+            raise Denied(path, f"the runtime has no container {name} in {job['name']}, and a patch cannot add one")
         if unknown := sorted(set(container) - _IN_CONTAINER):
-            raise Refusal(path, f"a patch cannot set {', '.join(unknown)} of container {name}")
+            raise Denied(path, f"a patch cannot set {', '.join(unknown)} of container {name}")
         if container.get("env") and name in CONTAINER_OF.values():
-            raise Refusal(path, f"a patch cannot set variables of container {name}: those are in the TrainJob's blocks")
+            raise Denied(path, f"a patch cannot set variables of container {name}: those are in the TrainJob's blocks")
 
 
 def _containers(draft: Draft, name: str) -> set[str] | None:

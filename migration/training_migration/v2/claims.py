@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
 
+from training_migration.v2.denied import Denied
 from training_migration.v2.identity import owned_by
 from training_migration.v2.names import JOBSET_API, JOBSET_LABEL
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
 
@@ -17,7 +17,7 @@ _LONGEST: Final = 63
 
 
 def claims(jobset: Json) -> Iterator[Json]:
-    """The claims, in order; those that are kept belong to nobody."""
+    """The claims, in order; those that are kept have no owner."""
     metadata = jobset["metadata"]
     for policy in jobset["spec"].get("volumeClaimPolicies") or ():
         for template in policy.get("templates") or ():
@@ -48,7 +48,7 @@ def claim_volumes(jobset: Json, pod_spec: Json) -> None:
 
 
 def complete_claims(jobset: Json) -> None:
-    """Fill in what JobSet's webhook does, and raise Refusal for what it does not let in."""
+    """Fill in what JobSet's webhook does, and raise Denied for what it does not let in."""
     for policy in jobset["spec"].get("volumeClaimPolicies") or ():
         retention = policy.setdefault("retentionPolicy", {})
         retention["whenDeleted"] = retention.get("whenDeleted") or "Delete"
@@ -57,13 +57,13 @@ def complete_claims(jobset: Json) -> None:
     jobs = [each["template"]["spec"]["template"]["spec"] for each in jobset["spec"]["replicatedJobs"]]
     for name, template in _templates(jobset):
         if names.count(name) > 1:
-            raise Refusal(path, f"two claims are called {name}")
+            raise Denied(path, f"two claims are called {name}")
         if len(claim := _claim(jobset, template)) > _LONGEST:
-            raise Refusal(path, f"the claim {claim} has {len(claim)} characters, of which {_LONGEST} may be")
+            raise Denied(path, f"the claim {claim} has {len(claim)} characters, of which {_LONGEST} may be")
         if any(volume["name"] == name for pod_spec in jobs for volume in pod_spec.get("volumes") or ()):
-            raise Refusal(path, f"a pod has a volume {name} of its own")
+            raise Denied(path, f"a pod has a volume {name} of its own")
         if not any(name in _mounted(pod_spec) for pod_spec in jobs):
-            raise Refusal(path, f"no container mounts {name}")
+            raise Denied(path, f"no container mounts {name}")
 
 
 def _templates(jobset: Json) -> list[tuple[str, Json]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from training_api.quantity import Amount
 from training_migration.targets import Features
+from training_migration.v2.denied import Denied
 from training_migration.v2.identity import owned_by
 from training_migration.v2.names import ANCESTOR, NODE, TRAINER, TRAINER_API
-from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
 
@@ -130,13 +130,11 @@ class Draft:
         metadata = {"name": name, "namespace": self.namespace, "ownerReferences": owner}
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
 
-    def refuse_variables(self, reserved: Iterable[str]) -> None:
-        """Refuse variables of the trainer block that a policy sets itself."""
+    def reject_variables(self, reserved: Iterable[str]) -> None:
+        """Reject variables of the trainer block that a policy sets itself."""
         names = {each["name"] for each in (self.trainer or {}).get("env") or ()}
         if taken := sorted(names & set(reserved)):
-            raise Refusal(
-                "spec.trainer.env", f"{', '.join(taken)} is set by the runtime's policy and must not be given"
-            )
+            raise Denied("spec.trainer.env", f"{', '.join(taken)} is set by the runtime's policy and must not be given")
 
 
 def ancestor_of(replicated_job: Json) -> str:

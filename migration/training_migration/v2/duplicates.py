@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.denied import Denied
 
 _OF_RUNTIME: Final = {
     "replicatedJobs": ("name",),
@@ -23,14 +23,14 @@ _DEFAULTS: Final = {"protocol": "TCP"}
 
 
 def check_duplicates(train_job_spec: Any, runtime_spec: Any) -> None:
-    """Raise Refusal for the first."""
-    for refusal in _duplicates(runtime_spec, "spec", _OF_RUNTIME):
-        raise refusal
-    for refusal in _duplicates(train_job_spec, "spec", _OF_TRAIN_JOB):
-        raise refusal
+    """Raise Denied for the first."""
+    for denied in _duplicates(runtime_spec, "spec", _OF_RUNTIME):
+        raise denied
+    for denied in _duplicates(train_job_spec, "spec", _OF_TRAIN_JOB):
+        raise denied
 
 
-def _duplicates(value: Any, path: str, keys: Mapping[str, tuple[str, ...]]) -> Iterator[Refusal]:
+def _duplicates(value: Any, path: str, keys: Mapping[str, tuple[str, ...]]) -> Iterator[Denied]:
     if isinstance(value, dict):
         for field, each in value.items():
             if field in keys and isinstance(each, list):
@@ -41,11 +41,11 @@ def _duplicates(value: Any, path: str, keys: Mapping[str, tuple[str, ...]]) -> I
             yield from _duplicates(each, f"{path}[{position}]", keys)
 
 
-def _twice(items: list[Any], path: str, key: tuple[str, ...]) -> Iterator[Refusal]:
+def _twice(items: list[Any], path: str, key: tuple[str, ...]) -> Iterator[Denied]:
     seen = set()
     for position, item in enumerate(items):
         found = tuple(str(item.get(name, _DEFAULTS.get(name, ""))) for name in key) if isinstance(item, dict) else ()
         if found and found in seen:
             what = " ".join(f"{name} {text}" for name, text in zip(key, found, strict=True))
-            yield Refusal(f"{path}[{position}]", f"{what} is there twice")
+            yield Denied(f"{path}[{position}]", f"{what} is there twice")
         seen.add(found)

@@ -1,4 +1,4 @@
-"""The JobSet: as Trainer submits it, then with what JobSet's admission fills in and refuses."""
+"""The JobSet: as Trainer submits it, then with what JobSet's admission fills in and rejects."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from training_migration.v2.claims import complete_claims
+from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.draft import Draft, put_ports
 from training_migration.v2.names import JOBSET_API
 from training_migration.v2.quantities import containers_of
-from training_migration.v2.refusal import NotPredicted, Refusal
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ def _extend(holder: Json, block: str, more: dict[str, str]) -> None:
 
 
 def admitted(jobset: Json) -> Json:
-    """With the defaults of JobSet's CRD and webhook; raises Refusal for what they do not let in."""
+    """With the defaults of JobSet's CRD and webhook; raises Denied for what they do not let in."""
     spec = jobset["spec"]
     for replicated_job in spec["replicatedJobs"]:
         job = replicated_job["template"]["spec"]
@@ -59,26 +59,26 @@ def admitted(jobset: Json) -> Json:
     spec["network"] = network
     for position, rule in enumerate((spec.get("failurePolicy") or {}).get("rules") or ()):
         rule["name"] = rule.get("name") or f"failurePolicyRule{position}"
-    for refusal in _refusals(jobset):
-        raise refusal
+    for denied in _violations(jobset):
+        raise denied
     complete_claims(jobset)
     return jobset
 
 
-def _refusals(jobset: Json) -> Iterator[Refusal]:
+def _violations(jobset: Json) -> Iterator[Denied]:
     spec, path = jobset["spec"], "spec.template.spec"
     jobs = spec["replicatedJobs"]
     names = [each["name"] for each in jobs]
     subdomain = spec["network"].get("subdomain") or ""
     if subdomain and not _is_label(subdomain):
-        yield Refusal(f"{path}.network.subdomain", f"{subdomain} is no name for a Service of at most 63 characters")
+        yield Denied(f"{path}.network.subdomain", f"{subdomain} is no name for a Service of at most 63 characters")
     for holder in (jobset["metadata"], *((each["template"].get("metadata") or {}) for each in jobs)):
         if _EXCLUSIVE in (holder.get("annotations") or {}):
             yield NotPredicted(
                 f"spec.template.metadata.annotations[{_EXCLUSIVE}]", "where JobSet puts pods is not predicted"
             )
     for position, job in enumerate(jobs):
-        yield from _refusals_of(
+        yield from _violations_of(
             jobset["metadata"]["name"], job, names[: position + 1], f"{path}.replicatedJobs[{position}]"
         )
     targets = spec["successPolicy"].get("targetReplicatedJobs") or ()
@@ -86,15 +86,15 @@ def _refusals(jobset: Json) -> Iterator[Refusal]:
         targets = [*targets, *(rule.get("targetReplicatedJobs") or ())]
     for target in targets:
         if target not in names:
-            yield Refusal(path, f"a policy names the replicated job {target}, which does not exist")
+            yield Denied(path, f"a policy names the replicated job {target}, which does not exist")
 
 
-def _refusals_of(name: str, job: Json, earlier: list[str], path: str) -> Iterator[Refusal]:
+def _violations_of(name: str, job: Json, earlier: list[str], path: str) -> Iterator[Denied]:
     if job.get("dependsOn") and len(earlier) == 1:
-        yield Refusal(f"{path}.dependsOn", "the first replicated job cannot depend on another one")
+        yield Denied(f"{path}.dependsOn", "the first replicated job cannot depend on another one")
     for dependency in job.get("dependsOn") or ():
         if dependency["name"] not in earlier:
-            yield Refusal(f"{path}.dependsOn", f"{dependency['name']} must come before {job['name']}")
+            yield Denied(f"{path}.dependsOn", f"{dependency['name']} must come before {job['name']}")
     last_job = f"{name}-{job['name']}-{job['replicas'] - 1}"
     longest = last_job
     if job["template"]["spec"]["completionMode"] == "Indexed":
@@ -102,15 +102,15 @@ def _refusals_of(name: str, job: Json, earlier: list[str], path: str) -> Iterato
     if not _is_label(longest):
         fits = _LONGEST - (len(longest) - len(name))
         what = f"its pods are called {longest} with {len(longest)} characters" if len(longest) > _LONGEST else longest
-        yield Refusal("metadata.name", f"{name} is no name for this job: {what}; at most {fits} characters fit here")
+        yield Denied("metadata.name", f"{name} is no name for this job: {what}; at most {fits} characters fit here")
     pod_spec = job["template"]["spec"]["template"]["spec"]
     if not pod_spec["containers"]:
-        yield Refusal(f"{path}.template.spec.template.spec.containers", "there must be one at least")
+        yield Denied(f"{path}.template.spec.template.spec.containers", "there must be one at least")
     for container in containers_of(pod_spec):
         ports = [(each["containerPort"], each["protocol"]) for each in container.get("ports") or ()]
         if len(ports) != len(set(ports)):
             message = f"v2 writes ports of container {container['name']} over each other; give each a name and a number"
-            yield Refusal(f"{path}.template.spec.template.spec.containers", message)
+            yield Denied(f"{path}.template.spec.template.spec.containers", message)
 
 
 def _is_label(name: str) -> bool:

@@ -49,7 +49,7 @@ def _pod(job: Json, index: int, template: Json) -> Json:
             metadata[block] = {**(metadata.get(block) or {}), COMPLETION_INDEX: str(index)}
         spec["hostname"] = f"{name}-{index}"
         for container in containers_of(spec):
-            _tell_index(container)
+            _add_index(container)
     generated = {
         "name": stem + name_end(f"{namespace}/{stem}{index}"),
         "generateName": stem,
@@ -60,7 +60,7 @@ def _pod(job: Json, index: int, template: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | generated, "spec": spec}
 
 
-def _tell_index(container: Json) -> None:
+def _add_index(container: Json) -> None:
     """Add the variable, last of all, unless there is one of its name."""
     variables = container.setdefault("env", [])
     if all(each["name"] != _INDEX_VARIABLE for each in variables):

@@ -9,12 +9,12 @@ from training_migration.shape import without_nulls
 from training_migration.targets import Target
 from training_migration.v2 import admission, blocks
 from training_migration.v2.claims import claims
+from training_migration.v2.denied import NotPredicted
 from training_migration.v2.draft import Draft
 from training_migration.v2.jobs import jobs, service
 from training_migration.v2.jobset import admitted, submitted
 from training_migration.v2.pods import pods
 from training_migration.v2.policies import POLICIES
-from training_migration.v2.refusal import NotPredicted
 from training_migration.v2.snapshot import snapshot
 from training_migration.v2.template import draft
 from training_migration.v2.trainer import set_blocks
@@ -32,7 +32,7 @@ def render_v2(
 
     `runtime` is the one that it refers to. With `fixed_keys` the keys of MPI are always the same for the same name:
     good for comparing, never for running where others could log in. The snapshot of the runtime costs as much as all
-    the rest, so that nobody makes it who does not show it. Raises Refusal for what admission would reject.
+    the rest, so that it is made only where it is shown. Raises Denied for what admission would reject.
     """
     work, beside, jobset = _jobset(train_job, runtime, target, fixed_keys=fixed_keys)
     made = list(jobs(jobset, work.features))

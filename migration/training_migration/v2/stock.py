@@ -12,7 +12,7 @@ from training_migration.v2.names import ANCESTOR, CLUSTER_RUNTIME, LAUNCHER, NOD
 Json = dict[str, Any]
 
 FRAMEWORK: Final = "trainer.kubeflow.org/framework"
-"""Label by which the SDK tells runtimes apart."""
+"""Label by which the SDK selects runtimes."""
 _USER: Final = 1000
 _KEYS: Final = "/home/mpiuser"
 

@@ -43,7 +43,7 @@ class Result:
 
     number: int
     """Of the conversion."""
-    refused: str
+    rejected: str
     comparison: str
     """How v2's pods are to v1's."""
     text: str
@@ -111,16 +111,16 @@ def convert(
         lambda number: _result(number, conversions[number], own, notes, diffs=diffs),
         picklable=True,
     )
-    done = [(replace(conversions[each.number], refused=each.refused), each) for each in results]
+    done = [(replace(conversions[each.number], rejected=each.rejected), each) for each in results]
     looked_into = [(each, held(each, options)) for each in read.others]
     holders = [holder for _, holder in looked_into if holder is not None]
     if runtimes and any(is_kustomization(each.document) for each in holders):
         raise Failure("Kustomize patches the runtime of each job: leave --share-runtimes out.", Exit.USAGE)
     pieces = [_piece_of_runtime(each) for each in runtimes]
-    pieces += [_piece(conversion, each) for conversion, each in done if not conversion.refused]
+    pieces += [_piece(conversion, each) for conversion, each in done if not conversion.rejected]
     pieces += [_piece_of(each, each.converted, notes) for each in holders if each.converted]
     write(pieces, paths, output)
-    for line in (*(_verdict(conversion, each.comparison) for conversion, each in done), *map(_told, holders)):
+    for line in (*(_verdict(conversion, each.comparison) for conversion, each in done), *map(_summary, holders)):
         click.echo(line, err=True)
     if ignored := Counter(version_and_kind(each) for each, holder in looked_into if holder is None):
         click.echo(of_ignored(ignored), err=True)
@@ -147,7 +147,7 @@ _NO_JOB: Final = cast(V1Job, None)
 
 
 def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) -> list[Conversion]:
-    """The same with a refusal of every one whose TrainJob would have the name of an earlier one.
+    """The same with a rejection of every one whose TrainJob would have the name of an earlier one.
 
     One job in two files of folders, as of two overlays, is one TrainJob in two files.
     """
@@ -156,9 +156,9 @@ def _without_doubles(paths: Sequence[str], conversions: Sequence[Conversion]) ->
     for conversion in conversions:
         metadata = conversion.train_job.get("metadata") or {}
         key = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
-        if not conversion.refused and not _again(first.setdefault(key, conversion), conversion, paths):
+        if not conversion.rejected and not _again(first.setdefault(key, conversion), conversion, paths):
             text = f"{title(first[key])} becomes the TrainJob {key[1]} already; convert this one alone with --name."
-            result.append(replace(conversion, refused=text))
+            result.append(replace(conversion, rejected=text))
         else:
             result.append(conversion)
     return result
@@ -190,12 +190,12 @@ def _runtimes(files: Sequence[str]) -> list[Json]:
 
 
 def _result(number: int, conversion: Conversion, runtimes: Sequence[Json], notes: NoteStyle, *, diffs: bool) -> Result:
-    """The YAML of a conversion with the verdict of a look from the other end, or its refusal."""
-    if conversion.refused:
-        return Result(number, conversion.refused, "", "", "")
+    """The YAML of a conversion with the verdict of a look from the other end, or its rejection."""
+    if conversion.rejected:
+        return Result(number, conversion.rejected, "", "", "")
     trip = round_trip(conversion, runtimes, diffs=diffs, brief=True)
-    if trip.refused:
-        return Result(number, trip.refused, trip.headline, "", "")
+    if trip.rejected:
+        return Result(number, trip.rejected, trip.headline, "", "")
     text = yaml_text(conversion, notes, _text_of(conversion.job.source))
     return Result(number, "", trip.headline, text, notes_text(conversion) if notes is NoteStyle.FILE else "")
 
@@ -221,20 +221,20 @@ def _text_of(source: str) -> str:
 
 def _piece_of(holder: Held, converted: Converted, notes: NoteStyle) -> Piece:
     """An object with TrainJobs in place of jobs of v1."""
-    told = "".join(notes_text(each).replace(RANDOM, "") + "\n" for _, each in converted.conversions)
-    told += note_text(holder.finding) + "\n"
+    notes_of_jobs = "".join(notes_text(each).replace(RANDOM, "") + "\n" for _, each in converted.conversions)
+    notes_of_jobs += note_text(holder.finding) + "\n"
     document = holder.document
-    text = objects_text(converted.objects, told if notes is NoteStyle.INLINE else "")
+    text = objects_text(converted.objects, notes_of_jobs if notes is NoteStyle.INLINE else "")
     name = file_name(document.object or {})
     source = "" if document.source == CLUSTER else document.source
-    return Piece(source, document.line, name, text, told if notes is NoteStyle.FILE else "")
+    return Piece(source, document.line, name, text, notes_of_jobs if notes is NoteStyle.FILE else "")
 
 
 def _exit_of(holder: Held, fail_on: Severity | None, strict: bool) -> Exit:
-    return of_findings(holder.findings, fail_on, strict=strict) if holder.converted else Exit.REFUSED
+    return of_findings(holder.findings, fail_on, strict=strict) if holder.converted else Exit.REJECTED
 
 
-def _told(holder: Held) -> str:
+def _summary(holder: Held) -> str:
     """One line on what became of an object that holds jobs."""
     obj, document = holder.document.object or {}, holder.document
     name = f" {named(obj)}" if obj.get("metadata") else ""
@@ -245,8 +245,8 @@ def _told(holder: Held) -> str:
 def _verdict(conversion: Conversion, comparison: str) -> str:
     """One line on what became of the job."""
     place = placed(conversion.job)
-    if conversion.refused:
-        return f"{place}: {title(conversion)}: not converted: {conversion.refused}"
+    if conversion.rejected:
+        return f"{place}: {title(conversion)}: not converted: {conversion.rejected}"
     open_ones = sorted({each.rule.id for each in conversion.findings if not each.fixed and each.level is not _INFO})
     details = f" ({', '.join(open_ones)})" if open_ones else ""
     return f"{place}: {title(conversion)}: {conversion.verdict}{details}; pods: {comparison}"
@@ -256,6 +256,6 @@ _INFO: Final = Severity.INFO
 
 
 def _exit(conversion: Conversion, fail_on: Severity | None, strict: bool) -> Exit:
-    if conversion.refused:
-        return Exit.REFUSED
+    if conversion.rejected:
+        return Exit.REJECTED
     return of_findings(conversion.findings, fail_on, strict=strict)

@@ -23,8 +23,8 @@ from training_migration.runs.sides import V2Side, with_runtime
 from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.denied import Denied
 from training_migration.v2.lookup import Runtimes, namespace_of
-from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 from training_migration.verbs.loading import Given, given, placed, where
@@ -98,8 +98,8 @@ def _train_jobs(read: Given, target: Target) -> list[V2Side]:
 
 def _converted(job: V1Job, options: Options) -> V2Side:
     conversion = convert(job, options)
-    if conversion.refused or conversion.runtime is None:
-        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
+    if conversion.rejected or conversion.runtime is None:
+        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.rejected}", Exit.REJECTED)
     return V2Side(conversion.train_job, conversion.runtime, job.source)
 
 
@@ -107,8 +107,8 @@ def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOpti
     try:
         # It counts pods before it makes them.
         second = render_v2(side.train_job, side.runtime, target, with_snapshot=False)
-    except Refusal as refusal:
-        raise Failure(f"{side.source}: v2 would reject it: {refusal}.", Exit.REFUSED) from None
+    except Denied as denied:
+        raise Failure(f"{side.source}: v2 would reject it: {denied}.", Exit.REJECTED) from None
     try:
         first = render_v1(job, framework)
     except CannotBuild as error:

@@ -17,7 +17,7 @@ from training_migration.exits import Exit, Failure, final
 from training_migration.findings import Severity
 from training_migration.shape import misfit, without_nulls
 from training_migration.survey import our_mistake
-from training_migration.v1_job import Refused, V1Job, is_v1_job, not_converted, v1_job
+from training_migration.v1_job import Invalid, V1Job, is_v1_job, not_converted, v1_job
 
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -31,7 +31,7 @@ class Given:
     others: list[Document] = field(default_factory=list)
     """Objects that are no jobs of v1."""
     failures: list[Failure] = field(default_factory=list)
-    """What is broken, and what nobody converts; a verb adds what it cannot do."""
+    """What is broken, and what is not converted; a verb adds what it cannot do."""
 
     def each(
         self,
@@ -73,7 +73,7 @@ def given(paths: Iterable[str], others: Iterable[Document] = ()) -> Given:
             usable = readable(document)
             obj = usable.object or {}
             if why := not_converted(obj):
-                found.failures.append(Failure(left(document, why), Exit.REFUSED))
+                found.failures.append(Failure(left(document, why), Exit.REJECTED))
             elif is_v1_job(obj):
                 found.jobs.append(checked(usable))
             else:
@@ -103,7 +103,7 @@ def documents(paths: Iterable[str]) -> list[Document]:
     found = [readable(each) for each in read(paths, sys.stdin)]
     for each in found:
         if why := not_converted(each.object or {}):
-            raise Failure(left(each, why), Exit.REFUSED)
+            raise Failure(left(each, why), Exit.REJECTED)
     return found
 
 
@@ -159,9 +159,9 @@ def checked(document: Document) -> V1Job:
     obj = clean(document.object or {})
     try:
         return v1_job(obj, document.source, document.line)
-    except Refused as refused:
+    except Invalid as invalid:
         place = where(document.source, document.line)
-        raise Failure(f"{place}: {obj['kind']} {named(obj)} would be rejected by v1: {refused}.", Exit.USAGE) from None
+        raise Failure(f"{place}: {obj['kind']} {named(obj)} would be rejected by v1: {invalid}.", Exit.USAGE) from None
 
 
 def where(source: str, line: int) -> str:

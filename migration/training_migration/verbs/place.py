@@ -55,16 +55,16 @@ class Place:
             run = new_run()
             places = ((self.context_v1, self.namespace_v1), (self.context_v2, self.namespace_v2))
             v1, v2 = (ClusterOptions(self.kubeconfig, c, n, limit, settle, run) for c, n in places)
-            return finish(cluster_both(plan, what, v1, v2, tell))
+            return finish(cluster_both(plan, what, v1, v2, log))
         try:
             from training_migration.runs import both_local, local  # noqa: PLC0415 - they need an extra
         except ImportError as error:
             raise Failure(f"{NEEDS_LOCAL} ({error}).", Exit.ENVIRONMENT) from None
         options = local.LocalOptions(self.python, self.sandbox, self.gpus, limit, settle)
-        return finish(both_local.local_both(plan, what, options, tell))
+        return finish(both_local.local_both(plan, what, options, log))
 
 
-def tell(line: str) -> None:
+def log(line: str) -> None:
     """Say on standard error how far it is."""
     print(line, file=sys.stderr, flush=True)
 
@@ -85,8 +85,8 @@ def plan_of(paths: tuple[str, ...], target: Target, side: str, namespace: str = 
 def converted(job: V1Job, target: Target, namespace: str) -> V2Side:
     """The v2 side of a v1 job; raises Failure for one that cannot be converted."""
     conversion = convert(job, Options(target, namespace=namespace))
-    if conversion.refused:
-        raise Failure(f"{job.source}: cannot be converted: {conversion.refused}", Exit.REFUSED)
+    if conversion.rejected:
+        raise Failure(f"{job.source}: cannot be converted: {conversion.rejected}", Exit.REJECTED)
     assert conversion.runtime is not None, "only asked for, a stock runtime is referred to"
     return V2Side(conversion.train_job, conversion.runtime, f"{job.source} (converted)", conversion.others)
 
@@ -96,8 +96,8 @@ def exit_of(record: RunRecord) -> Exit:
     match record.end:
         case EndState.SUCCEEDED:
             return Exit.DONE
-        case EndState.REFUSED:
-            return Exit.REFUSED
+        case EndState.REJECTED:
+            return Exit.REJECTED
         case EndState.FAILED:
             return Exit.FOUND
     return Exit.INCONCLUSIVE

@@ -56,12 +56,12 @@ def _names(plan: Plan, *, changed_scripts: bool) -> tuple[str, ...]:
             dict.fromkeys(name for names in (*NAMES.values(), *OF_V2.values()) for name in names if name != "MPI")
         )
     if (kind := plan.v1.job.info.kind) not in NAMES:
-        raise Failure(f"probe does not know what the programs of a {kind} read their ranks from.", Exit.REFUSED)
+        raise Failure(f"probe does not know what the programs of a {kind} read their ranks from.", Exit.REJECTED)
     return names_for(kind, torchrun=_torchrun(plan.v1), changed_scripts=changed_scripts)
 
 
 def _torchrun(job: V1Job) -> bool | None:
-    """Whether torchrun starts the training; None if the YAML does not tell."""
+    """Whether torchrun starts the training; None if the YAML does not say."""
     found = set()
     for role, template in templates(job.object):
         wanted = next(job.job.main_container(each) for each in job.job.replicas if each.lower() == role)
@@ -74,10 +74,10 @@ def _torchrun(job: V1Job) -> bool | None:
 
 
 def _exit_of(seen: Seen) -> Exit:
-    told = found_by_probe(seen).values()
-    if told and all(each.ok for each in told) and seen.end is EndState.SUCCEEDED:
+    results = found_by_probe(seen).values()
+    if results and all(each.ok for each in results) and seen.end is EndState.SUCCEEDED:
         return Exit.DONE
-    return Exit.INCONCLUSIVE if not told and seen.end is EndState.TIMED_OUT else Exit.DIFFERENT
+    return Exit.INCONCLUSIVE if not results and seen.end is EndState.TIMED_OUT else Exit.DIFFERENT
 
 
 def _as_text(seen: Sequence[Seen], *, terminal: bool) -> str:

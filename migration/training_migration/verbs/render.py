@@ -24,9 +24,9 @@ from training_migration.runs.sides import with_runtime
 from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
+from training_migration.v2.denied import Denied
 from training_migration.v2.lookup import Runtimes
 from training_migration.v2.process import command_line, environment
-from training_migration.v2.refusal import Refusal
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 from training_migration.verbs.loading import given, placed, where
@@ -102,16 +102,16 @@ def _on_v1(job: V1Job, framework: FrameworkOptions) -> Rendering:
 
 def _converted(job: V1Job, options: Options) -> Rendering:
     conversion = convert(job, options)
-    if conversion.refused or conversion.runtime is None:
-        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.refused}", Exit.REFUSED)
+    if conversion.rejected or conversion.runtime is None:
+        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.rejected}", Exit.REJECTED)
     return _on_v2(conversion.train_job, conversion.runtime, options, placed(job))
 
 
 def _on_v2(train_job: Json, runtime: Json, options: Options, place: str) -> Rendering:
     try:
         return render_v2(train_job, runtime, options.target)
-    except Refusal as refusal:
-        raise Failure(f"{place}: v2 would reject it: {str(refusal).rstrip('.')}.", Exit.REFUSED) from None
+    except Denied as denied:
+        raise Failure(f"{place}: v2 would reject it: {str(denied).rstrip('.')}.", Exit.REJECTED) from None
 
 
 def _ref(source: str, line: int, obj: Json) -> Json:

@@ -89,7 +89,7 @@ def _with_progress(paths: Sequence[str]) -> Iterable[str]:
 
 def _code(row: Row, fail_on: Severity | None, *, strict: bool) -> Exit:
     code = of_findings(row.findings, fail_on, strict=strict)
-    return worst([code, Exit.REFUSED]) if row.refused or row.left else code
+    return worst([code, Exit.REJECTED]) if row.rejected or row.left else code
 
 
 def _earlier(path: Path) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _diffs(found: Sequence[Row]) -> dict[int, str]:
 
 
 def _diff(row: Row) -> str:
-    if row.conversion is None or row.conversion.refused:
+    if row.conversion is None or row.conversion.rejected:
         return ""
     difference = round_trip(row.conversion).difference
     return diff_as_html(difference) if difference is not None else ""

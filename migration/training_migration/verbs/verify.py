@@ -49,7 +49,7 @@ def verify(
 async def _verified(asked: Sequence[Subject], how: How, kubeconfig: str, context: str) -> list[Verification]:
     done = 0
 
-    def tell(each: Verification) -> None:
+    def progress(each: Verification) -> None:
         nonlocal done
         done += 1
         click.echo(f"{done}/{len(asked)} {line(each)}", err=True)
@@ -58,4 +58,4 @@ async def _verified(asked: Sequence[Subject], how: How, kubeconfig: str, context
         api = Api(transport)
         if release := await other_release(api, how.target):
             click.echo(f"The cluster says that it has Trainer {release}; predicted is {how.target.value}.", err=True)
-        return await verify_subjects(api, asked, how, tell)
+        return await verify_subjects(api, asked, how, progress)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from training_api.constants import EXTENSION_PREFIX
-from training_migration.runs.api import NOT_FOUND, Api, Refused
+from training_migration.runs.api import NOT_FOUND, Api, Rejected
 from training_migration.v2.names import JOBSET_API, JOBSET_LABEL
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ class Built:
 
 @asynccontextmanager
 async def created(api: Api, objects: Sequence[Json], mark: str) -> AsyncIterator[Json]:
-    """Create the objects, the last one a TrainJob, hand that out as stored, and delete them all. Raises Refused."""
+    """Create the objects, the last one a TrainJob, hand that out as stored, and delete them all. Raises Rejected."""
     marked = [_marked(each, mark) for each in objects]
     try:
         stored = [await _create(api, each, patient=number > 0) for number, each in enumerate(marked)]
@@ -65,7 +65,7 @@ async def created(api: Api, objects: Sequence[Json], mark: str) -> AsyncIterator
 
 
 async def dry_run(api: Api, objects: Iterable[Json]) -> None:
-    """Let admission check the objects without storing any; raises Refused."""
+    """Let admission check the objects without storing any; raises Rejected."""
     for each in objects:
         await api.create(each, dry_run=True)
 
@@ -81,14 +81,14 @@ async def _create(api: Api, obj: Json, *, patient: bool) -> Json:
     while True:
         try:
             return await api.create(obj, strict=True)
-        except Refused as refused:
-            if not (patient and "must be created before" in str(refused) and time.monotonic() < give_up):
+        except Rejected as rejected:
+            if not (patient and "must be created before" in str(rejected) and time.monotonic() < give_up):
                 raise
         await asyncio.sleep(POLL)
 
 
 async def _delete(api: Api, obj: Json, mark: str) -> None:
-    """Delete an object if it was created by us, whether we have been told so or not."""
+    """Delete an object if it was created by us, whether the answer has arrived or not."""
     metadata = obj["metadata"]
     found = await api.read(obj["apiVersion"], obj["kind"], metadata["namespace"], metadata["name"])
     if found is not None and (found["metadata"].get("labels") or {}).get(OURS) == mark:
@@ -158,10 +158,10 @@ class _Look:
         """Objects of a kind; none of one that the cluster does not have or does not show."""
         try:
             items = await self._api.listed(version, kind, self._namespace, selector)
-        except Refused as refused:
-            if refused.status == _FORBIDDEN:
+        except Rejected as rejected:
+            if rejected.status == _FORBIDDEN:
                 self._found.hidden.append(kind)
-            elif refused.status != NOT_FOUND:
+            elif rejected.status != NOT_FOUND:
                 raise
             return []
         return [{"apiVersion": version, "kind": kind, **each} for each in items]

@@ -18,7 +18,7 @@ class VerificationOutcome(StrEnum):
 
     EQUAL = "equal"
     """Every object is as predicted."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """The cluster does not take it, and that was predicted or cannot be known without the cluster."""
     DIFFERENT = "different"
     """An object, or whether there are any, is not as predicted."""
@@ -32,9 +32,9 @@ class VerificationOutcome(StrEnum):
 
 EXITS: Final[Mapping[VerificationOutcome, Exit]] = {
     VerificationOutcome.EQUAL: Exit.DONE,
-    VerificationOutcome.REFUSED: Exit.REFUSED,
+    VerificationOutcome.REJECTED: Exit.REJECTED,
     VerificationOutcome.DIFFERENT: Exit.FOUND,
-    VerificationOutcome.NOT_CONVERTED: Exit.REFUSED,
+    VerificationOutcome.NOT_CONVERTED: Exit.REJECTED,
     VerificationOutcome.INCONCLUSIVE: Exit.INCONCLUSIVE,
     VerificationOutcome.UNAVAILABLE: Exit.ENVIRONMENT,
 }
@@ -51,7 +51,7 @@ class Subject:
     train_job: Json
     runtime: Json | None
     """None: one that the cluster has."""
-    refused: str = ""
+    rejected: str = ""
     """Why it could not be converted; empty: it could."""
 
     @property

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 def subjects(paths: Iterable[str], target: Target) -> list[Subject]:
-    """What is to be verified; raises Failure for what cannot be read or v1 refuses, and if there is nothing."""
+    """What is to be verified; raises Failure for what cannot be read or v1 rejects, and if there is nothing."""
     given = tuple(paths)
     found = [each for each in documents(given) if each.object is not None]
     runtimes = Runtimes(found, {})
@@ -38,8 +38,8 @@ def subjects(paths: Iterable[str], target: Target) -> list[Subject]:
 def converted(job: V1Job, target: Target) -> Subject:
     """The TrainJob of a v1 job."""
     conversion = convert(job, Options(target))
-    train_job = conversion.train_job if not conversion.refused else job.object
-    return Subject(job.source, job.line, job.job.info.kind, train_job, conversion.runtime, conversion.refused)
+    train_job = conversion.train_job if not conversion.rejected else job.object
+    return Subject(job.source, job.line, job.job.info.kind, train_job, conversion.runtime, conversion.rejected)
 
 
 def _given(document: Document, runtimes: Runtimes) -> Subject:

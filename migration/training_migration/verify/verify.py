@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from training_migration.exits import Exit, Failure
-from training_migration.runs.api import CONFLICT, NOT_FOUND, Api, Refused
+from training_migration.runs.api import CONFLICT, NOT_FOUND, Api, Rejected
 from training_migration.targets import Target
+from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.names import CLUSTER_RUNTIME, JOBSET_API, TRAINER_API
-from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.render import render_v2
 from training_migration.verify import building
 from training_migration.verify.differences import differences, discreet, expected
 from training_migration.verify.outcome import Subject, Verification, VerificationOutcome
 
 Json = dict[str, Any]
-Tell = Callable[[Verification], None]
+Progress = Callable[[Verification], None]
 
 _AT_A_TIME: Final = 8
 _QUEUE: Final = "kueue.x-k8s.io/"
@@ -41,8 +41,10 @@ class How:
     """Seconds for one TrainJob."""
 
 
-async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = lambda each: None) -> list[Verification]:
-    """Verify every subject, several at a time but never two of one name; `tell` of each as soon as it is known.
+async def verify(
+    api: Api, subjects: Sequence[Subject], how: How, progress: Progress = lambda each: None
+) -> list[Verification]:
+    """Verify every subject, several at a time but never two of one name; `progress` gets each as soon as it is known.
 
     Whatever was created has been deleted when this returns or is cancelled. Raises Failure where v2 or the namespace
     is not there, and OSError when the cluster cannot be reached any more.
@@ -60,7 +62,7 @@ async def verify(api: Api, subjects: Sequence[Subject], how: How, tell: Tell = l
                 found = await verify_one(api, subjects[number], how)
             given = (subjects[number].train_job, subjects[number].runtime or {})
             results[number] = replace(found, message=discreet(found.message, given))
-            tell(results[number])
+            progress(results[number])
             if results[number].outcome is not VerificationOutcome.UNAVAILABLE:
                 await building.gone(api, how.namespace, subjects[number].name, how.limit)
 
@@ -78,7 +80,7 @@ async def other_release(api: Api, target: Target) -> str:
     """The release that the cluster says it has, if that is not the target's; empty if it is, or if it does not say."""
     try:
         found = await api.read("v1", "ConfigMap", "kubeflow-system", "kubeflow-trainer-public")
-    except Refused:
+    except Rejected:
         return ""
     release = str(((found or {}).get("data") or {}).get("kubeflow_trainer_version") or "")
     return "" if target is Target.NEXT or release.startswith(f"v{target.value}.") else release
@@ -89,16 +91,16 @@ async def _check(api: Api, how: How) -> None:
         for version, kind in ((TRAINER_API, "TrainJob"), (JOBSET_API, "JobSet")):
             await api.collection(version, kind, how.namespace)
         there = await api.read("v1", "Namespace", "", how.namespace)
-    except Refused as refused:
-        raise Failure(f"{_sentence(refused)} Is Trainer v2 installed there?", Exit.ENVIRONMENT) from None
+    except Rejected as rejected:
+        raise Failure(f"{_sentence(rejected)} Is Trainer v2 installed there?", Exit.ENVIRONMENT) from None
     if there is None:
         raise Failure(f"The cluster has no namespace {how.namespace}: create an empty one.", Exit.ENVIRONMENT)
 
 
 async def verify_one(api: Api, subject: Subject, how: How) -> Verification:
     """Verify one subject; what it needs is created, compared and deleted."""
-    if subject.refused:
-        return Verification(subject, VerificationOutcome.NOT_CONVERTED, subject.refused)
+    if subject.rejected:
+        return Verification(subject, VerificationOutcome.NOT_CONVERTED, subject.rejected)
     train_job = _placed(subject.train_job, how)
     runtime = subject.runtime and _placed(subject.runtime, how)
     objects = [train_job] if runtime is None else [runtime, train_job]
@@ -106,11 +108,11 @@ async def verify_one(api: Api, subject: Subject, how: How) -> Verification:
         known = runtime or await _runtime_of(api, train_job, how.namespace)
         if known is None:
             return Verification(
-                subject, VerificationOutcome.REFUSED, "Its runtime is neither in the files nor in the cluster."
+                subject, VerificationOutcome.REJECTED, "Its runtime is neither in the files nor in the cluster."
             )
         return await _verified(api, subject, objects, known, how)
-    except Refused as refused:
-        return Verification(subject, _meaning(refused), _sentence(refused))
+    except Rejected as rejected:
+        return Verification(subject, _meaning(rejected), _sentence(rejected))
 
 
 async def _verified(api: Api, subject: Subject, objects: list[Json], runtime: Json, how: How) -> Verification:
@@ -118,8 +120,8 @@ async def _verified(api: Api, subject: Subject, objects: list[Json], runtime: Js
         wanted = expected(render_v2(objects[-1], runtime, how.target))
     except NotPredicted as unknown:
         return Verification(subject, VerificationOutcome.INCONCLUSIVE, f"Nothing is predicted: {unknown}.")
-    except Refusal as refusal:
-        return await _refused_as_predicted(api, subject, objects, refusal, how)
+    except Denied as denied:
+        return await _rejected_as_predicted(api, subject, objects, denied, how)
     return await (_dry_run if how.dry_run else _compared)(api, subject, objects, wanted, how)
 
 
@@ -127,9 +129,8 @@ async def _compared(api: Api, subject: Subject, objects: list[Json], wanted: lis
     async with building.created(api, objects, secrets.token_hex(8)) as stored:
         found = await building.built(api, stored, wanted, how.limit)
     if found.complaint:
-        return Verification(
-            subject, VerificationOutcome.REFUSED, f"The TrainJob is taken, but nothing is made of it: {found.complaint}"
-        )
+        text = f"The TrainJob is taken, but nothing is made of it: {found.complaint}"
+        return Verification(subject, VerificationOutcome.REJECTED, text)
     if not found.objects:
         return Verification(
             subject, VerificationOutcome.INCONCLUSIVE, f"Nothing is made of it within {how.limit:.0f} s."
@@ -152,20 +153,20 @@ async def _dry_run(api: Api, subject: Subject, objects: list[Json], wanted: list
     return Verification(subject, VerificationOutcome.EQUAL, objects=len(admitted) + len(made))
 
 
-async def _refused_as_predicted(
-    api: Api, subject: Subject, objects: list[Json], refusal: Refusal, how: How
+async def _rejected_as_predicted(
+    api: Api, subject: Subject, objects: list[Json], denied: Denied, how: How
 ) -> Verification:
-    """Whether the cluster refuses, too, what is predicted to be rejected."""
+    """Whether the cluster rejects, too, what is predicted to be rejected."""
     if how.dry_run:
-        return Verification(subject, VerificationOutcome.REFUSED, f"Predicted: {refusal}.")
+        return Verification(subject, VerificationOutcome.REJECTED, f"Predicted: {denied}.")
     try:
         async with building.created(api, objects, secrets.token_hex(8)) as stored:
             found = await building.built(api, stored, [], how.limit)
-    except Refused as refused:
-        return Verification(subject, _meaning(refused), f"As predicted: {_sentence(refused)}")
+    except Rejected as rejected:
+        return Verification(subject, _meaning(rejected), f"As predicted: {_sentence(rejected)}")
     if found.complaint:
-        return Verification(subject, VerificationOutcome.REFUSED, f"As predicted: {found.complaint}")
-    return Verification(subject, VerificationOutcome.DIFFERENT, f"The cluster takes it, but predicted is: {refusal}.")
+        return Verification(subject, VerificationOutcome.REJECTED, f"As predicted: {found.complaint}")
+    return Verification(subject, VerificationOutcome.DIFFERENT, f"The cluster takes it, but predicted is: {denied}.")
 
 
 async def _runtime_of(api: Api, train_job: Json, namespace: str) -> Json | None:
@@ -174,8 +175,8 @@ async def _runtime_of(api: Api, train_job: Json, namespace: str) -> Json | None:
     kind = reference.get("kind") or CLUSTER_RUNTIME
     try:
         found = await api.read(TRAINER_API, kind, namespace, str(reference.get("name") or ""))
-    except Refused as refused:
-        if refused.status == NOT_FOUND:
+    except Rejected as rejected:
+        if rejected.status == NOT_FOUND:
             return None
         raise
     return found and {"apiVersion": TRAINER_API, "kind": kind, **found}
@@ -194,11 +195,11 @@ def _placed(obj: Json, how: How) -> Json:
     return placed
 
 
-def _meaning(refused: Refused) -> VerificationOutcome:
-    """Whether a refusal is about the object, or about who asks or what is there already."""
-    of_the_asker = refused.status in _AUTHORIZATION and "denied the request" not in str(refused)
+def _meaning(rejected: Rejected) -> VerificationOutcome:
+    """Whether a rejection is about the object, or about who asks or what is there already."""
+    of_the_asker = rejected.status in _AUTHORIZATION and "denied the request" not in str(rejected)
     return (
-        VerificationOutcome.UNAVAILABLE if of_the_asker or refused.status == CONFLICT else VerificationOutcome.REFUSED
+        VerificationOutcome.UNAVAILABLE if of_the_asker or rejected.status == CONFLICT else VerificationOutcome.REJECTED
     )
 
 

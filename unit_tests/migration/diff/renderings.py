@@ -43,7 +43,7 @@ def compared(job: V1Job, runtime: Json, train_job: Json, options: FrameworkOptio
 def converted(obj: Json, **options: Any) -> tuple[V1Job, Json, Json]:
     job = v1_job(obj)
     conversion = convert(job, Options(Target.V2_3, **options))
-    assert conversion.runtime is not None, conversion.refused
+    assert conversion.runtime is not None, conversion.rejected
     return job, conversion.runtime, conversion.train_job
 
 

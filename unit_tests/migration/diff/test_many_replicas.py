@@ -26,7 +26,7 @@ def compared(job: Json) -> Difference:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_those_that_stand_for_all_tell_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_that_stand_for_all_show_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     some = compared(JOBS[name])
     monkeypatch.setattr(pods.Pods, "_sample", lambda _, group: group)
     every = compared(JOBS[name])

@@ -39,7 +39,7 @@ def test_so_it_may_be_where_the_launcher_cannot_be_seen(command: list[str]) -> N
     assert item(difference, "rank (RANK), read by a script without launcher").verdict is Likeness.LOST
 
 
-def test_torchrun_finds_everybody_by_variables_of_v2_itself() -> None:
+def test_torchrun_finds_all_others_by_variables_of_v2_itself() -> None:
     obj = pytorch(2, command=["torchrun", "train.py"], **GPUS)
     difference = compared(*naive(obj, nodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 1}}))
     assert difference.training == ("3 pods in one group, world size 3 nodes",) * 2
@@ -92,7 +92,7 @@ def test_another_number_of_processes_in_each_pod_is_another_training() -> None:
     assert (local.v1, local.v2, local.severity) == ("auto", "1", Severity.ERROR)
 
 
-def test_pods_that_are_missing_or_too_many_are_told() -> None:
+def test_pods_that_are_missing_or_too_many_are_reported() -> None:
     fewer = compared(*naive(pytorch(2), nodes=2))
     assert fewer.pairs[-1].items[0].reason == "no pod of v2 does its work"
     more = compared(*naive(pytorch(1), nodes=3))
@@ -119,7 +119,7 @@ def with_variable(name: str, value: str) -> Any:
         ("my-job-master-0", ""),
     ],
 )
-def test_names_that_nobody_has_are_found(value: str, lost: str) -> None:
+def test_names_that_no_pod_has_are_found(value: str, lost: str) -> None:
     found = item(with_variable("PEER", value), "names of hosts")
     assert found.v2 == (f"of no pod: {lost}" if lost else "all lead to pods")
     assert (found.severity is Severity.ERROR) is bool(lost)
@@ -165,7 +165,7 @@ def test_rendezvous_settings_of_torchrun_have_to_be_equal() -> None:
 
 
 @pytest.mark.parametrize("host", ["elsewhere.example", "job-node-0-1.job"])
-def test_an_address_that_leads_to_nobody_or_to_another_pod_is_another_training(host: str) -> None:
+def test_an_address_that_leads_to_no_pod_or_to_another_pod_is_another_training(host: str) -> None:
     job, runtime, train_job = converted(pytorch(1))
     [address] = [each for each in train_job["spec"]["trainer"]["env"] if each["name"] == "MASTER_ADDR"]
     address["value"] = host

@@ -66,9 +66,9 @@ def test_anything_else_stays_a_shell(text: str) -> None:
 @pytest.mark.parametrize("index", ["0", "1"])
 def test_a_real_shell_sets_the_same(index: str) -> None:
     given = {"JOB_COMPLETION_INDEX": index, "PATH": "/usr/bin:/bin"}
-    told = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", LINES, "name", "env"], env=given, capture_output=True, text=True, check=True
     ).stdout
-    there = dict(line.split("=", 1) for line in told.splitlines())
+    there = dict(line.split("=", 1) for line in result.splitlines())
     ours = started(["sh", "-c", LINES], ["name", "env"], given).environment
     assert {name: there.get(name) for name in ours} == ours

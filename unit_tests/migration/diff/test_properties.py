@@ -64,12 +64,12 @@ def test_every_value_has_a_class(name: str, side: int) -> None:
     """An item of its own, a sort of items that it is part of, or a reason why it says nothing."""
     job, rendering = one_side(name, side)
     same = pods(job, rendering, rendering)
-    told = {item.path for pair in same.pairs() for item in pair.items}
-    told |= {each.path for each in same.not_compared()}
+    result = {item.path for pair in same.pairs() for item in pair.items}
+    result |= {each.path for each in same.not_compared()}
     for pod in rendering.pods:
         for path, leaf in leaves(pod).by_path.items():
             elsewhere = any(re.match(each.pattern, path) for each in ELSEWHERE)
-            assert elsewhere or leaf.path in told or path in told, path
+            assert elsewhere or leaf.path in result or path in result, path
             assert sum(any(re.match(each.pattern, path) for each in table) for table in (ELSEWHERE, NOT_COMPARED)) < 2
 
 

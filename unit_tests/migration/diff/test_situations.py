@@ -90,7 +90,7 @@ def test_rules_on_exit_codes_are_followed(rule: Json, v2: str) -> None:
     assert failure(compared(job, runtime, train_job)).v2 == v2
 
 
-def test_a_jobset_that_starts_over_is_told() -> None:
+def test_a_jobset_that_starts_over_is_reported() -> None:
     job, runtime, train_job = converted(restarting("Never"))
     runtime["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 2}
     found = failure(compared(job, runtime, train_job))
@@ -167,7 +167,7 @@ def test_a_deadline_stands_on_the_train_job_alone() -> None:
          "kueue.x-k8s.io/multikueue does", None),
     ],
 )  # fmt: skip
-def test_the_run_policy_is_told_as_what_happens(
+def test_the_run_policy_is_reported_as_what_happens(
     run_policy: Json, situation: str, v1: str, v2: str, severity: Severity | None
 ) -> None:
     found = item(compared(*converted(restarting("Never", **run_policy))), situation)

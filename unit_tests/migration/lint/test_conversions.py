@@ -23,7 +23,7 @@ from training_migration.findings import Severity
 from training_migration.lint import lint_together, lint_v2
 from training_migration.shape import misfit
 from training_migration.targets import Target
-from training_migration.v1_job import Refused, v1_job
+from training_migration.v1_job import Invalid, v1_job
 from training_migration.v2.stock import stock
 
 EXAMPLES = ROOT / "e2e" / "support" / "v1_examples"
@@ -36,7 +36,7 @@ KINDS = {
     "xgboost": "XGBoostJob",
 }
 UNKNOWN = {"MIG112"}
-"""Of images whose entry point nobody gives."""
+"""Of images whose entry point is not given."""
 ELASTIC_HOROVOD = {"MIG115", "MIG211"}
 """It finds its hosts by a script of v1's operator: there is nothing to convert it to."""
 
@@ -81,14 +81,14 @@ def test_runtimes_that_the_examples_share_are_without_findings() -> None:
 def test_conversions_of_any_job_have_nothing_that_lint_calls_an_error(obj: dict[str, Any], options: Options) -> None:
     try:
         job = v1_job(obj)
-    except Refused:
+    except Invalid:
         assume(False)
         return
     conversion = convert(job, replace(options, compat_env=CompatEnv.AUTO))
     documents = [Document("v2.yaml", 1, each) for each in conversion.objects]
-    found = [] if conversion.refused else lint_v2(documents, options.target)
+    found = [] if conversion.rejected else lint_v2(documents, options.target)
     wrong = {each.rule.id for each in found if each.level is Severity.ERROR}
-    # torchrun is no launcher for what the other policies are for, and nobody can make it one.
+    # torchrun is no launcher for what the other policies are for, and cannot become one.
     assert wrong <= (set() if obj["kind"] == "PyTorchJob" else {"MIG101"})
 
 

@@ -43,7 +43,7 @@ def test_text_names_file_line_rule_and_remedy(tmp_path: Path) -> None:
     assert lines[-1] == "2 errors, 1 warning, 2 infos"
 
 
-def test_what_convert_mends_is_told_from_what_is_left_to_people(tmp_path: Path) -> None:
+def test_what_convert_mends_is_reported_from_what_is_left_to_people(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text('import os\nport = 23456\nos.environ["RANK"]\n')
     file = write(tmp_path / "job.yaml", ALONE)
@@ -150,7 +150,7 @@ def test_folders_standard_input_scripts_and_scans(tmp_path: Path) -> None:
         assert any(line.startswith(place) for line in result.stdout.splitlines()), place
 
 
-def test_the_folder_of_the_image_tells_what_it_starts(tmp_path: Path) -> None:
+def test_the_folder_of_the_image_shows_what_it_starts(tmp_path: Path) -> None:
     job = write(tmp_path / "job.yaml", alike(command=None))
     assert "MIG112" in run(job).stdout
     (tmp_path / "image").mkdir()

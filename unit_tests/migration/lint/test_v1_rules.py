@@ -40,7 +40,7 @@ def one(rule: str, given: Json, options: Options = OPTIONS) -> tuple[str, str, S
     return found.path, found.message, found.level
 
 
-def test_the_arithmetic_of_a_long_name_is_told() -> None:
+def test_the_arithmetic_of_a_long_name_is_reported() -> None:
     _, message, _ = one("MIG003", pytorch(metadata={"name": "n" * 50}))
     assert message == (
         "the name has 50 characters and may have 48: a pod's name has 63, of which 15 are for '-node-0-2' and a random"
@@ -75,7 +75,7 @@ def test_a_kept_time_to_live_is_an_error_where_failed_jobs_start_again() -> None
     assert one("MIG306", given, Options(Target.NEXT, ttl=Ttl.KEEP))[2] is Severity.WARNING
 
 
-def test_scripts_and_the_image_tell_what_starts_the_training() -> None:
+def test_scripts_and_the_image_show_what_starts_the_training() -> None:
     given = v1_job(alike(command=["bash", "/app/run.sh"]))
     assert "MIG112" in {each.rule.id for each in lint_v1(given, OPTIONS)}
     for text, rule in (("exec python train.py", "MIG101"), ("accelerate launch train.py", "MIG115")):

@@ -388,7 +388,7 @@ def test_scripts_that_set_the_variables_do() -> None:
         assert ("MIG101" in ids) is found
 
 
-def test_a_script_tells_that_a_runtime_without_a_policy_trains_with_torch() -> None:
+def test_a_script_shows_that_a_runtime_without_a_policy_trains_with_torch() -> None:
     given = documents(runtime({"numNodes": 2}), train_job(started(PYTHON)))
     for text, found in (("import torch", True), ("import tensorflow", False)):
         ids = {each.rule.id for each in lint_v2(given, Target.V2_3, scripts=[("train.py", text)])}

@@ -144,7 +144,7 @@ async def test_all_begins_again_where_the_set_may(stage: Stage, play: Play) -> N
     assert (await asyncio.wait_for(end, LIMIT)).state is State.COMPLETE
 
 
-async def test_a_pod_deleted_by_somebody_else_is_made_again(stage: Stage, play: Play) -> None:
+async def test_a_pod_deleted_by_another_client_is_made_again(stage: Stage, play: Play) -> None:
     end = play(rendering({"name": "node"}))
     await stage.pods(lambda names: names == BOTH)
     await stage.api.delete({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": BOTH[0]}}, grace=0)
@@ -161,11 +161,11 @@ def test_a_pod_can_be_made_without_its_owners() -> None:
     assert "ownerReferences" in first.pod["metadata"], "the rendering itself stays as it is"
 
 
-def test_why_a_pod_does_not_run_is_told() -> None:
+def test_why_a_pod_does_not_run_is_reported() -> None:
     pod: Json = {"metadata": {"name": "p"}}
     unplaced = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
     waiting = {"name": "node", "state": {"waiting": {"reason": "CreateContainerConfigError", "message": "no command"}}}
     assert trouble_of({**pod, "status": {"conditions": [unplaced]}}) == "p is not placed: 0/1 nodes are available"
-    told = trouble_of({**pod, "status": {"containerStatuses": [waiting]}})
-    assert told == "p: container node waits: CreateContainerConfigError: no command"
+    result = trouble_of({**pod, "status": {"containerStatuses": [waiting]}})
+    assert result == "p: container node waits: CreateContainerConfigError: no command"
     assert trouble_of(pod) == ""

@@ -30,15 +30,15 @@ def play(names: list[str], *processes: Mapping[str, str], seconds: float = 20.0)
     ]
     found = []
     for process in running:
-        _, told = process.communicate(timeout=60)
-        [result] = results(told.splitlines())
+        _, answer = process.communicate(timeout=60)
+        [result] = results(answer.splitlines())
         found.append((process.returncode, result))
     return found
 
 
 @pytest.fixture
 def port() -> str:
-    """A port that nobody uses."""
+    """A port that is not used."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return str(free.getsockname()[1])
@@ -61,7 +61,7 @@ def test_all_meet_at_rank_0(port: str) -> None:
     assert [(mark.met, mark.rank, mark.peers) for mark in marks] == [(True, 0, (1, 2))]
 
 
-def test_two_of_one_rank_are_told(port: str) -> None:
+def test_two_of_one_rank_are_reported(port: str) -> None:
     found = play(["RANK"], torch(0, 3, port), torch(1, 3, port), torch(1, 3, port))
     assert {(status, result.why) for status, result in found} == {(1, "several have the same rank: [0, 1, 1]")}
 
@@ -78,7 +78,7 @@ def test_whoever_does_not_come_is_missed(port: str) -> None:
     assert (status, result.why) == (1, "1 of 2 came")
 
 
-def test_a_coordinator_without_an_address_is_told(port: str) -> None:
+def test_a_coordinator_without_an_address_is_reported(port: str) -> None:
     [(_, result)] = play(["RANK"], {**torch(1, 2, port), "MASTER_ADDR": "nobody.invalid"}, seconds=0.3)
     assert result.why == "nobody.invalid has no address"
 
@@ -148,8 +148,8 @@ def test_what_a_shell_exports_first_is_kept() -> None:
     [changed] = with_probe([runtime(command=["sh", "-c", script])], PLAN, {"node": "node"})
     command = first_job(changed)["template"]["spec"]["containers"][0]["command"]
     assert command[:3] == ["sh", "-c", 'export RANK=$((JOB_COMPLETION_INDEX + 1))\nexec "$@"']
-    told = [*command[:4], "sh", "-c", "echo $RANK"]
-    shown = subprocess.run(told, env={"JOB_COMPLETION_INDEX": "2"}, capture_output=True, check=True)
+    answer = [*command[:4], "sh", "-c", "echo $RANK"]
+    shown = subprocess.run(answer, env={"JOB_COMPLETION_INDEX": "2"}, capture_output=True, check=True)
     assert shown.stdout == b"3\n"
     assert command[4:] == PLAN.command
 
@@ -180,7 +180,7 @@ def test_the_program_fits_into_a_container_and_needs_no_escape() -> None:
     assert not any("$(" in word for word in PLAN.command), "Kubernetes would replace it"
 
 
-def test_an_image_without_python_is_told(tmp_path: Path) -> None:
+def test_an_image_without_python_is_reported(tmp_path: Path) -> None:
     (tmp_path / "sh").symlink_to("/bin/sh")
     ran = subprocess.run(PLAN.command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     [result] = results(ran.stderr.splitlines())

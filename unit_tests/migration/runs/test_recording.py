@@ -31,8 +31,15 @@ def pod(name: str, role: str, index: int, code: int | None = None, restarts: int
 
 
 def met(host: str, rank: int, size: int, at: float = 101.0, **more: Any) -> str:
-    told = {"event": "met", "rank": rank, "worldSize": size, "host": host, "time": at, "variables": {"RANK": str(rank)}}
-    return MARKER + json.dumps({**told, **more})
+    line = {
+        "event": "met",
+        "rank": rank,
+        "worldSize": size,
+        "host": host,
+        "time": at,
+        "variables": {"RANK": str(rank)},
+    }
+    return MARKER + json.dumps({**line, **more})
 
 
 def alone(host: str) -> str:
@@ -88,9 +95,9 @@ def test_only_the_last_life_of_a_pod_counts_and_the_others_are_restarts() -> Non
 
 
 def test_the_environment_is_that_of_the_process_else_what_the_pod_states_of_the_wiring() -> None:
-    told = record_of(run(pod("a", "worker", 0, 0), logs={"a": [[met("a", 3, 4)]]}), [])
+    result = record_of(run(pod("a", "worker", 0, 0), logs={"a": [[met("a", 3, 4)]]}), [])
     stated = record_of(run(pod("a", "worker", 0, 0), logs={}), [])
-    assert told.pods[0].environment == {"RANK": "3"}
+    assert result.pods[0].environment == {"RANK": "3"}
     assert stated.pods[0].environment == {"RANK": "7"}, "no secret, no other variable"
 
 
@@ -105,6 +112,6 @@ def test_metrics_belong_to_the_rank_of_their_pod() -> None:
 
 
 @pytest.mark.parametrize("text", ["loss", "loss=(", r"step (?P<step>\d+)"])
-def test_a_pattern_without_a_group_for_the_value_is_refused(text: str) -> None:
+def test_a_pattern_without_a_group_for_the_value_is_rejected(text: str) -> None:
     with pytest.raises(BadPattern, match="--metric"):
         Metric.parse(text)

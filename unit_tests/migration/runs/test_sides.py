@@ -55,7 +55,7 @@ def test_a_runtime_of_the_release_need_not_be_in_the_files(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "message"),
     [
         ([CONFIG_MAP], "neither a training job of v1 nor a TrainJob"),
         ([JOB, {**JOB, "metadata": {"name": "other"}}], "one training job of v1 can be run at a time"),
@@ -64,10 +64,10 @@ def test_a_runtime_of_the_release_need_not_be_in_the_files(tmp_path: Path) -> No
         ([JOB, {"kind": "ConfigMap"}], "not an object with apiVersion, kind and metadata.name"),
         ([{**JOB, "spec": {"pytorchReplicaSpecs": {"Boss": {}}}}], "v1 rejects it"),
     ],
-    ids=["no job", "two jobs", "no runtime", "twice", "no name", "refused"],
+    ids=["no job", "two jobs", "no runtime", "twice", "no name", "rejected"],
 )
-def test_what_cannot_be_run_is_told(tmp_path: Path, objects: list[Json], told: str) -> None:
-    with pytest.raises(Failure, match=told) as failure:
+def test_what_cannot_be_run_is_reported(tmp_path: Path, objects: list[Json], message: str) -> None:
+    with pytest.raises(Failure, match=message) as failure:
         sides(tmp_path, *objects)
     assert failure.value.code is Exit.USAGE
 

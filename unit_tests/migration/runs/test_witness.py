@@ -39,7 +39,7 @@ def play(folder: Path, program: str, **variables: str) -> subprocess.CompletedPr
     return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
 
 
-def test_it_tells_the_rank_and_leaves_the_result_alone(folder: Path) -> None:
+def test_it_reports_the_rank_and_leaves_the_result_alone(folder: Path) -> None:
     ran = play(folder, "from xgboost.collective import init; print(init(a=1))", RANK="2", TOKEN="secret")
     assert ran.stdout == "{'a': 1}\n"
     [mark] = marks(ran.stderr.splitlines())

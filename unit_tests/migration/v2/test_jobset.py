@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.denied import Denied, NotPredicted
 
 PREFIX = "jobset.sigs.k8s.io/"
 
@@ -194,9 +194,9 @@ def test_names_must_leave_room_for_those_of_pods(name: str, nodes: int, fits: bo
     if fits:
         assert rendered(job, runtime({})).pods
         return
-    with pytest.raises(Refusal, match=f"at most {48 if nodes == 10 else 47} characters fit") as refusal:
+    with pytest.raises(Denied, match=f"at most {48 if nodes == 10 else 47} characters fit") as denied:
         rendered(job, runtime({}))
-    assert refusal.value.path == "metadata.name"
+    assert denied.value.path == "metadata.name"
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_names_must_leave_room_for_those_of_pods(name: str, nodes: int, fits: bo
         ),
     ],
 )
-def test_what_jobset_refuses(spec: Any, message: str) -> None:
-    with pytest.raises(Refusal, match=message):
+def test_what_jobset_rejects(spec: Any, message: str) -> None:
+    with pytest.raises(Denied, match=message):
         rendered(train_job({}), runtime({}, template={"spec": spec}))
 
 
@@ -246,8 +246,8 @@ def test_volumes_are_claimed_for_the_pods_that_mount_them(retention: Any, owned:
     assert node["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-job"}}]
 
 
-def test_a_claim_that_nobody_mounts_is_refused() -> None:
-    with pytest.raises(Refusal, match="no container mounts data"):
+def test_a_claim_that_no_container_mounts_is_rejected() -> None:
+    with pytest.raises(Denied, match="no container mounts data"):
         rendered(train_job({}), claiming(mounted="other"))
 
 

@@ -7,7 +7,7 @@ import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.denied import Denied
 from training_migration.v2.render import render_v2
 
 
@@ -112,14 +112,14 @@ def test_keys_are_a_pair_and_the_same_for_the_same_job_only_if_asked() -> None:
     assert objects(by_chance, "Secret")[0]["data"] != secret["data"]
 
 
-def test_refusals() -> None:
+def test_rejections() -> None:
     variable = {"env": [{"name": "OMPI_MCA_plm_rsh_args", "value": "1"}]}
-    with pytest.raises(Refusal, match="OMPI_MCA_plm_rsh_args"):
+    with pytest.raises(Denied, match="OMPI_MCA_plm_rsh_args"):
         rendered(train_job(variable), mpi_runtime())
     assert rendered(train_job(variable), mpi_runtime(), Target.V2_2)
     alone = runtime({"mpi": {"runLauncherAsNode": True}}, replicated_job("node"))
     assert rendered(train_job({"numNodes": 1}), alone)
-    with pytest.raises(Refusal, match="must be 1, not 2"):
+    with pytest.raises(Denied, match="must be 1, not 2"):
         rendered(train_job({"numNodes": 2}), alone)
-    with pytest.raises(Refusal, match="no implementation but OpenMPI"):
+    with pytest.raises(Denied, match="no implementation but OpenMPI"):
         rendered(train_job({}), mpi_runtime(mpiImplementation=""))

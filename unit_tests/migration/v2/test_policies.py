@@ -8,7 +8,7 @@ import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.denied import Denied, NotPredicted
 
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 PORT = [{"containerPort": 29500, "protocol": "TCP"}]
@@ -47,7 +47,7 @@ def test_xgboost_counts_workers_by_gpu(resources: Any, workers: int) -> None:
 
 
 def test_xgboost_reserves_its_variables() -> None:
-    with pytest.raises(Refusal, match="DMLC_TASK_ID is set by"):
+    with pytest.raises(Denied, match="DMLC_TASK_ID is set by"):
         rendered(train_job({"env": [{"name": "DMLC_TASK_ID", "value": "1"}]}), runtime({"xgboost": {}}))
 
 
@@ -129,9 +129,9 @@ def test_volcano_takes_queue_and_priority_from_the_template() -> None:
     assert {pod.pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in rendering.pods} == {"job"}
 
 
-def test_volcano_refuses_an_empty_queue() -> None:
+def test_volcano_rejects_an_empty_queue() -> None:
     template = {"metadata": {"annotations": {"scheduling.volcano.sh/queue-name": ""}}}
-    with pytest.raises(Refusal, match="queue's name must not be empty"):
+    with pytest.raises(Denied, match="queue's name must not be empty"):
         rendered(train_job({}), runtime({}, template=template, podGroupPolicy={"volcano": {}}))
 
 
@@ -142,6 +142,6 @@ def test_flux_is_not_predicted() -> None:
 
 @pytest.mark.parametrize("policy", ["jax", "xgboost", "flux"])
 def test_policies_of_2_2_do_not_exist_before(policy: Any) -> None:
-    with pytest.raises(Refusal, match=r"Trainer 2\.1 has no such policy") as refusal:
+    with pytest.raises(Denied, match=r"Trainer 2\.1 has no such policy") as denied:
         rendered(train_job({}), runtime({policy: {}}), Target.V2_1)
-    assert not isinstance(refusal.value, NotPredicted)
+    assert not isinstance(denied.value, NotPredicted)

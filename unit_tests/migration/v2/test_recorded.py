@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import Refusal
+from training_migration.v2.denied import Denied
 from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 from training_migration.verify.differences import differences, expected
@@ -20,12 +20,12 @@ Json = dict[str, Any]
 FOLDER = Path(__file__).parent
 CASES = sorted(file.stem for file in (FOLDER / "recorded").glob("*.json"))
 NOT_PREDICTED = {
-    "refused-no-runtime": "only the cluster knows its runtimes",
-    "refused-volcano-priority": "only the cluster knows its classes of priority",
-    "refused-processes-of-torch": "a runtime without a TrainJob",
-    "refused-replicas": "a runtime without a TrainJob",
-    "refused-trainer-without-node": "a runtime without a TrainJob",
-    "refused-two-policies": "a runtime without a TrainJob",
+    "rejected-no-runtime": "only the cluster knows its runtimes",
+    "rejected-volcano-priority": "only the cluster knows its classes of priority",
+    "rejected-processes-of-torch": "a runtime without a TrainJob",
+    "rejected-replicas": "a runtime without a TrainJob",
+    "rejected-trainer-without-node": "a runtime without a TrainJob",
+    "rejected-two-policies": "a runtime without a TrainJob",
 }
 
 
@@ -46,21 +46,21 @@ def runtime_of(case: str, objects: list[Json]) -> Json:
     return objects[0] if len(objects) > 1 else stock(Target.V2_3)[objects[-1]["spec"]["runtimeRef"]["name"]]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("refused-")])
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("rejected-")])
 def test_what_is_built_is_predicted(case: Any) -> None:
     objects = given(case)
     rendering = render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
     assert differences(expected(rendering), record(case)["built"]) == []
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("refused-") and case not in NOT_PREDICTED])
-def test_what_is_refused_is_predicted_as_refused(case: Any) -> None:
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("rejected-") and case not in NOT_PREDICTED])
+def test_what_is_rejected_is_predicted_as_rejected(case: Any) -> None:
     objects = given(case)
-    assert set(record(case)) <= {"refused", "stuck"}
-    with pytest.raises(Refusal):
+    assert set(record(case)) <= {"rejected", "stuck"}
+    with pytest.raises(Denied):
         render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
 
 
 @pytest.mark.parametrize("case", NOT_PREDICTED)
-def test_what_only_a_cluster_refuses_is_refused_by_it(case: Any) -> None:
-    assert "refused" in record(case)
+def test_what_only_a_cluster_rejects_is_rejected_by_it(case: Any) -> None:
+    assert "rejected" in record(case)

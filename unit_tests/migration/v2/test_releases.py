@@ -9,7 +9,7 @@ from unit_tests.migration.v2.test_mpi import mpi_runtime
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.denied import Denied, NotPredicted
 
 OLD, V2_1, V2_2, V2_3 = Target.V2_0, Target.V2_1, Target.V2_2, Target.V2_3
 GIVEN = {"resourcesPerNode": {"limits": {"cpu": "2"}}, "numProcPerNode": 1}
@@ -97,7 +97,7 @@ def test_counts_template() -> None:
 def test_the_runtime_states_processes_before_2_2(stated: Any, processes: Any) -> None:
     of = runtime({"torch": {"numProcPerNode": stated}}, node(requests={"cpu": "5"}))
     assert variables(rendered(train_job({}), of, V2_1).pods[0])["PET_NPROC_PER_NODE"] == processes
-    with pytest.raises(Refusal, match="no such field"):
+    with pytest.raises(Denied, match="no such field"):
         rendered(train_job({}), of, V2_2)
 
 
@@ -118,7 +118,7 @@ def test_snapshot(release: Any, there: bool) -> None:
 def allowed(release: Any, of: Any, job: Any) -> Any:
     try:
         rendered(job, of, release)
-    except Refusal:
+    except Denied:
         return False
     return True
 
@@ -154,9 +154,9 @@ def test_fields_that_came_later(before: Any, since: Any, of: Any, job: Any) -> N
         (V2_1, V2_2, runtime({}), train_job({}, labels={"a": "1"})),
         (V2_1, V2_2, runtime({}), train_job({}, annotations={"a": "1"})),
     ],
-    ids=["initializer_mount", "refuses_mpi_env", "labels", "annotations"],
+    ids=["initializer_mount", "rejects_mpi_env", "labels", "annotations"],
 )
-def test_what_later_releases_refuse(before: Any, since: Any, of: Any, job: Any) -> None:
+def test_what_later_releases_reject(before: Any, since: Any, of: Any, job: Any) -> None:
     assert (allowed(before, of, job), allowed(since, of, job)) == (True, False)
 
 
@@ -168,7 +168,7 @@ def test_ports_clash() -> None:
     assert [port["containerPort"] for port in made] == [1, 2, 2, 29500]
 
 
-def test_refuses_torch_env() -> None:
+def test_rejects_torch_env() -> None:
     job = train_job({"env": [{"name": "PET_NNODES", "value": "9"}]})
     assert variables(rendered(job, runtime({"torch": {}}), V2_1).pods[0])["PET_NNODES"] == "9"
     job["spec"]["trainer"]["numProcPerNode"] = 1

@@ -6,7 +6,7 @@ import pytest
 from unit_tests.migration.v2.written import container, rendered, replicated_job, runtime, train_job, variables
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.denied import Denied, NotPredicted
 
 TORCH = {"numNodes": 2, "torch": {}}
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -93,13 +93,13 @@ def test_sidecars_get_the_variables_only_if_they_are_named() -> None:
     )
 
 
-def test_refusals() -> None:
-    with pytest.raises(Refusal, match=r"spec.trainer.env: PET_NNODES is set by the runtime's policy"):
+def test_rejections() -> None:
+    with pytest.raises(Denied, match=r"spec.trainer.env: PET_NNODES is set by the runtime's policy"):
         rendered(train_job({"env": [{"name": "PET_NNODES", "value": "1"}]}), runtime(TORCH))
     injected = {"envInjection": {"targets": [{"jobName": "node", "containerNames": ["other"]}]}}
-    with pytest.raises(Refusal, match="container other of node"):
+    with pytest.raises(Denied, match="container other of node"):
         rendered(train_job({}), runtime({"torch": injected}))
-    with pytest.raises(Refusal, match="no such field"):
+    with pytest.raises(Denied, match="no such field"):
         rendered(train_job({}), runtime({"torch": injected}), Target.V2_2)
     with pytest.raises(NotPredicted):
         rendered(train_job({"command": ["tune", "run"]}), runtime(TORCH))

@@ -20,7 +20,7 @@ def lint_script(
     launched: bool = False,
     language: Language | None = None,
 ) -> list[Finding]:
-    """What is found in a script of jobs of a kind; None for an unknown one, which its imports then tell.
+    """What is found in a script of jobs of a kind; None for an unknown one, which its imports then show.
 
     `given` are variables that its container sets, `launched` says that torchrun starts it.
     """

@@ -89,7 +89,7 @@ class Script:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """The lines without comments and, of Python, without texts that nobody reads."""
+        """The lines without comments and, of Python, without texts that are not used."""
         numbers, code = self._source
         bare = _bare_python(code, self.tree) if self.is_python else _bare_shell(code)
         return numbered(zip(numbers, bare, strict=True))
@@ -125,7 +125,7 @@ class Script:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Variables that v1 set for such jobs, and nobody else is known to set."""
+        """Variables that v1 set for such jobs, and that are not known to be set otherwise."""
         return frozenset().union(*map(set_by_v1, self.kinds)) - self.given
 
 

@@ -40,7 +40,7 @@ def no_launcher(subject: Subject) -> Iterator[Spot]:
 def reserved_variable(subject: Subject) -> Iterator[Spot]:
     """A variable of the template that a TrainJob may not name."""
     policy = POLICY_OF.get(subject.kind, "")
-    if policy == "mpi" and not subject.features.refuses_mpi_env:
+    if policy == "mpi" and not subject.features.rejects_mpi_env:
         return
     yield from _variables(subject, RESERVED.get(policy, frozenset()), "v2 rejects it in trainer.env.")
 
@@ -75,7 +75,7 @@ def no_master(subject: Subject) -> Iterator[Spot]:
 
 @V1.rule("MIG109")
 def uncounted_processes(subject: Subject) -> Iterator[Spot]:
-    """Processes on CPUs that nobody counts."""
+    """Processes on CPUs without a number."""
     if subject.kind != _PYTORCH or subject.spec.nproc_per_node not in ("auto", "cpu"):
         return
     for role, launcher in subject.launchers:
@@ -161,7 +161,7 @@ def buffered(subject: Subject) -> Iterator[Spot]:
 
 @V1.rule("MIG117")
 def other_names(subject: Subject) -> Iterator[Spot]:
-    """Kinds whose programs are told by v1's variables how to find each other."""
+    """Kinds whose programs find each other by v1's variables."""
     if subject.kind not in ("JAXJob", "XGBoostJob", "PaddleJob") or subject.size < 2:
         return
     names = ", ".join(sorted(set_by_v1(subject.kind) & WORLD))

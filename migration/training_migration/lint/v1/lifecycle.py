@@ -131,7 +131,7 @@ def priority(subject: Subject) -> Iterator[Spot]:
 
 @V1.rule("MIG312")
 def unnamed_scheduler(subject: Subject) -> Iterator[Spot]:
-    """A gang whose scheduler nobody names."""
+    """A gang whose scheduler is not named."""
     named = any(role.pod.get("schedulerName") for role in subject.roles)
     if subject.policy.scheduling_policy is not None and not named and not subject.options.gang_scheduler:
         message = "v1's operator knows the gang scheduler by a flag; in v2 the runtime names it."

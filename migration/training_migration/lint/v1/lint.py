@@ -35,7 +35,7 @@ def lint_v1(
 ) -> list[Finding]:
     """What is found in a job, also in the command lines and variables of its containers.
 
-    `scripts` are path and text of those that it may run, `entry` is what its image starts: both tell what launches it.
+    `scripts` are path and text of those that it may run, `entry` is what its image starts: both show what launches it.
     """
     subject = Subject(job, options, scripts, entry)
     found = V1(subject, source=job.source, line=job.line)

@@ -132,7 +132,7 @@ class Subject:
         return self.role("Master") is not None
 
     def launcher(self, role: Role) -> Launcher:
-        """What starts the training in pods of this type, as far as command, image and scripts tell."""
+        """What starts the training in pods of this type, as far as command, image and scripts show."""
         command, args = self.entry.of(role.container)
         return launcher_of(command, args, self.scripts)
 

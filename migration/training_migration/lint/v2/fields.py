@@ -119,7 +119,7 @@ def other_release(job: TrainJob) -> Iterator[Spot]:
 
 
 @TRAIN_JOBS.rule("MIG505")
-def refused_patch(job: TrainJob) -> Iterator[Spot]:
+def rejected_patch(job: TrainJob) -> Iterator[Spot]:
     """A patch that is rejected."""
     if job.features.overrides != "runtimePatches":
         return
@@ -130,7 +130,7 @@ def refused_patch(job: TrainJob) -> Iterator[Spot]:
         for number, each in enumerate(jobs):
             pod = (((each.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
             path = f"{where}[{number}].template.spec.template.spec"
-            yield from _refused_pod(pod, path, _known(job, str(each.get("name"))))
+            yield from _rejected_pod(pod, path, _known(job, str(each.get("name"))))
 
 
 def _known(job: TrainJob, name: str) -> frozenset[str] | None:
@@ -142,7 +142,7 @@ def _known(job: TrainJob, name: str) -> frozenset[str] | None:
     return frozenset(str(each.get("name")) for group in groups for each in group)
 
 
-def _refused_pod(pod: Mapping[str, Any], path: str, known: frozenset[str] | None) -> Iterator[Spot]:
+def _rejected_pod(pod: Mapping[str, Any], path: str, known: frozenset[str] | None) -> Iterator[Spot]:
     for name in pod:
         if name not in _OF_POD:
             yield Spot(f"a patch may not set {name}.", f"{path}.{name}")

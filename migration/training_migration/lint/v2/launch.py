@@ -51,8 +51,8 @@ def _alone_by_torchrun(job: TrainJob) -> str:
     text = " ".join(pods.words(job.container))
     if flag := _ONE_NODE.search(text):
         return f"{flag[0].strip()} keeps torchrun on its node"
-    told = _SEVERAL_NODES.search(text) or "PET_NNODES" in (*pods.env_names(job.container), *assigned([text], ()))
-    if job.policy == PLAIN and not told and not job.scripts:
+    configured = _SEVERAL_NODES.search(text) or "PET_NNODES" in (*pods.env_names(job.container), *assigned([text], ()))
+    if job.policy == PLAIN and not configured and not job.scripts:
         return "the runtime has no torch policy, so torchrun is not configured with the other nodes"
     return ""
 
@@ -78,8 +78,8 @@ def _missing_ranks(job: TrainJob) -> str:
 
 @TRAIN_JOBS.rule("MIG104")
 def reserved_variable(job: TrainJob) -> Iterator[Spot]:
-    """A variable that admission refuses."""
-    if job.policy == "mpi" and not job.features.refuses_mpi_env:
+    """A variable that admission rejects."""
+    if job.policy == "mpi" and not job.features.rejects_mpi_env:
         return
     for at, name in enumerate(pods.env_names(job.trainer)):
         if name in RESERVED.get(job.policy, ()):

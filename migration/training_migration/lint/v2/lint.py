@@ -99,7 +99,7 @@ def _inside_job(job: TrainJob) -> Iterable[Finding]:
 
 
 def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
-    """The same in the containers of a runtime, without what only a TrainJob's variables can tell."""
+    """The same in the containers of a runtime, without what depends on a TrainJob's variables."""
     for each in runtime.replicated:
         own = {name for container in pods.containers(each.pod) for name in pods.env_names(container)}
         given = frozenset(own).union(*V1_VARIABLES.values())

@@ -158,7 +158,7 @@ def lost_parallelism(runtime: Runtime) -> Iterator[Spot]:
     number, nodes = trainer.job.get("parallelism"), runtime.ml_policy.get("numNodes") or 1
     if number is not None and number != nodes:
         message = f"parallelism {number} is replaced by the {nodes} of the policy."
-        # Of other policies everybody knows that they count nodes.
+        # Other policies are known to count nodes.
         severity = None if runtime.policy == "plain" else Severity.INFO
         yield Spot(message, f"{trainer.path}.template.spec.parallelism", severity=severity)
 

@@ -160,8 +160,8 @@ def _resolve_all(names: List[str], deadline: float) -> Json:  # noqa: UP006
 
 def _line_of(connection: socket.socket) -> Json:
     with connection.makefile("r") as stream:
-        told: Json = json.loads(stream.readline() or "{}")
-    return told
+        result: Json = json.loads(stream.readline() or "{}")
+    return result
 
 
 def _send(connection: socket.socket, content: Json) -> None:
@@ -169,7 +169,7 @@ def _send(connection: socket.socket, content: Json) -> None:
 
 
 def _listen(wiring: Wiring, me: Json, deadline: float) -> Json:
-    """Wait for all others; tell each whether everybody came, and with ranks that differ."""
+    """Wait for all others; answer each whether all came, and with ranks that differ."""
     heard = [me]
     connections = []
     with socket.socket() as server:
@@ -203,7 +203,7 @@ def _listen(wiring: Wiring, me: Json, deadline: float) -> Json:
 
 
 def _connect(wiring: Wiring, me: Json, deadline: float) -> Json:
-    """Tell the coordinator who we are, and hear what it has found."""
+    """Send the coordinator who we are, and hear what it has found."""
     begun, trouble = time.monotonic(), "no process listens"
     while time.monotonic() < deadline:
         try:
@@ -212,8 +212,8 @@ def _connect(wiring: Wiring, me: Json, deadline: float) -> Json:
                 _send(connection, me)
                 connection.settimeout(max(deadline + 10.0 - time.monotonic(), 1.0))
                 answer = _line_of(connection)
-                told = {"ok": bool(answer.get("ok")), "why": answer.get("why", "the coordinator has hung up")}
-                return {**told, "rank": answer.get("rank", me["rank"]), "connected": seconds, "heard": [0]}
+                result = {"ok": bool(answer.get("ok")), "why": answer.get("why", "the coordinator has hung up")}
+                return {**result, "rank": answer.get("rank", me["rank"]), "connected": seconds, "heard": [0]}
         except (OSError, ValueError) as error:
             trouble = str(error)
             time.sleep(PAUSE)
@@ -225,19 +225,19 @@ def _meet(names: List[str], deadline: float) -> Json:  # noqa: UP006
         wiring, read_from = _read(names)
     except Unwired as error:
         return {"ok": False, "why": str(error), "rank": None}
-    told: Json = {"rank": wiring.rank, "worldSize": wiring.size, "by": read_from}
-    told["coordinator"] = f"{wiring.host}:{wiring.port}"
+    result: Json = {"rank": wiring.rank, "worldSize": wiring.size, "by": read_from}
+    result["coordinator"] = f"{wiring.host}:{wiring.port}"
     me = {"rank": wiring.rank, "host": socket.gethostname()}
     after = _resolve(wiring.host, deadline)
     if after is None:
-        return {**told, "ok": False, "why": f"{wiring.host} has no address"}
-    told["resolved"] = after
+        return {**result, "ok": False, "why": f"{wiring.host} has no address"}
+    result["resolved"] = after
     own = set(_addresses(socket.gethostname())) | {"127.0.0.1"}
     first = wiring.rank == 0 if wiring.rank is not None else bool(own & set(_addresses(wiring.host)))
     try:
-        return {**told, **(_listen if first else _connect)(wiring, me, deadline)}
+        return {**result, **(_listen if first else _connect)(wiring, me, deadline)}
     except OSError as error:
-        return {**told, "ok": False, "why": f"port {wiring.port}: {error}"}
+        return {**result, "ok": False, "why": f"port {wiring.port}: {error}"}
 
 
 def _enter_hosts(deadline: float) -> Json:

@@ -1,4 +1,4 @@
-"""Tells on standard error which rank of how many a process became. Python imports it at the start of each program.
+"""Reports on standard error which rank of how many a process became. Python imports it at the start of each program.
 
 Standard library only, Python 3.7 and newer. It only looks, and only if TRAINING_WITNESS is 1; training must not notice
 whatever goes wrong in here. A `sitecustomize` that an image has of its own is run as well.
@@ -33,9 +33,9 @@ WIRING = re.compile(
 
 
 class _Process:
-    """What this process has told."""
+    """Whether this process has reported."""
 
-    told = False
+    emitted = False
 
 
 def _write(content: Json) -> None:
@@ -44,33 +44,33 @@ def _write(content: Json) -> None:
     os.write(2, (MARKER + json.dumps(line, sort_keys=True) + "\n").encode())
 
 
-def _tell(look: Callable[[], Json]) -> None:
+def _report(look: Callable[[], Json]) -> None:
     with contextlib.suppress(Exception):  # whatever goes wrong in here must not reach the training
         content = look()
         if content:
-            _Process.told = True
+            _Process.emitted = True
             _write({"event": "met", **content})
 
 
-def _tell_alone() -> None:
-    if not _Process.told:
+def _report_alone() -> None:
+    if not _Process.emitted:
         with contextlib.suppress(Exception):
             _write({"event": "alone"})
 
 
 def _after(owner: Any, name: str, look: Callable[[], Json]) -> None:
-    """Let a function of a module tell when it has returned."""
+    """Let a function of a module report when it has returned."""
     original = getattr(owner, name, None)
     if original is None:
         return
 
     @functools.wraps(original)
-    def told(*arguments: Any, **options: Any) -> Any:
+    def emitted(*arguments: Any, **options: Any) -> Any:
         result = original(*arguments, **options)
-        _tell(look)
+        _report(look)
         return result
 
-    setattr(owner, name, told)
+    setattr(owner, name, emitted)
 
 
 def _local_rank(*names: str) -> int:
@@ -119,7 +119,7 @@ def _mpi(module: Any) -> None:
         ranks = {"rank": world.Get_rank(), "worldSize": world.Get_size()}
         return {**ranks, "localRank": _local_rank("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"), "backend": "mpi"}
 
-    _tell(look)  # the import initializes, unless the script has forbidden it
+    _report(look)  # the import initializes, unless the script has forbidden it
     _after(module, "Init", look)
     _after(module, "Init_thread", look)
 
@@ -158,7 +158,7 @@ _PATCHES: Dict[str, Callable[[Any], None]] = {  # noqa: UP006 - Python 3.7 and 3
     "tensorflow.python.distribute.parameter_server_strategy_v2": _tensorflow_chief,
     "tensorflow.python.training.server_lib": _tensorflow_server,
 }
-"""Module that initializes a framework -> what makes it tell."""
+"""Module that initializes a framework -> what makes it report."""
 
 
 class _Loader:
@@ -210,6 +210,6 @@ def _run_next() -> None:
 
 if os.environ.get("TRAINING_WITNESS") == "1":
     sys.meta_path.insert(0, _Finder())
-    atexit.register(_tell_alone)
+    atexit.register(_report_alone)
 if __name__ == "sitecustomize":
     _run_next()

@@ -6,11 +6,11 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.v2.denied import Denied
 from training_migration.v2.draft import Draft, Role, put, put_variables
 from training_migration.v2.keys import ssh_keys
 from training_migration.v2.names import LAUNCHER, NODE
 from training_migration.v2.policies.policy import Policy
-from training_migration.v2.refusal import Refusal
 from training_migration.v2.resources import accelerators, resources_per_node
 from training_migration.v2.variables import literal
 
@@ -40,9 +40,9 @@ def _check(draft: Draft) -> None:
     nodes = (draft.trainer or {}).get("numNodes") or 1
     if nodes >= 2 and draft.launcher_is_node and (draft.role(LAUNCHER) is None or draft.role(NODE) is None):
         message = f"must be 1, not {nodes}: the runtime lets its launcher train, and lacks a job `launcher` or `node`"
-        raise Refusal("spec.trainer.numNodes", message)
-    if draft.features.refuses_mpi_env:
-        draft.refuse_variables(RESERVED)
+        raise Denied("spec.trainer.numNodes", message)
+    if draft.features.rejects_mpi_env:
+        draft.reject_variables(RESERVED)
 
 
 def _enforce(draft: Draft) -> None:
@@ -54,7 +54,7 @@ def _enforce(draft: Draft) -> None:
     launcher = draft.role(LAUNCHER)
     if launcher is not None and (container := launcher.container(NODE)) is not None:
         if policy["mpiImplementation"] != "OpenMPI":
-            raise Refusal("spec.mlPolicy.mpi.mpiImplementation", "v2 knows no implementation but OpenMPI")
+            raise Denied("spec.mlPolicy.mpi.mpiImplementation", "v2 knows no implementation but OpenMPI")
         put_variables(container, _variables(_slots(draft)))
 
 

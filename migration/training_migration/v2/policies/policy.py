@@ -26,7 +26,7 @@ class Policy:
     applies: Callable[[Draft], bool]
     """Whether the runtime asks for it."""
     check: Callable[[Draft], None] = _nothing
-    """Raises Refusal for what its part of admission refuses."""
+    """Raises Denied for what its part of admission rejects."""
     enforce: Callable[[Draft], None] = _nothing
     """Changes the draft."""
     objects: Callable[[Draft], Iterable[Json]] = _no_objects

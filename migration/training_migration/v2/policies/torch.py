@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.draft import Draft, put_ports, put_variables
 from training_migration.v2.names import PORT, host_of_rank_0
 from training_migration.v2.policies.policy import Policy
 from training_migration.v2.quantities import units
-from training_migration.v2.refusal import NotPredicted, Refusal
 from training_migration.v2.resources import accelerators, resources_per_node
 from training_migration.v2.variables import index_of_pod, literal, trainer_variables
 
@@ -26,9 +26,9 @@ def _check(draft: Draft) -> None:
     for job, container in _further(draft):
         role = draft.role(job)
         if role is None or role.container(container, also_init=True) is None:
-            raise Refusal("spec.runtimeRef", f"envInjection names container {container} of {job}, which does not exist")
-    if draft.features.refuses_torch_env or "numProcPerNode" in (draft.trainer or {}):
-        draft.refuse_variables(RESERVED)
+            raise Denied("spec.runtimeRef", f"envInjection names container {container} of {job}, which does not exist")
+    if draft.features.rejects_torch_env or "numProcPerNode" in (draft.trainer or {}):
+        draft.reject_variables(RESERVED)
     if (draft.trainer or {}).get("command") == TORCHTUNE:
         raise NotPredicted("spec.trainer.command", "what v2 adds to `tune run` is not predicted")
 

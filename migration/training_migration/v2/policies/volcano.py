@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from training_migration.v2.denied import Denied
 from training_migration.v2.draft import Draft
 from training_migration.v2.policies.gang import demand
 from training_migration.v2.policies.policy import Policy
-from training_migration.v2.refusal import Refusal
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def _applies(draft: Draft) -> bool:
 
 def _check(draft: Draft) -> None:
     if draft.annotations.get(QUEUE) == "":
-        raise Refusal(f"spec.template.metadata.annotations[{QUEUE}]", "the queue's name must not be empty")
+        raise Denied(f"spec.template.metadata.annotations[{QUEUE}]", "the queue's name must not be empty")
 
 
 def _enforce(draft: Draft) -> None:

@@ -18,7 +18,7 @@ def _applies(draft: Draft) -> bool:
 
 
 def _check(draft: Draft) -> None:
-    draft.refuse_variables(RESERVED)
+    draft.reject_variables(RESERVED)
 
 
 def _enforce(draft: Draft) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 
-class Refusal(ValueError):
-    """What admission refuses, of the TrainJob itself or of the JobSet that is made of it; the text is one sentence."""
+class Denied(ValueError):
+    """What admission rejects, of the TrainJob itself or of the JobSet that is made of it; the text is one sentence."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
@@ -12,5 +12,5 @@ class Refusal(ValueError):
         self.message = message
 
 
-class NotPredicted(Refusal):
+class NotPredicted(Denied):
     """v2 may well run it, but what it makes of it is not known here."""

@@ -1,4 +1,4 @@
-"""What Trainer's own admission refuses, apart from policies."""
+"""What Trainer's own admission rejects, apart from policies."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from unit_tests.migration.v2.written import container, rendered, replicated_job, runtime, train_job
 
 from training_migration.targets import Target
-from training_migration.v2.refusal import NotPredicted, Refusal
+from training_migration.v2.denied import Denied, NotPredicted
 
 
 @pytest.mark.parametrize("name", ["", "Job", "1job", "job-", "j.b", "a" * 64])
 def test_names(name: str) -> None:
-    with pytest.raises(Refusal, match=r"^metadata\.name: .*must begin with a letter"):
+    with pytest.raises(Denied, match=r"^metadata\.name: .*must begin with a letter"):
         rendered(train_job({}, name=name), runtime({}))
 
 
@@ -27,14 +27,14 @@ def test_names(name: str) -> None:
     ],
 )
 def test_references(reference: Any, message: str) -> None:
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(Denied, match=message):
         rendered(train_job({}, runtimeRef=reference), runtime({}))
 
 
 def test_a_runtime_of_another_namespace() -> None:
     of = runtime({})
     of["metadata"]["namespace"] = "elsewhere"
-    with pytest.raises(Refusal, match="rt is in namespace elsewhere, the TrainJob in ns"):
+    with pytest.raises(Denied, match="rt is in namespace elsewhere, the TrainJob in ns"):
         rendered(train_job({}), of)
 
 
@@ -46,14 +46,14 @@ def test_a_cluster_runtime_has_no_namespace() -> None:
 
 
 def test_the_ancestor_label_wants_one_job_with_the_right_container() -> None:
-    with pytest.raises(Refusal, match=r"replicatedJobs\[0\]\.replicas: must be 1"):
+    with pytest.raises(Denied, match=r"replicatedJobs\[0\]\.replicas: must be 1"):
         rendered(train_job({}), runtime({}, replicated_job(replicas=2)))
-    with pytest.raises(Refusal, match="needs a container called node"):
+    with pytest.raises(Denied, match="needs a container called node"):
         rendered(train_job({}), runtime({}, replicated_job("node", container("pytorch"))))
 
 
 def test_one_policy_at_most() -> None:
-    with pytest.raises(Refusal, match="only one of torch, jax"):
+    with pytest.raises(Denied, match="only one of torch, jax"):
         rendered(train_job({}), runtime({"torch": {}, "jax": {}}))
 
 
@@ -66,7 +66,7 @@ def test_each_release_has_one_way_to_override(release: Any, field: str) -> None:
     if own == field == "runtimePatches":
         assert rendered(job, runtime({}), release).pods
         return
-    with pytest.raises(NotPredicted if own == field else Refusal, match=field):
+    with pytest.raises(NotPredicted if own == field else Denied, match=field):
         rendered(job, runtime({}), release)
 
 
@@ -78,7 +78,7 @@ def test_each_release_has_one_way_to_override(release: Any, field: str) -> None:
     ],
 )
 def test_initializers_without_a_job(dataset: Any, message: str) -> None:
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(Denied, match=message):
         rendered(train_job({}, initializer={"dataset": dataset}), runtime({}))
 
 
@@ -99,7 +99,7 @@ def patched(pod: Any = None, job: str = "node", manager: str = "acme.io/who", **
     ],
 )
 def test_patches(job: Any, message: str) -> None:
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(Denied, match=message):
         rendered(job, runtime({}))
 
 
@@ -166,11 +166,11 @@ TWICE = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     ],
 )
 def test_lists_with_keys(job: Any, of: Any, message: str) -> None:
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(Denied, match=message):
         rendered(job, of)
 
 
 def test_one_number_with_two_protocols_is_let_in_and_then_written_over() -> None:
     ports = [{"name": "a", "containerPort": 1}, {"name": "b", "containerPort": 1, "protocol": "UDP"}]
-    with pytest.raises(Refusal, match="v2 writes ports of container node over each other"):
+    with pytest.raises(Denied, match="v2 writes ports of container node over each other"):
         rendered(train_job({}), runtime({}, replicated_job("node", container(ports=ports))))
