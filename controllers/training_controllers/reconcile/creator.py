@@ -60,15 +60,18 @@ class Creator:
         self, context: JobContext, kind: ReplicaKind[R, N], planned: Sequence[N], failures: Failures, turn: Turn
     ) -> None:
         """One type after the other, so that what is wrong with one template stops no other type."""
-        created: list[JobEvent] = []
+        memory, created = context.memory, list[JobEvent]()
         try:
             for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
-                of_type = Failures()
-                context.memory.create_errors.pop((kind.noun, replica_type), None)
-                await slow_start(list(group), self._create, context, kind, of_type, created, over=turn.is_over)
+                of_type, key, new = Failures(), (kind.noun, replica_type), list(group)
+                memory.create_errors.pop(key, None)
+                first = len(new) if key in memory.creating else 1
+                await slow_start(new, self._create, context, kind, of_type, created, over=turn.is_over, first=first)
                 if of_type.failed:
+                    memory.creating.discard(key)
                     failures.add(of_type)
                 else:
+                    memory.creating.add(key)
                     self._events.clear_error(context, _creation(kind.noun, replica_type))
         finally:
             self._events.emit(context, *created)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-LARGEST_BATCH: Final = 500
 AT_ONCE: Final = 40
-"""Items of a batch that are worked on at a time: some more than requests may be in flight. What waits for its turn is
-in memory, and one pod may be large."""
+"""Items that are worked on at a time: some more than requests may be in flight. What waits for its turn is in memory,
+and one pod may be large."""
 FAILED_BATCHES: Final = 3
 """After so many failed batches in a row the rest is left for a later reconcile.
 
@@ -25,35 +25,35 @@ async def slow_start(
     do: Callable[..., Coroutine[Any, Any, bool]],
     *context: Any,
     over: Callable[[], bool] = lambda: False,
+    first: int = 1,
 ) -> None:
-    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 500; begin nothing more once it is `over`.
+    """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 32, then all the rest, 40 at a time.
 
-    After a batch in which one returned False the next one has size 1 again.
+    Work of which much has gone well before may have a larger `first` batch. Nothing more of a batch is begun after one
+    returned False, and the next batch has size 1. Nothing is begun once it is `over`.
     """
-    done, size, failed = 0, 1, 0
-    while done < len(work) and failed < FAILED_BATCHES and not over():
-        batch = work[done : done + size]
-        done += len(batch)
-        if await _do_all(batch, do, *context, over=over):
-            size, failed = min(2 * size, LARGEST_BATCH), 0
+    left, size, failed = deque(work), first, 0
+    while left and failed < FAILED_BATCHES and not over():
+        if await _do_batch(left, size, do, *context, over=over):
+            size, failed = 2 * size if 2 * size <= AT_ONCE else len(left), 0
         else:
             size, failed = 1, failed + 1
 
 
-async def _do_all(
-    batch: Sequence[T], do: Callable[..., Coroutine[Any, Any, bool]], *context: Any, over: Callable[[], bool]
+async def _do_batch(
+    left: deque[T], size: int, do: Callable[..., Coroutine[Any, Any, bool]], *context: Any, over: Callable[[], bool]
 ) -> bool:
-    """Whether all went well."""
-    results: list[bool] = []
-    left = iter(batch)
+    """Work on so many of the items that are `left`, which are taken from it; return whether all went well."""
+    succeeded = True
 
     async def work_off() -> None:
-        for item in left:
-            results.append(await do(*context, item))
-            if over():
-                return
+        nonlocal size, succeeded
+        while left and size and succeeded and not over():
+            size -= 1
+            if not await do(*context, left.popleft()):
+                succeeded = False
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(min(len(batch), AT_ONCE)):
+        for _ in range(min(size, len(left), AT_ONCE)):
             group.create_task(work_off())
-    return all(results)
+    return succeeded

@@ -43,6 +43,24 @@ async def test_one_plan_follows_the_other_until_all_replicas_are_there(monkeypat
         assert len(await world.pods()) == len(await world.services()) == 71
 
 
+async def test_a_job_whose_first_pods_are_accepted_has_no_second_slow_start() -> None:
+    async with cluster() as world:
+        process = world.operator(Faults(latency=0.05))
+        pods = ("POST", "/api/v1/namespaces/default/pods")
+        batches = list[int]()
+        """How many pods had been sent when nothing else was on its way any more."""
+
+        def note(request: Request) -> None:
+            sent = [each for each in process.transport.sent if (each.method, each.path) == pods]
+            if (request.method, request.path) == pods and process.transport.in_flight == 1:
+                batches.append(len(sent))
+
+        process.transport.reject = note
+        await world.api.create(jax(workers=300))
+        await asyncio.sleep(10)
+        assert batches == [3, 7, 15, 31, 63, FIRST_AT_ONCE, 300]
+
+
 async def test_where_pods_are_rejected_few_services_are_made() -> None:
     async with cluster() as world:
         full = status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small')

@@ -28,17 +28,24 @@ class Work:
         return item not in self.bad
 
 
-async def test_batches_double_up_to_500() -> None:
+async def test_batches_double_up_to_32_then_all_the_rest_is_one() -> None:
     work = Work()
     await slow_start(range(2000), work.do)
-    assert work.batches == [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 489]
+    assert work.batches == [1, 2, 4, 8, 16, 32, 1937]
     assert work.tried == list(range(2000))
 
 
-async def test_of_a_large_batch_some_are_worked_on_at_a_time() -> None:
+async def test_so_many_are_worked_on_at_a_time() -> None:
     work = Work()
     await slow_start(range(2000), work.do)
     assert work.most == AT_ONCE == 40
+
+
+async def test_a_failure_wastes_as_many_requests_as_are_on_their_way() -> None:
+    work = Work(bad=range(1000, 2000))
+    await slow_start(range(2000), work.do)
+    assert work.batches[:6] == [1, 2, 4, 8, 16, 32]
+    assert 1000 < len(work.tried) <= 1000 + AT_ONCE + 2
 
 
 async def test_nothing_to_do() -> None:
@@ -72,5 +79,4 @@ async def test_one_bad_item_stops_no_other() -> None:
 async def test_nothing_is_begun_once_it_is_over() -> None:
     work = Work()
     await slow_start(range(1000), work.do, over=lambda: len(work.tried) >= 150)
-    assert work.batches[:7] == [1, 2, 4, 8, 16, 32, 64]
     assert 150 <= len(work.tried) <= 150 + AT_ONCE
