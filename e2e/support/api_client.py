@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from e2e.support.permissive import TYPES
-
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
 from training_operator.kube.transport import JSON, Request
 
 Json = dict[str, Any]
+POD_SPEC: Json = {"containers": [{"name": "c", "image": "i"}]}
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +41,8 @@ class Client:
 
     async def create(self, path: str, name: str, **more: Any) -> Json:
         meta = {"name": name, **more.pop("metadata", {})}
+        if path.endswith("/pods"):
+            more["spec"] = {**POD_SPEC, **more.get("spec", {})}
         status, obj = await self.call("POST", path, {"metadata": meta, **more})
         assert status == 201, obj
         return dict(obj)
@@ -65,8 +67,8 @@ async def _decoded(lines: AsyncIterator[bytes]) -> AsyncIterator[Json]:
 
 @asynccontextmanager
 async def virtual_server() -> AsyncIterator[Client]:
-    """A server with permissive types whose clock is the loop's."""
-    server = ApiServer(TYPES, lambda definition: (), now=virtual_now, rng=Random(1))
+    """A server whose clock is the loop's."""
+    server = ApiServer(BUILTIN, lambda definition: (), now=virtual_now, rng=Random(1))
     async with server.running():
         client = Client(server)
         await client.create("/api/v1/namespaces", "n")

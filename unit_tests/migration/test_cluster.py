@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from e2e.support.permissive import Anything
 
 from training_api.documents import Document
 from training_api.registry import KINDS
 from training_local.apiserver.certificates import server_identity
+from training_local.apiserver.crd import crd_types
 from training_local.apiserver.http import serving
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.resource_types import ResourceType
@@ -35,7 +35,10 @@ POOL = {"nodeSelector": {"disk": "fast"}, "tolerations": [{"key": "mine"}]}
 
 
 def _type(kind: str, plural: str, group: str, version: str = "v1") -> ResourceType:
-    return ResourceType(group, version, kind=kind, plural=plural, singular=kind.lower(), rules=Anything())
+    versions = [{"name": version, "served": True, "storage": True}]
+    spec = {"group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural}, "versions": versions}
+    [resource] = crd_types({"spec": spec})
+    return resource
 
 
 TYPES = (

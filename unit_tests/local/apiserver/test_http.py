@@ -15,13 +15,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 import yaml
+from e2e.support.api_client import POD_SPEC
 from e2e.support.embedded import TOKEN, session_with
-from e2e.support.permissive import TYPES
 
 from training_local.apiserver.certificates import ServerIdentity, server_identity
 from training_local.apiserver.http import serving
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
+from training_local.apiserver.types import BUILTIN
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -40,7 +41,7 @@ class Served:
 @asynccontextmanager
 async def served(token: str = TOKEN, host: str = "127.0.0.1") -> AsyncIterator[Served]:
     identity = server_identity(["127.0.0.1", "localhost"])
-    server = ApiServer(TYPES, lambda definition: ())
+    server = ApiServer(BUILTIN, lambda definition: ())
     async with (
         server.running(),
         serving(server, identity, TOKEN, host=host) as url,
@@ -88,7 +89,7 @@ async def test_a_watch_ends_when_its_client_leaves() -> None:
 
 async def test_watches_end_with_the_server() -> None:
     identity = server_identity(["127.0.0.1"])
-    server = ApiServer(TYPES, lambda definition: ())
+    server = ApiServer(BUILTIN, lambda definition: ())
     async with session_with(identity) as session:
         async with server.running(), serving(server, identity, TOKEN) as url:
             answer = await session.get(url + PODS, params={"watch": "1"})
@@ -99,7 +100,7 @@ async def test_watches_end_with_the_server() -> None:
 async def test_events_arrive_one_by_one() -> None:
     async with served() as api, api.session.get(PODS, params={"watch": "1"}) as answer:
         for name in "ab":
-            body = {"metadata": {"name": name}}
+            body = {"metadata": {"name": name}, "spec": POD_SPEC}
             async with api.session.post(PODS, json=body) as created:
                 assert created.status == 201
             event = json.loads(await answer.content.readline())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from e2e.support.api_client import Client, virtual_now, virtual_server
-from e2e.support.permissive import TYPES
 
 from training_local.apiserver.metrics_api import Amounts, Measurement
 from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.transport import InMemoryTransport
+from training_local.apiserver.types import BUILTIN
 from training_operator.kube.transport import Request
 
 pytestmark = pytest.mark.virtual_time
@@ -60,7 +60,7 @@ async def test_an_answer_takes_a_turn_of_the_loop() -> None:
 
 async def test_an_error_of_the_body_leaves_a_running_server_as_it_is() -> None:
     with pytest.raises(KeyError):
-        async with ApiServer(TYPES, lambda definition: (), now=virtual_now).running():
+        async with ApiServer(BUILTIN, lambda definition: (), now=virtual_now).running():
             raise KeyError("of the test")
 
 
@@ -82,12 +82,12 @@ class _Printed:
 
 async def test_logs_come_from_their_source() -> None:
     source: Any = _Printed()  # nobody enters a container of this node
-    server = ApiServer(TYPES, lambda definition: (), now=virtual_now)
+    server = ApiServer(BUILTIN, lambda definition: (), now=virtual_now)
     server.attach_node(source)
     async with server.running():
         client = Client(server)
         await client.create("/api/v1/namespaces", "n")
-        await client.create(POD_PATH, "a", spec={"nodeName": "n1", "containers": [{"name": "c"}]})
+        await client.create(POD_PATH, "a", spec={"nodeName": "n1"})
         query = {"follow": "true", "tailLines": "5", "container": "c"}
         async with InMemoryTransport(server).stream(Request("GET", f"{POD_PATH}/a/log", query)) as stream:
             assert [line async for line in stream.lines] == [b"one\n", b"two\n"]

@@ -6,15 +6,16 @@ import asyncio
 
 import pytest
 from e2e.support.api_client import Client, virtual_now, virtual_server
-from e2e.support.permissive import PODS
 
 from training_local.apiserver import watch as watches
 from training_local.apiserver.options import ListOptions
 from training_local.apiserver.request_info import RequestInfo
+from training_local.apiserver.types import BUILTIN
 from training_local.apiserver.watch import Watch
 
 pytestmark = pytest.mark.virtual_time
 
+PODS = next(each for each in BUILTIN if each.plural == "pods")
 POD_PATH = "/api/v1/namespaces/n/pods"
 
 
