@@ -4,9 +4,10 @@ from training_operator_deepspeed import LAUNCHER, WORKER, DeepSpeedJobSpec, conf
 
 from training_controllers.model.plan import Slot
 from training_migration.convert.containers import checked_template, for_node, with_sidecars
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.plan import Group, Plan
+from training_migration.v2.names import NODE
 
 
 def plan(context: Context) -> Plan:

@@ -15,11 +15,7 @@ from training_migration.commands import flags
 @cloup.command()
 @click.argument("v1_run", type=click.Path(path_type=Path))
 @click.argument("v2_run", type=click.Path(path_type=Path))
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0.0),
-    help="Relative difference up to which metrics count as equal, for example 0.01. Default: they are not compared.",
-)
+@flags.tolerance
 @click.option(
     "--slower",
     type=click.FloatRange(min=1.0),

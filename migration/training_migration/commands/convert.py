@@ -79,8 +79,8 @@ def _choice(name: str, kind: type[_Choice], default: _Choice, help_text: str) ->
         metavar="NAME",
         help="One of its namespaces; repeatable. Default: all of them.",
     ),
-    cloup.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config."),
-    cloup.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one."),
+    flags.KUBECONFIG,
+    flags.CONTEXT,
 )
 @cloup.option_group(
     "Output",

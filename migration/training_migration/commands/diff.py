@@ -9,15 +9,12 @@ import cloup
 
 from training_migration.commands import flags
 
-OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
-
 
 @cloup.command()
 @click.argument("v1")
 @click.argument("v2", required=False)
 @flags.target
-@OPERATOR.option("--gang-scheduler-name", default="", help="The gang scheduler. Default: none.")
-@OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
+@flags.operator
 @click.option("--all", "everything", is_flag=True, help="Show equal values, too.")
 @flags.fail_on
 @flags.formats("text", "json", "markdown", "html")

@@ -75,6 +75,14 @@ def output(command: _Command) -> _Command:
     )(command)
 
 
+KUBECONFIG: Final = cloup.option(
+    "--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config."
+)
+CONTEXT: Final = cloup.option(
+    "--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one."
+)
+
+
 def formats(first: str, *others: str) -> Callable[[_Command], _Command]:
     """`--format` as `style: str`, one of these; the first is the default."""
     return cloup.option(
@@ -84,6 +92,24 @@ def formats(first: str, *others: str) -> Callable[[_Command], _Command]:
         default=first,
         help="Output format.",
     )
+
+
+def operator(command: _Command) -> _Command:
+    """Settings of v1's operator as `gang_scheduler_name: str` and `cluster_domain: str`."""
+    group = cloup.OptionGroup("Settings of the v1 operator")
+    domain = group.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
+    gang = group.option("--gang-scheduler-name", default="", metavar="NAME", help="The gang scheduler. Default: none.")
+    return gang(domain(command))
+
+
+def tolerance(command: _Command) -> _Command:
+    """`--tolerance` as `tolerance: float | None`: None compares no metrics."""
+    return cloup.option(
+        "--tolerance",
+        type=click.FloatRange(min=0.0),
+        help="Relative difference up to which metrics count as equal, for example 0.01."
+        " Default: they are not compared.",
+    )(command)
 
 
 def fail_on(command: _Command) -> _Command:

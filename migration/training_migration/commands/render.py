@@ -9,8 +9,6 @@ import cloup
 
 from training_migration.commands import flags
 
-OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
-
 
 @cloup.command()
 @flags.inputs
@@ -23,14 +21,7 @@ OPERATOR = cloup.OptionGroup("Settings of the v1 operator")
     help="Which side to show: that of each job as it is, or jobs of v1 as they are, converted, or both.",
 )
 @click.option("--as-process", is_flag=True, help="Show what each process is started with: command and environment.")
-@OPERATOR.option(
-    "--gang-scheduler-name",
-    "gang_scheduler_name",
-    default="",
-    metavar="NAME",
-    help="The gang scheduler. Default: none.",
-)
-@OPERATOR.option("--cluster-domain", default="", help="What names of TFJob replicas end in, after `svc`.")
+@flags.operator
 @flags.formats("yaml", "json")
 @flags.output
 def render(**options: Any) -> None:

@@ -16,11 +16,7 @@ from training_migration.commands import flags, run_flags
 @flags.target
 @run_flags.side
 @click.option("--metric", "patterns", multiple=True, metavar="REGEX", help="Number in the logs: 'loss=([0-9.]+)'.")
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0.0),
-    help="Relative difference up to which metrics count as equal, for example 0.01. Default: they are not compared.",
-)
+@flags.tolerance
 @click.option(
     "--witness/--no-witness",
     default=None,

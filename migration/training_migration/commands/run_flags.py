@@ -53,12 +53,12 @@ def side(command: _Command) -> _Command:
     return cloup.option("--side", type=click.Choice(SIDES), default="both", help="Which side to run.")(command)
 
 
-def limit(default: float) -> Callable[[_Command], _Command]:
+def limit(default: float, what: str = "a side") -> Callable[[_Command], _Command]:
     """`--timeout` as `limit: float`."""
     return cloup.option(
         "--timeout",
         "limit",
         type=click.FloatRange(min=1.0),
         default=default,
-        help="Timeout of a side, in seconds.",
+        help=f"Timeout of {what}, in seconds.",
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 import cloup
 
-from training_migration.commands import flags
+from training_migration.commands import flags, run_flags
 
 
 @cloup.command()
@@ -16,18 +15,11 @@ from training_migration.commands import flags
 @cloup.option(
     "-n", "--namespace", required=True, help="Where objects are created and deleted again: best an empty one."
 )
-@cloup.option("--kubeconfig", default="", help="Default: KUBECONFIG, the pod's service account, ~/.kube/config.")
-@cloup.option("--context", "cluster_context", default="", help="Of the kubeconfig. Default: its current one.")
+@flags.KUBECONFIG
+@flags.CONTEXT
 @cloup.option("--dry-run", is_flag=True, help="Ask admission only: nothing is stored.")
 @cloup.option("--unsuspended", is_flag=True, help="Compare pods too. Where there are nodes the training begins!")
-@cloup.option(
-    "--timeout",
-    "limit",
-    type=click.FloatRange(min=1.0),
-    default=60.0,
-    show_default=True,
-    help="Timeout of a job, in seconds.",
-)
+@run_flags.limit(60.0, "a job")
 @flags.formats("text", "json")
 @flags.output
 def verify(**options: Any) -> None:

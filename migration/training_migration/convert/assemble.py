@@ -13,13 +13,11 @@ from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import failure_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.findings import Finding, Severity
+from training_migration.masking import LAST_APPLIED
+from training_migration.v2.names import ANCESTOR, FRAMEWORK, TRAINER, TRAINER_API
 
-API_VERSION: Final = "trainer.kubeflow.org/v1alpha1"
-FRAMEWORK_LABEL: Final = "trainer.kubeflow.org/framework"
-STEP_LABEL: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 LOSSES: Final = EXTENSION_PREFIX + "migration-losses"
 """Annotation of a TrainJob: the ids of the rules about what was lost, as a JSON list."""
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def runtime(context: Context, plan: Plan) -> Json:
@@ -35,12 +33,12 @@ def runtime(context: Context, plan: Plan) -> Json:
     }
     template = {**({"metadata": {"annotations": placed.annotations}} if placed.annotations else {}), "spec": job_set}
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": TRAINER_API,
         "kind": "TrainingRuntime",
         "metadata": {
             "name": f"{context.name}-v1",
             **_namespace(context),
-            "labels": {FRAMEWORK_LABEL: plan.framework},
+            "labels": {FRAMEWORK: plan.framework},
         },
         "spec": {
             **({"mlPolicy": plan.policy} if plan.policy is not None else {}),
@@ -55,7 +53,7 @@ def train_job(context: Context, plan: Plan) -> Json:
     metadata = context.job.job.metadata
     annotations = {key: value for key, value in metadata.annotations.items() if _is_kept(key)}
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": TRAINER_API,
         "kind": "TrainJob",
         "metadata": {
             "name": context.name,
@@ -96,7 +94,7 @@ def _success(groups: Sequence[str]) -> Json:
 def _replicated_job(context: Context, group: Group) -> Json:
     pods = group.count if group.in_one_job else 1
     counts = {} if group.trains else {"parallelism": pods, "completions": pods}
-    labels = {"metadata": {"labels": {STEP_LABEL: "trainer"}}} if group.trains else {}
+    labels = {"metadata": {"labels": {ANCESTOR: TRAINER}}} if group.trains else {}
     return {
         "name": group.name,
         **({} if group.in_one_job else {"replicas": group.count}),

@@ -11,7 +11,8 @@ from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import env, env_from_field
 from training_migration.choices import CompatEnv
 from training_migration.convert.containers import mentioned, sidecars_of, without_env
-from training_migration.convert.context import INDEX_FIELD, NODE, PORT, Context, Json
+from training_migration.convert.context import Context, Json
+from training_migration.v2.names import INDEX_FIELD, NODE, PORT
 
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
 Environment = Callable[[Job, Slot], Sequence[Mapping[str, Any]]]

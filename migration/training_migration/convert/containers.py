@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from training_migration.convert.context import NODE, PORT, SSH_PORT, Context, Json, pod_template
+from training_migration.convert.context import SSH_PORT, Context, Json, pod_template
 from training_migration.findings import Severity
+from training_migration.v2.names import DEFAULT_CONTAINER, NODE, PORT
 
-DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 PER_CONTAINER: Final = (
     "container.apparmor.security.beta.kubernetes.io/",
     "container.seccomp.security.alpha.kubernetes.io/",

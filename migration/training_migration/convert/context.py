@@ -18,14 +18,8 @@ from training_migration.targets import FEATURES, Features
 from training_migration.v1_job import V1Job
 
 Json = dict[str, Any]
-NODE: Final = "node"
-"""Name of the replicated job, and of the container, that the policies of v2 look for."""
-PORT: Final = 29500
-"""Where nodes meet in v2; it cannot be chosen."""
 SSH_PORT: Final = 2222
 """Where workers of MPI let their launcher in: above 1023, so that root is not needed."""
-INDEX_FIELD: Final = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-"""The field of a pod that holds its index within its Job."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any, Final
 from training_migration.convert.assemble import with_losses
 from training_migration.convert.context import Json
 from training_migration.convert.conversion import Conversion
-from training_migration.convert.images import default_pull_policy
-from training_migration.convert.lifecycle import UNLIMITED
+from training_migration.convert.lifecycle import DEFAULT_LIMIT, UNLIMITED
 from training_migration.convert.portable import (
     MERGED,
     PULL_POLICY,
@@ -20,12 +19,11 @@ from training_migration.convert.portable import (
 )
 from training_migration.findings import Finding
 from training_migration.rules import found
+from training_migration.v2.classes import default_pull_policy
 from training_migration.v2.lookup import namespace_of
 from training_migration.v2.names import RUNTIME
 
 POLICY: Final = "the policy"
-DEFAULT_LIMIT: Final = 6
-"""`backoffLimit` of a Job that does not say it."""
 
 
 def fitted(conversion: Conversion, runtimes: Sequence[Json]) -> Conversion:

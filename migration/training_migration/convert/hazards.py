@@ -12,16 +12,14 @@ from typing import Any, Final
 
 from training_api.constants import LABEL_PREFIX
 from training_migration.convert.compat import translated
-from training_migration.convert.context import INDEX_FIELD, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.host_names import RANK_OF_HOST, TAKEN, V1_HOST
 from training_migration.convert.plan import Group, Plan
 from training_migration.diff.pairing import Place, pair_places
-from training_migration.v2.names import JOBSET_LABEL
+from training_migration.v2.names import INDEX_FIELD, INDEX_VARIABLE, JOBSET_LABEL
 
 JOB_NAME: Final = f"{JOBSET_LABEL}jobset-name"
 INDEX_OF_JOB: Final = f"{JOBSET_LABEL}job-index"
-INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
-"""The Job controller gives it to every container."""
 OWN_INDEX: Final = "NODE_INDEX"
 _LABEL_FIELD: Final = re.compile(rf"metadata\.labels\['{re.escape(LABEL_PREFIX)}([\w-]+)'\]")
 _OWN_ADDRESS: Final = re.compile(r"--local[-_]addr(?:=|\s+)[\"']?\$\{?(\w+)\}?")

@@ -8,9 +8,12 @@ from typing import Final
 
 from training_api.models.common import CleanPodPolicy, RestartPolicy
 from training_controllers.model.annotations import RESTART_SCOPE, restarts_together
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.findings import Severity
+from training_migration.v2.names import NODE
 
+DEFAULT_LIMIT: Final = 6
+"""`backoffLimit` of a Job that does not say it."""
 UNLIMITED: Final = 2**31 - 1
 """The largest `backoffLimit`."""
 PERMANENT_CODES: Final = range(1, 128)

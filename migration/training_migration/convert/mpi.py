@@ -10,22 +10,16 @@ from training_controllers.frameworks.mpi.framework import over_ssh
 from training_controllers.frameworks.mpi.objects import LAUNCHER, WORKER, has_gpu_launcher
 from training_controllers.model.pod_spec import CannotBuild, env
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
-from training_migration.convert.context import NODE, SSH_PORT, Context, Json
+from training_migration.convert.context import SSH_PORT, Context, Json
 from training_migration.convert.launchers import Launcher, launcher_of, program_words
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.mpi_ssh import with_client, with_daemon
 from training_migration.convert.plan import Group, Plan
 from training_migration.findings import Severity
+from training_migration.v2.names import NODE, RESERVED
 
 GROUP: Final = "launcher"
 """The replicated job that the policy takes for the launcher."""
-RESERVED: Final = (
-    "OMPI_MCA_orte_default_hostfile",
-    "OMPI_MCA_orte_keep_fqdn_hostnames",
-    "OMPI_MCA_orte_set_default_slots",
-    "OMPI_MCA_plm_rsh_args",
-)
-"""What the policy sets itself, and rejects in a TrainJob."""
 V1_AGENT: Final = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC")
 HOSTFILE: Final = "/etc/mpi/hostfile"
 KEYS: Final = "/etc/mpi-keys"
@@ -137,7 +131,7 @@ def _launcher_alone(context: Context) -> Plan:
 
 
 def _drop_own(context: Context, main: Json, path: str) -> None:
-    for name in sorted(without_env(main, [*RESERVED, *V1_AGENT[:1]])):
+    for name in sorted(without_env(main, [*RESERVED["mpi"], *V1_AGENT[:1]])):
         text = f"variable {name} of the template is dropped: the operator of v1 set it itself, and v2 does."
         context.notes.add("MIG104", text, f"{path}.env", fixed=True)
 

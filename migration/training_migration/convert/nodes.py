@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from training_controllers.model.plan import Slot
 from training_migration.convert.compat import drop_overridden, give_sidecars, slots_of
 from training_migration.convert.containers import for_node, with_sidecars
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import Decides, job_limits, with_restart_policy
 from training_migration.convert.plan import Group
+from training_migration.v2.names import NODE
 
 
 def hosts_of(context: Context, replica_types: Sequence[str]) -> dict[Slot, str]:

@@ -12,10 +12,11 @@ from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import container_named
 from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.convert.wrapper import references_expanded, wrapped
+from training_migration.v2.names import NODE
 
 ENDPOINT: Final = "PADDLE_MASTER"
 ADDRESS: Final = "POD_IP_DUMMY"

@@ -19,7 +19,7 @@ from training_migration.convert.compat import (
     v1_variables,
 )
 from training_migration.convert.containers import checked_template, main_of, mentioned, without_env
-from training_migration.convert.context import NODE, PORT, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.devices import cpus, gpus, other_accelerators
 from training_migration.convert.elasticity import names_processes, names_rendezvous, size_of
 from training_migration.convert.launchers import Launcher, launcher_of
@@ -28,9 +28,8 @@ from training_migration.convert.nodes import hosts_of, node_group, node_template
 from training_migration.convert.plan import Plan
 from training_migration.convert.split import split
 from training_migration.findings import Severity
+from training_migration.v2.names import NODE, PORT, RESERVED
 
-RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
-"""What the policy sets itself, and rejects in a TrainJob."""
 COMPAT: Final = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 PORTS: Final = ("MASTER_PORT", "PET_MASTER_PORT")
 AUTO: Final = "auto"
@@ -129,7 +128,7 @@ def _drop_reserved(context: Context, template: Json, path: str) -> None:
     for container in template["spec"]["containers"]:
         if container.get("name") != NODE:
             continue
-        for name in sorted(without_env(container, RESERVED)):
+        for name in sorted(without_env(container, RESERVED["torch"])):
             context.notes.add("MIG104", f"{name} of the template is dropped: the policy sets it itself.", path)
 
 
@@ -184,7 +183,7 @@ def _rendezvous(context: Context, hosts: Mapping[Slot, str]) -> list[Json]:
     moved = [
         each
         for each in environment(context.job.job, slots_of(context, WORKER, MASTER)[0])
-        if each["name"].startswith("PET_") and each["name"] not in RESERVED
+        if each["name"].startswith("PET_") and each["name"] not in RESERVED["torch"]
     ]
     context.notes.add(
         "MIG204", "the settings of the rendezvous are variables of the trainer now.", "spec.elasticPolicy", fixed=True

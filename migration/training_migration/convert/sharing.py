@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from training_migration.convert.assemble import API_VERSION, FRAMEWORK_LABEL
 from training_migration.convert.context import Json
 from training_migration.convert.conversion import Conversion
-from training_migration.convert.images import default_pull_policy
 from training_migration.convert.lifecycle import UNLIMITED
 from training_migration.convert.portable import (
     PULL_POLICY,
@@ -22,7 +20,8 @@ from training_migration.convert.portable import (
     runtime_spec,
     train_job_spec,
 )
-from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME
+from training_migration.v2.classes import default_pull_policy
+from training_migration.v2.names import CLUSTER_RUNTIME, FRAMEWORK, RUNTIME, TRAINER_API
 
 LONGEST: Final = 50
 """Characters of a name, before a part of a hash."""
@@ -93,7 +92,7 @@ def _runtime(name: str, spec: Json, members: Sequence[_Member]) -> Json:
     namespaces = {str(each.conversion.train_job["metadata"].get("namespace") or "") for each in members}
     one = next(iter(namespaces)) if len(namespaces) == 1 else None
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": TRAINER_API,
         "kind": CLUSTER_RUNTIME if one is None else RUNTIME,
         "metadata": {
             "name": name,
@@ -119,7 +118,7 @@ def _on(runtime: Json, member: _Member, common: dict[Any, Any]) -> Conversion:
 def _traits(member: _Member, policy: str) -> str:
     """A name that says what the runtime is for."""
     assert member.conversion.runtime is not None
-    framework = str(member.conversion.runtime["metadata"]["labels"][FRAMEWORK_LABEL])
+    framework = str(member.conversion.runtime["metadata"]["labels"][FRAMEWORK])
     words = [
         _FRAMEWORK.get(framework, framework),
         *_differences(member.portable.rest),

@@ -14,11 +14,12 @@ from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import env_from_field
 from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, translated
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
-from training_migration.convert.context import NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.gang import gang
 from training_migration.convert.lifecycle import job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
 from training_migration.convert.wrapper import references_expanded, wrapped
+from training_migration.v2.names import NODE
 
 JOB_NUMBER: Final = "metadata.labels['jobset.sigs.k8s.io/job-global-index']"
 """The field of a pod that holds the number of its Job among all Jobs of its JobSet."""

@@ -11,9 +11,10 @@ from training_controllers.frameworks.tensorflow import ALL_WORKERS, CHIEFS, PS, 
 from training_controllers.model.pod_spec import container_named, env, env_from_field, port_of
 from training_migration.convert.compat import drop_overridden
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
-from training_migration.convert.context import INDEX_FIELD, NODE, Context, Json
+from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import Decides, job_limits, succeeds_with, with_restart_policy
 from training_migration.convert.plan import Group, Plan
+from training_migration.v2.names import INDEX_FIELD, NODE
 
 EVALUATOR: Final = "Evaluator"
 INDEX: Final = "TF_TASK_INDEX"

@@ -14,10 +14,9 @@ from training_migration.convert.nodes import hosts_of, node_group, node_template
 from training_migration.convert.plan import Plan
 from training_migration.convert.policies import ml_policy
 from training_migration.convert.split import split
+from training_migration.v2.names import RESERVED
 
 PORTS: Final = ("MASTER_PORT",)
-RESERVED: Final = ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER")
-"""What the policy sets itself, and rejects in a TrainJob."""
 
 
 def plan(context: Context) -> Plan:
@@ -50,7 +49,7 @@ def _policy(context: Context, template: Json, nodes: int) -> Json:
         str(variable.get("name"))
         for container in template["spec"]["containers"]
         for variable in container.get("env") or ()
-        if variable.get("name") in RESERVED
+        if variable.get("name") in RESERVED["xgboost"]
     ]
     if not own:
         return ml_policy(context, "xgboost", nodes)

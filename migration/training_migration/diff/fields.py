@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from training_api.quantity import amount
 from training_api.registry import KINDS
-from training_migration.convert.images import default_pull_policy
 from training_migration.diff.leaves import MAIN, Leaf, PodValues
 from training_migration.diff.model import Aspect, Item, Likeness, NotCompared
 from training_migration.findings import Severity
 from training_migration.masking import LAST_APPLIED, MASK, is_credential, mask_text
+from training_migration.v2.classes import default_pull_policy
 from training_migration.v2.names import PORT
 
 

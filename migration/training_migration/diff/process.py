@@ -15,17 +15,16 @@ from training_migration.diff.torchrun import flags
 from training_migration.diff.wiring import Reader, View
 from training_migration.findings import Severity
 from training_migration.masking import MASK, is_credential, mask_text, masked
-from training_migration.v2.names import PORT
+from training_migration.v2.names import INDEX_VARIABLE, PORT
 
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*")
 _PORT_FLAG: Final = re.compile(r"--?(?:master|main[-_]process)[-_]port=")
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*")
 UNBUFFERED: Final = "PYTHONUNBUFFERED"
-INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 WORKER_PORT: Final = "WORKER_PORT"
 """Of XGBoostJobs; where the hosts in WORKER_ADDRS listen."""
 _QUIET: Final[Mapping[str, str]] = {
-    "JOB_COMPLETION_INDEX": "every Job gives its pods their index",
+    INDEX_VARIABLE: "every Job gives its pods their index",
     "POD_IP_DUMMY": "only a part of PADDLE_MASTER",
     "NVIDIA_VISIBLE_DEVICES": "keeps GPUs from a launcher that has none",
     "NVIDIA_DRIVER_CAPABILITIES": "keeps GPUs from a launcher that has none",

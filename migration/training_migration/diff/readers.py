@@ -9,6 +9,7 @@ from training_api.yaml_text import json_value
 from training_migration.convert.launchers import Launcher
 from training_migration.diff.torchrun import TORCHRUN
 from training_migration.diff.wiring import Fact, Reader, Role, View, Vocabulary, Wiring
+from training_migration.v2.names import SET_BY_POLICY
 
 SCRIPT: Final = Vocabulary(
     "a script without launcher",
@@ -134,8 +135,5 @@ def _carriers(kind: str) -> Iterator[str]:
     yield from V2_OWN.get(kind, ())
 
 
-V2_OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    "JAXJob": ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
-    "XGBoostJob": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
-}
+V2_OWN: Final = {"JAXJob": SET_BY_POLICY["jax"], "XGBoostJob": SET_BY_POLICY["xgboost"]}
 """What v2's policies set under other names than v1 did: a script has to be changed to read them."""

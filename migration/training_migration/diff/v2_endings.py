@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from training_controllers.model.index_ranges import parse_ranges
+from training_migration.convert.lifecycle import DEFAULT_LIMIT, UNLIMITED
 from training_migration.diff.endings import FailureAction, Reaction, Success
 from training_migration.diff.pairing import Place
 from training_migration.diff.side import RenderedSide
 
 Json = dict[str, Any]
-
-DEFAULT_LIMIT: Final = 6
-"""Of a Job that does not say how often it may be retried."""
-UNLIMITED: Final = 2**31 - 1
-"""The largest limit there is stands for none."""
 
 
 def jobset(side: RenderedSide) -> Json:

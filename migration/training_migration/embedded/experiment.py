@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from training_migration.convert.context import NODE
 from training_migration.convert.conversion import Conversion
 from training_migration.embedded.find import Found
 from training_migration.embedded.left import Left
+from training_migration.v2.names import NODE
 
 Json = dict[str, Any]
 

@@ -64,26 +64,5 @@ POLICY_OF: Final[Mapping[str, str]] = {
 }
 """The policy of v2 for a kind; the others have none."""
 
-_OPEN_MPI: Final = frozenset(
-    {
-        "OMPI_MCA_orte_default_hostfile",
-        "OMPI_MCA_orte_keep_fqdn_hostnames",
-        "OMPI_MCA_orte_set_default_slots",
-        "OMPI_MCA_plm_rsh_args",
-    }
-)
-RESERVED: Final[Mapping[str, frozenset[str]]] = {
-    "torch": frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"}),
-    "xgboost": frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"}),
-    "mpi": _OPEN_MPI,
-}
-"""What v2's admission rejects in `trainer.env`, by policy; that of mpi from 2.3 on."""
-
-SET_BY_POLICY: Final[Mapping[str, frozenset[str]]] = {
-    **RESERVED,
-    "jax": frozenset({"JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS"}),
-}
-"""What v2 sets, by policy."""
-
 FIXED_PORT: Final = frozenset({"torch", "jax", "xgboost"})
 """Policies that set variables and the port 29500 where the TrainJob has a block `trainer`."""

@@ -130,7 +130,7 @@ def comparable(obj: Json) -> Json:
         copy["spec"].setdefault("podReplacementPolicy", replaced)
     for pod_spec in _pod_specs(copy):
         for container in containers_of(pod_spec):
-            container.setdefault("imagePullPolicy", _pulled(container.get("image") or ""))
+            container.setdefault("imagePullPolicy", default_pull_policy(container.get("image") or ""))
     return dict(_kept(copy["kind"], copy, ""))
 
 
@@ -140,7 +140,7 @@ def _pod_specs(obj: Json) -> list[Json]:
     return [obj["spec"]["template"]["spec"]] if obj["kind"] == "Job" else []
 
 
-def _pulled(image: str) -> str:
+def default_pull_policy(image: str) -> str:
     """When the API server lets an image be pulled: always, if it is the latest and a reference that can be read."""
     if not _IMAGE.fullmatch(image):
         return "IfNotPresent"

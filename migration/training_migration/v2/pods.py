@@ -9,13 +9,12 @@ from typing import Any, Final
 from training_migration.rendering import RenderedPod
 from training_migration.v2.draft import ancestor_of
 from training_migration.v2.identity import name_end, owned_by
-from training_migration.v2.names import COMPLETION_INDEX, CONTAINER_OF, DEFAULT_CONTAINER, NODE
+from training_migration.v2.names import COMPLETION_INDEX, CONTAINER_OF, DEFAULT_CONTAINER, INDEX_VARIABLE, NODE
 from training_migration.v2.quantities import containers_of
 
 Json = dict[str, Any]
 
 _LONGEST_STEM: Final = 58
-_INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 def pods(replicated_job: Json, number: int, job: Json) -> Iterator[RenderedPod]:
@@ -63,6 +62,6 @@ def _pod(job: Json, index: int, template: Json) -> Json:
 def _add_index(container: Json) -> None:
     """Add the variable, last of all, unless there is one of its name."""
     variables = container.setdefault("env", [])
-    if all(each["name"] != _INDEX_VARIABLE for each in variables):
+    if all(each["name"] != INDEX_VARIABLE for each in variables):
         field = {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}}
-        variables.append({"name": _INDEX_VARIABLE, "valueFrom": field})
+        variables.append({"name": INDEX_VARIABLE, "valueFrom": field})

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from training_migration.targets import Target
-from training_migration.v2.names import ANCESTOR, CLUSTER_RUNTIME, LAUNCHER, NODE, TRAINER, TRAINER_API
+from training_migration.v2.names import ANCESTOR, CLUSTER_RUNTIME, FRAMEWORK, LAUNCHER, NODE, TRAINER, TRAINER_API
 
 Json = dict[str, Any]
 
-FRAMEWORK: Final = "trainer.kubeflow.org/framework"
-"""Label by which the SDK selects runtimes."""
 _USER: Final = 1000
 _KEYS: Final = "/home/mpiuser"
 

@@ -9,26 +9,22 @@ from pathlib import Path
 
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
-from training_controllers.model.pod_spec import CannotBuild
-from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.diff import diff as compare_renderings
 from training_migration.diff.model import Difference
 from training_migration.exits import Exit, Failure
 from training_migration.findings import Severity
-from training_migration.render_v1 import render_v1
 from training_migration.report.diff import as_html, as_json, as_markdown, as_text
 from training_migration.report.page import page
 from training_migration.runs.sides import V2Side, with_runtime
 from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
-from training_migration.v2.denied import Denied
 from training_migration.v2.lookup import Runtimes, namespace_of
-from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 from training_migration.verbs.loading import Given, given, placed, where
 from training_migration.verbs.output import write
+from training_migration.verbs.predicted import converted, on_v1, on_v2
 
 
 def diff(
@@ -67,7 +63,7 @@ def _side_of(v2: str | None, v1: Given, options: Options) -> Callable[[V1Job], V
     What is broken in V2 becomes a failure of the verb.
     """
     if v2 is None:
-        return lambda job: _converted(job, options)
+        return lambda job: converted(job, options)
     read = given([v2])
     sides = _train_jobs(read, options.target)
     v1.failures.extend(read.failures)
@@ -96,24 +92,10 @@ def _train_jobs(read: Given, target: Target) -> list[V2Side]:
     )
 
 
-def _converted(job: V1Job, options: Options) -> V2Side:
-    conversion = convert(job, options)
-    if conversion.rejected or conversion.runtime is None:
-        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.rejected}", Exit.REJECTED)
-    return V2Side(conversion.train_job, conversion.runtime, job.source)
-
-
 def _compared(job: V1Job, side: V2Side, target: Target, framework: FrameworkOptions) -> Difference:
-    try:
-        # It counts pods before it makes them.
-        second = render_v2(side.train_job, side.runtime, target, with_snapshot=False)
-    except Denied as denied:
-        raise Failure(f"{side.source}: v2 would reject it: {denied}.", Exit.REJECTED) from None
-    try:
-        first = render_v1(job, framework)
-    except CannotBuild as error:
-        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
-    return compare_renderings(first, second, job, train_job=side.train_job)
+    # It counts pods before it makes them.
+    second = on_v2(side, target, side.source, with_snapshot=False)
+    return compare_renderings(on_v1(job, framework), second, job, train_job=side.train_job)
 
 
 def _code(difference: Difference, fail_on: Severity | None) -> Exit:

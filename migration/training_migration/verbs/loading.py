@@ -1,4 +1,4 @@
-"""Jobs for verbs: those that want one good job end with a sentence, those for fleets go on after it."""
+"""Jobs for verbs, which go on after what is broken."""
 
 from __future__ import annotations
 
@@ -131,27 +131,6 @@ def named(obj: Mapping[str, Any]) -> str:
     """The name of an object that may have none, or be in no shape to have one."""
     metadata = obj.get("metadata")
     return str((metadata if isinstance(metadata, dict) else {}).get("name", "without a name"))
-
-
-def jobs(paths: Iterable[str]) -> list[V1Job]:
-    """All v1 jobs among the objects, without what a cluster has added to them.
-
-    Raises Failure for what cannot be read, for a job that v1 would reject, and if there is no job at all.
-    """
-    given = tuple(paths)
-    found = [checked(each) for each in documents(given) if each.object is not None and is_v1_job(each.object)]
-    if not found:
-        raise Failure(f"{', '.join(given)}: there is no v1 job in it.", Exit.USAGE)
-    return found
-
-
-def job(paths: Iterable[str]) -> V1Job:
-    """The one v1 job among the objects; raises Failure as `jobs` does, and for several."""
-    found = jobs(paths)
-    if len(found) > 1:
-        names = ", ".join(f"{each.job.info.kind} {each.job.metadata.name}" for each in found)
-        raise Failure(f"One job is expected, but there are {len(found)}: {names}.", Exit.USAGE)
-    return found[0]
 
 
 def checked(document: Document) -> V1Job:

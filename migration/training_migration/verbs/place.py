@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
 from training_migration.runs.both_cluster import cluster_both, new_run
@@ -15,11 +14,11 @@ from training_migration.runs.cluster import ClusterOptions
 from training_migration.runs.foreground import finish
 from training_migration.runs.record import EndState, RunRecord
 from training_migration.runs.recording import Seen
-from training_migration.runs.sides import V2Side, read_sides
+from training_migration.runs.sides import read_sides
 from training_migration.runs.what import Plan, What
 from training_migration.targets import Target
-from training_migration.v1_job import V1Job
 from training_migration.v2.stock import stock
+from training_migration.verbs.predicted import converted
 
 NEEDS_LOCAL: Final = "runs on this machine need more packages: pip install '.[local]' in a clone of the repository"
 LOCAL: Final = "local"
@@ -76,19 +75,14 @@ def plan_of(paths: tuple[str, ...], target: Target, side: str, namespace: str = 
     """
     sides = read_sides(paths, stock(target))
     v1 = sides.v1 if side != "v2" else None
-    v2 = None if side == "v1" else sides.v2 or (converted(sides.v1, target, namespace) if sides.v1 else None)
+    v2 = (
+        None
+        if side == "v1"
+        else sides.v2 or (converted(sides.v1, Options(target, namespace=namespace)) if sides.v1 else None)
+    )
     if side == "v1" and v1 is None:
         raise Failure("there is no training job of v1 in the files.", Exit.USAGE)
     return Plan(v1, v2, target, sides.others)
-
-
-def converted(job: V1Job, target: Target, namespace: str) -> V2Side:
-    """The v2 side of a v1 job; raises Failure for one that cannot be converted."""
-    conversion = convert(job, Options(target, namespace=namespace))
-    if conversion.rejected:
-        raise Failure(f"{job.source}: cannot be converted: {conversion.rejected}", Exit.REJECTED)
-    assert conversion.runtime is not None, "only asked for, a stock runtime is referred to"
-    return V2Side(conversion.train_job, conversion.runtime, f"{job.source} (converted)", conversion.others)
 
 
 def exit_of(record: RunRecord) -> Exit:

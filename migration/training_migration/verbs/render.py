@@ -12,25 +12,21 @@ from training_api.documents import Document
 from training_api.yaml_text import dump
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
-from training_controllers.model.pod_spec import CannotBuild
-from training_migration.convert import convert
 from training_migration.convert.conversion import Options
 from training_migration.exits import Exit, Failure
 from training_migration.findings import Severity
 from training_migration.masking import masked
-from training_migration.render_v1 import render_v1
 from training_migration.rendering import Rendering
 from training_migration.runs.sides import with_runtime
 from training_migration.runs.templates import is_train_job
 from training_migration.targets import Target
 from training_migration.v1_job import V1Job
-from training_migration.v2.denied import Denied
 from training_migration.v2.lookup import Runtimes
 from training_migration.v2.process import command_line, environment
-from training_migration.v2.render import render_v2
 from training_migration.v2.stock import stock
 from training_migration.verbs.loading import given, placed, where
 from training_migration.verbs.output import write
+from training_migration.verbs.predicted import converted, on_v1, on_v2
 
 Json = dict[str, Any]
 
@@ -81,37 +77,16 @@ def _of_v1(job: V1Job, side: str, options: Options, framework: FrameworkOptions)
     """A job of v1 on the wanted sides."""
     ref = _ref(job.source, job.line, job.object)
     if side != "v2":
-        yield Rendered("v1", ref, _on_v1(job, framework))
+        yield Rendered("v1", ref, on_v1(job, framework))
     if side in ("v2", "both"):
-        yield Rendered("v2", ref, _converted(job, options))
+        yield Rendered("v2", ref, on_v2(converted(job, options), options.target, placed(job)))
 
 
 def _of_v2(document: Document, runtimes: Runtimes, options: Options) -> Rendered:
     """A TrainJob with its runtime."""
     side = with_runtime(document, document.object or {}, runtimes)
-    rendering = _on_v2(side.train_job, side.runtime, options, where(document.source, document.line))
+    rendering = on_v2(side, options.target, where(document.source, document.line))
     return Rendered("v2", _ref(document.source, document.line, side.train_job), rendering)
-
-
-def _on_v1(job: V1Job, framework: FrameworkOptions) -> Rendering:
-    try:
-        return render_v1(job, framework)
-    except CannotBuild as error:
-        raise Failure(f"{placed(job)}: v1 makes no pods of it: {error}.", Exit.USAGE) from None
-
-
-def _converted(job: V1Job, options: Options) -> Rendering:
-    conversion = convert(job, options)
-    if conversion.rejected or conversion.runtime is None:
-        raise Failure(f"{placed(job)}: it cannot be converted: {conversion.rejected}", Exit.REJECTED)
-    return _on_v2(conversion.train_job, conversion.runtime, options, placed(job))
-
-
-def _on_v2(train_job: Json, runtime: Json, options: Options, place: str) -> Rendering:
-    try:
-        return render_v2(train_job, runtime, options.target)
-    except Denied as denied:
-        raise Failure(f"{place}: v2 would reject it: {str(denied).rstrip('.')}.", Exit.REJECTED) from None
 
 
 def _ref(source: str, line: int, obj: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from training_migration.convert.elasticity import names_processes, names_rendezvous
@@ -12,7 +12,8 @@ from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.assigned import RANKS, assigned
 from training_migration.lint.v1.subject import V1, Role, Subject
-from training_migration.lint.variables import POLICY_OF, RESERVED, SET_BY_POLICY, UNBUFFERED, WORLD, set_by_v1
+from training_migration.lint.variables import POLICY_OF, UNBUFFERED, WORLD, set_by_v1
+from training_migration.v2.names import RESERVED, SET_BY_POLICY
 
 _PYTORCH: Final = "PyTorchJob"
 _COUNTED: Final = frozenset({"auto", "cpu", "gpu"})
@@ -42,19 +43,18 @@ def reserved_variable(subject: Subject) -> Iterator[Spot]:
     policy = POLICY_OF.get(subject.kind, "")
     if policy == "mpi" and not subject.features.rejects_mpi_env:
         return
-    yield from _variables(subject, RESERVED.get(policy, frozenset()), "v2 rejects it in trainer.env.")
+    yield from _variables(subject, RESERVED.get(policy, ()), "v2 rejects it in trainer.env.")
 
 
 @V1.rule("MIG105")
 def stale_variable(subject: Subject) -> Iterator[Spot]:
     """A variable of the template that v1 replaced."""
-    reserved = RESERVED.get(POLICY_OF.get(subject.kind, ""), frozenset())
-    others = SET_BY_POLICY.get(POLICY_OF.get(subject.kind, ""), frozenset())
-    names = (set_by_v1(subject.kind) | others) - reserved
+    policy = POLICY_OF.get(subject.kind, "")
+    names = set_by_v1(subject.kind).union(SET_BY_POLICY.get(policy, ())).difference(RESERVED.get(policy, ()))
     yield from _variables(subject, names, "v1 replaced its value, v2 does not.")
 
 
-def _variables(subject: Subject, names: frozenset[str], comes_of_it: str) -> Iterator[Spot]:
+def _variables(subject: Subject, names: Collection[str], comes_of_it: str) -> Iterator[Spot]:
     for role in subject.roles:
         for at, name in enumerate(pods.env_names(role.container)):
             if name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from training_api.constants import MANAGED_BY_MULTIKUEUE
+from training_api.constants import LABEL_PREFIX, MANAGED_BY_MULTIKUEUE
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.names import room_for
@@ -30,7 +30,6 @@ _OF_POD: Final = frozenset(
     }
 )
 _OF_CONTAINER: Final = frozenset({"name", "env", "volumeMounts", "securityContext"})
-_LABEL_PREFIX: Final = "training.kubeflow.org/"
 
 
 @TRAIN_JOBS.rule("MIG002")
@@ -83,7 +82,7 @@ def own_labels(runtime: Runtime) -> Iterator[Spot]:
     """Pods that read v1's labels of themselves."""
     for each in runtime.replicated:
         for path, field in pods.label_fields(each.pod):
-            if _LABEL_PREFIX in field:
+            if LABEL_PREFIX in field:
                 yield Spot(f"{field} is empty in v2's pods.", f"{each.pod_path}.{path}")
 
 

@@ -12,9 +12,9 @@ from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.scripts.assigned import RANKS, assigned
 from training_migration.lint.v2.subject import PLAIN, TRAIN_JOBS, TrainJob
-from training_migration.lint.variables import FIXED_PORT, RESERVED, SET_BY_POLICY
+from training_migration.lint.variables import FIXED_PORT
+from training_migration.v2.names import FRAMEWORK, RESERVED, SET_BY_POLICY
 
-_FRAMEWORK: Final = "trainer.kubeflow.org/framework"
 _ONE_NODE: Final = re.compile(r"--standalone\b|--nnodes[= ]1(?::1)?(?=\s|$)")
 _SEVERAL_NODES: Final = re.compile(r"--nnodes\b")
 _LATE: Final = re.compile(r"\$\((PET_\w+|DMLC_\w+|JAX_\w+|JOB_COMPLETION_INDEX)\)")
@@ -40,7 +40,7 @@ def no_launcher(job: TrainJob) -> Iterator[Spot]:
 def _is_torch(job: TrainJob) -> bool:
     """Whether a job of a runtime without a policy trains with PyTorch: by label, image, or the script that it runs."""
     metadata = job.runtime.object.get("metadata") or {} if job.runtime else {}
-    if (metadata.get("labels") or {}).get(_FRAMEWORK) == "torch" or job.launcher is Launcher.TORCHRUN:
+    if (metadata.get("labels") or {}).get(FRAMEWORK) == "torch" or job.launcher is Launcher.TORCHRUN:
         return True
     used = (code for path, code in job.scripts if pods.runs(job.container, path))
     return any(re.search(r"^\s*(?:import|from) torch\b", code, re.MULTILINE) for code in used)

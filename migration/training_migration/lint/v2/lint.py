@@ -89,7 +89,7 @@ def _inside_job(job: TrainJob) -> Iterable[Finding]:
     inside = inline_findings(
         {"containers": [container]},
         "",
-        kind=_kind(job.policy),
+        kind=KIND_OF.get(job.policy),
         launched=job.launcher.sets_ranks,
         given=env,
         replaced=_OWN_PORTS,
@@ -104,12 +104,7 @@ def _inside_runtime(runtime: Runtime) -> Iterable[Finding]:
         own = {name for container in pods.containers(each.pod) for name in pods.env_names(container)}
         given = frozenset(own).union(*V1_VARIABLES.values())
         for finding in inline_findings(
-            each.pod, each.pod_path, kind=_kind(runtime.policy), launched=False, given=given, replaced=_OWN_PORTS
+            each.pod, each.pod_path, kind=KIND_OF.get(runtime.policy), launched=False, given=given, replaced=_OWN_PORTS
         ):
             if runtime.policy in FIXED_PORT or finding.rule.id not in _OF_FIXED_PORTS:
                 yield finding
-
-
-def _kind(policy: str) -> str | None:
-    """The kind of v1 that a policy is for."""
-    return KIND_OF.get(policy)

@@ -9,19 +9,13 @@ from typing import Any, Final
 from training_migration.v2.denied import Denied
 from training_migration.v2.draft import Draft, Role, put, put_variables
 from training_migration.v2.keys import ssh_keys
-from training_migration.v2.names import LAUNCHER, NODE
+from training_migration.v2.names import LAUNCHER, NODE, RESERVED
 from training_migration.v2.policies.policy import Policy
 from training_migration.v2.resources import accelerators, resources_per_node
 from training_migration.v2.variables import literal
 
 Json = dict[str, Any]
 
-RESERVED: Final = (
-    "OMPI_MCA_orte_default_hostfile",
-    "OMPI_MCA_plm_rsh_args",
-    "OMPI_MCA_orte_keep_fqdn_hostnames",
-    "OMPI_MCA_orte_set_default_slots",
-)
 _KEYS: Final = "mpi-ssh-auth"
 _HOSTS: Final = "mpi-hostfile"
 _HOSTS_FOLDER: Final = "/etc/mpi"
@@ -42,7 +36,7 @@ def _check(draft: Draft) -> None:
         message = f"must be 1, not {nodes}: the runtime lets its launcher train, and lacks a job `launcher` or `node`"
         raise Denied("spec.trainer.numNodes", message)
     if draft.features.rejects_mpi_env:
-        draft.reject_variables(RESERVED)
+        draft.reject_variables(RESERVED["mpi"])
 
 
 def _enforce(draft: Draft) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from training_migration.v2.denied import Denied, NotPredicted
 from training_migration.v2.draft import Draft, put_ports, put_variables
-from training_migration.v2.names import PORT, host_of_rank_0
+from training_migration.v2.names import PORT, RESERVED, host_of_rank_0
 from training_migration.v2.policies.policy import Policy
 from training_migration.v2.quantities import units
 from training_migration.v2.resources import accelerators, resources_per_node
@@ -14,7 +14,6 @@ from training_migration.v2.variables import index_of_pod, literal, trainer_varia
 
 Json = dict[str, Any]
 
-RESERVED: Final = ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT")
 TORCHTUNE: Final = ["tune", "run"]
 
 
@@ -28,7 +27,7 @@ def _check(draft: Draft) -> None:
         if role is None or role.container(container, also_init=True) is None:
             raise Denied("spec.runtimeRef", f"envInjection names container {container} of {job}, which does not exist")
     if draft.features.rejects_torch_env or "numProcPerNode" in (draft.trainer or {}):
-        draft.reject_variables(RESERVED)
+        draft.reject_variables(RESERVED["torch"])
     if (draft.trainer or {}).get("command") == TORCHTUNE:
         raise NotPredicted("spec.trainer.command", "what v2 adds to `tune run` is not predicted")
 

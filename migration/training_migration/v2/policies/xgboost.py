@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from training_migration.v2.draft import Draft, put_ports, put_variables
-from training_migration.v2.names import PORT, host_of_rank_0
+from training_migration.v2.names import PORT, RESERVED, host_of_rank_0
 from training_migration.v2.policies.policy import Policy
 from training_migration.v2.resources import accelerators, resources_per_node
 from training_migration.v2.variables import index_of_pod, literal
-
-RESERVED: Final = ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER")
 
 
 def _applies(draft: Draft) -> bool:
@@ -18,7 +14,7 @@ def _applies(draft: Draft) -> bool:
 
 
 def _check(draft: Draft) -> None:
-    draft.reject_variables(RESERVED)
+    draft.reject_variables(RESERVED["xgboost"])
 
 
 def _enforce(draft: Draft) -> None:
