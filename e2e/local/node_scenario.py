@@ -25,7 +25,7 @@ async def exchange(mode: str, state: Path) -> None:
         log = (await cluster.log("b")).split()
         own = log[0] == status["podIP"]
         report = {"mode": diagnosis.mode, "missing": sorted(diagnosis.missing), "said": log[1:], "own": own}
-        print(json.dumps({**report, "refusal": diagnosis.refusal}))
+        print(json.dumps({**report, "denied": diagnosis.denied}))
 
 
 async def linger(mode: str, state: Path) -> None:

@@ -37,11 +37,11 @@ async def test_pods_beyond_the_hard_limit_wait_and_the_cluster_goes_on(tmp_path:
         async with connect(cluster.kubeconfig) as api:
             await api.create(JOBS, sleepers(MANY))
 
-            async def refused() -> bool:
+            async def recorded() -> bool:
                 events = await api.get(f"{NAMESPACE}/events") or {"items": []}
                 return any("Too many open files" in each["message"] for each in events["items"])
 
-            await eventually(refused, "an event about too many open files")
+            await eventually(recorded, "an event about too many open files")
             await delete(api)
 
 

@@ -140,9 +140,9 @@ def test_what_get_and_describe_say_of_a_running_pod(kubectl: Kubectl) -> None:
     assert rows["talker"][1:4] == ["2/2", "Running", "1"]
     assert rows["talker"][-3] == "local"
     assert rows["counter"][1:3] == ["0/1", "Error"]
-    told = kubectl("describe pod counter").stdout
+    described = kubectl("describe pod counter").stdout
     for words in (r"Exit Code: +7", r"Reason: +Error", r"Normal +Started", r"Node: +local/"):
-        assert re.search(words, told), (words, told)
+        assert re.search(words, described), (words, described)
     events = kubectl("events --for pod/talker").stdout
     assert "Started" in events
     assert "counter" not in events
@@ -152,10 +152,10 @@ def test_the_node(kubectl: Kubectl) -> None:
     heading, row = kubectl("get nodes").stdout.splitlines()
     assert heading.split() == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
     assert row.split()[:2] == ["local", "Ready"]
-    told = kubectl("describe node local")
-    assert told.returncode == 0, told.stderr
+    described = kubectl("describe node local")
+    assert described.returncode == 0, described.stderr
     for words in ("Capacity:", "Non-terminated Pods:", "Allocated resources:", "talker"):
-        assert words in told.stdout
+        assert words in described.stdout
 
 
 def test_changes_of_a_running_pod_are_seen(kubectl: Kubectl) -> None:

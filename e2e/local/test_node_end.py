@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from e2e.support import marks
 from e2e.support.local_node import (
-    REFUSAL,
+    NO_NAMESPACES,
     cluster_in,
     entries,
     needs_namespaces,
@@ -115,7 +115,7 @@ def python_for_others() -> str:
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
-in_namespaces = pytest.mark.skipif(bool(REFUSAL) or not shutil.which("unshare"), reason="needs unshare")
+in_namespaces = pytest.mark.skipif(bool(NO_NAMESPACES) or not shutil.which("unshare"), reason="needs unshare")
 
 
 @needs_root
@@ -144,10 +144,10 @@ def test_root_with_hardly_a_capability_gets_the_full_sandbox(tmp_path: Path) -> 
 def test_root_without_any_capability_runs_pods_on_the_host(tmp_path: Path) -> None:
     report = exchange(tmp_path / "state", "setpriv", "--bounding-set=-all", "--inh-caps=-all")
     assert report["mode"] == "host"
-    assert "user id 0 cannot be kept" in report["refusal"]
+    assert "user id 0 cannot be kept" in report["denied"]
 
 
-def refusing(setting: str) -> tuple[str, ...]:
+def denying(setting: str) -> tuple[str, ...]:
     return "unshare", "-Urm", "sh", "-c", f'{setting}; exec "$@"', "sh"
 
 
@@ -162,7 +162,7 @@ def refusing(setting: str) -> tuple[str, ...]:
     ],
 )
 def test_each_missing_capability_costs_only_itself(tmp_path: Path, setting: str, missing: list[str]) -> None:
-    report = exchange(tmp_path / "state", *refusing(setting))
+    report = exchange(tmp_path / "state", *denying(setting))
     assert (report["mode"], report["missing"], report["own"]) == ("netns", missing, True)
 
 
@@ -182,6 +182,6 @@ def test_each_missing_capability_costs_only_itself(tmp_path: Path, setting: str,
     ],
 )
 def test_without_the_essential_ones_pods_run_on_the_host(tmp_path: Path, setting: str, reason: str) -> None:
-    report = exchange(tmp_path / "state", *refusing(setting))
+    report = exchange(tmp_path / "state", *denying(setting))
     assert report["mode"] == "host"
-    assert reason in report["refusal"]
+    assert reason in report["denied"]

@@ -30,10 +30,10 @@ def look(packages):
         import fcntl
     except ModuleNotFoundError as error:
         lacking.append(str(error))
-    cannot = [name for package in packages for name in refused(package)]
-    return {"platform": sys.platform, "lacking": lacking, "refused": cannot}
+    cannot = [name for package in packages for name in failed_imports(package)]
+    return {"platform": sys.platform, "lacking": lacking, "failed": cannot}
 
-def refused(package):
+def failed_imports(package):
     for each in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         if not each.name.endswith("__main__"):
             try:
@@ -130,11 +130,11 @@ def test_the_play_takes_away_what_the_system_lacks(
 
 
 def test_everything_can_be_imported_on_macos(macos: tuple[dict[str, Any], object]) -> None:
-    assert set(macos[0]["refused"]) == PROGRAMS
+    assert set(macos[0]["failed"]) == PROGRAMS
 
 
 def test_what_is_no_operator_and_starts_no_pods_can_be_imported_on_windows(windows: dict[str, Any]) -> None:
-    assert set(windows["refused"]) == UNIX_OPERATOR | UNIX_MIGRATION
+    assert set(windows["failed"]) == UNIX_OPERATOR | UNIX_MIGRATION
 
 
 def test_commands_for_files_run_on_windows_as_here(windows: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,11 +238,11 @@ async def cluster_in(
 
 def namespaces_missing() -> str:
     """Why this machine cannot run mode `netns`; empty if it can."""
-    return asyncio.run(examine()).refusal
+    return asyncio.run(examine()).denied
 
 
-REFUSAL = namespaces_missing()
-needs_namespaces = pytest.mark.skipif(bool(REFUSAL), reason=f"this machine refuses the sandbox: {REFUSAL}")
+NO_NAMESPACES = namespaces_missing()
+needs_namespaces = pytest.mark.skipif(bool(NO_NAMESPACES), reason=f"this machine denies the sandbox: {NO_NAMESPACES}")
 
 
 def parent(pid: str) -> int:

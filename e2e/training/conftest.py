@@ -10,8 +10,8 @@ import pytest
 from e2e.harness.client import connect
 from e2e.harness.local_up import LocalUp, local_up
 from e2e.harness.operator import PROGRAM
-from e2e.support.local_node import REFUSAL
-from e2e.support.refused_namespaces import REFUSED
+from e2e.support.denied_namespaces import DENIED
+from e2e.support.local_node import NO_NAMESPACES
 from e2e.training.examples import LIBRARIES, Example
 from e2e.training.recording import note
 from e2e.training.runs import Run
@@ -61,9 +61,9 @@ def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
 
 @pytest.fixture(scope="session")
 def host_mode_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    """One cluster where namespaces are refused, so that it falls back to host mode, for all tests of this process."""
-    refused = () if REFUSAL else REFUSED
-    with local_up(tmp_path_factory.mktemp("host"), program=(*refused, PROGRAM)) as cluster:
+    """One cluster where namespaces are denied, so that it falls back to host mode, for all tests of this process."""
+    denied = () if NO_NAMESPACES else DENIED
+    with local_up(tmp_path_factory.mktemp("host"), program=(*denied, PROGRAM)) as cluster:
         yield cluster
 
 

@@ -65,7 +65,7 @@ def _pair(whole: int, large: int, large_name: str, small: int, small_name: str) 
 
 
 def age_of_process(stat: Path = Path("/proc/self/stat")) -> float:
-    """Return how many seconds ago this process was started; 0 where the system does not tell."""
+    """Return how many seconds ago this process was started; 0 where the system does not say."""
     try:
         ticks = int(stat.read_text().rpartition(")")[2].split()[19])
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

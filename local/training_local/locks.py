@@ -17,7 +17,7 @@ def take(descriptor: int) -> None:
 
 
 def held(file: Path) -> bool:
-    """Whether a process holds the lock of a file; nobody does on Windows, where no cluster runs."""
+    """Whether a process holds the lock of a file; none does on Windows, where no cluster runs."""
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError):

@@ -8,8 +8,8 @@ Json = dict[str, Any]
 
 
 def terminated(code: int, at: str = "2026-01-01T12:00:00Z", reason: str = "", **more: Any) -> Json:
-    told = reason or ("Error" if code else "Completed")
-    return {"terminated": {"exitCode": code, "reason": told, "startedAt": at, "finishedAt": at, **more}}
+    why = reason or ("Error" if code else "Completed")
+    return {"terminated": {"exitCode": code, "reason": why, "startedAt": at, "finishedAt": at, **more}}
 
 
 def waiting(reason: str, message: str = "") -> Json:

@@ -28,7 +28,7 @@ from training_console.reading.feeds import Feed, NoAnswer, NotAllowed
 from training_console.reading.training import TrainingLogs
 from training_controllers.frameworks.plugins import kinds
 from training_local.run.cause import Failure, standstill
-from training_local.run.pod_logs import LAST_LINES, LogChoice, LogRefused, read_log
+from training_local.run.pod_logs import LAST_LINES, LogChoice, LogUnavailable, read_log
 from training_local.run.pod_metrics import Usage, usage_of
 from training_local.run.progress import JobProgress, JobRef, progress_of
 from training_operator.kube.resources import Resource
@@ -242,7 +242,7 @@ class JobPage:
             previous = now.attempts.get(failure.container, 0) > failure.attempt
             choice = LogChoice(failure.container, LAST_LINES, previous=previous)
             lines: list[str] = []
-            with suppress(LogRefused, OSError):
+            with suppress(LogUnavailable, OSError):
                 log = read_log(self._reader.transport, self.job.namespace, now, choice)
                 lines = [line.text async for line in log]
             self._last_lines[failure.key] = lines
@@ -272,7 +272,7 @@ class CurvesPage:
             log = read_log(self._reader.transport, pod.namespace, pod.replica, LogChoice(container, CURVE_LINES))
             try:
                 found = await asyncio.to_thread(curves, [line.text async for line in log])
-            except (LogRefused, OSError) as error:
+            except (LogUnavailable, OSError) as error:
                 problem = str(error)
         name = pod.replica.short_name if pod else ""
         return {"curves": self._macros("curves", name, found, problem)}

@@ -16,7 +16,7 @@ from training_console.model.pods import PodRow
 from training_console.pages.html import Macros
 from training_console.pages.job import JobName
 from training_console.reading.cluster import Reader
-from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
+from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogUnavailable, merged, read_log
 from training_local.run.watching import watch
 
 TAILS: Final = (200, 1_000, 5_000)
@@ -150,5 +150,5 @@ class Logs:
         try:
             async for line in read_log(self.reader.transport, pod.namespace, pod.replica, choice):
                 yield line
-        except (LogRefused, OSError) as error:
+        except (LogUnavailable, OSError) as error:
             problems.append(f"{pod.replica.short_name}: {error}")

@@ -10,7 +10,7 @@ from typing import Final
 
 from training_console.model.pods import PodRow
 from training_console.model.training import Training, training_of
-from training_local.run.pod_logs import LogChoice, LogRefused, read_log
+from training_local.run.pod_logs import LogChoice, LogUnavailable, read_log
 from training_operator.kube.transport import Transport
 
 MOST_REPLICAS: Final = 4
@@ -62,7 +62,7 @@ class TrainingLogs:
 
     async def _last_lines(self, pod: PodRow) -> list[tuple[str, str]]:
         lines: list[tuple[str, str]] = []
-        with suppress(LogRefused, OSError):
+        with suppress(LogUnavailable, OSError):
             choice = LogChoice(self._container, LINES)
             log = read_log(self._transport, pod.namespace, pod.replica, choice)
             lines.extend([(line.stamp, line.text) async for line in log])

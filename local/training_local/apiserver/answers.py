@@ -34,8 +34,8 @@ def text_answer(code: int, text: str) -> Response:
     return Response(code, text.encode(), {"content-type": "text/plain; charset=utf-8"})
 
 
-def refusal(error: ApiError) -> Response:
-    """Answer with the Status of a refusal, and when to come again if it says so."""
+def failure(error: ApiError) -> Response:
+    """Answer with the Status of an error, and the header `Retry-After` if it has one."""
     answer = json_answer(error.code, error.status())
     retry = (error.details or {}).get("retryAfterSeconds")
     return Response(answer.status, answer.body, {**answer.headers, "retry-after": str(retry)}) if retry else answer

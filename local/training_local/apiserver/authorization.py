@@ -20,7 +20,7 @@ _EVERYTHING: Final[Sequence[Json]] = (
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
 _PATHS = "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"
-_FOR_EVERYBODY: Final[Sequence[Json]] = (
+_FOR_ALL_USERS: Final[Sequence[Json]] = (
     {"verbs": ["get"], "nonResourceURLs": _PATHS.split()},
     {
         "verbs": ["create"],
@@ -75,7 +75,7 @@ class Rights:
         if MASTERS in self.user.groups:
             yield from _EVERYTHING
             return
-        yield from _FOR_EVERYBODY
+        yield from _FOR_ALL_USERS
         for binding in self.stored("clusterrolebindings", ""):
             if self._is_bound(binding):
                 yield from self._role(binding["roleRef"], "", problems)

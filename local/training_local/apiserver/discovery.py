@@ -27,7 +27,7 @@ class _Subresource:
 
 
 _CUSTOM_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""The order in which the real server tells the verbs of custom resources; those of others stand by name."""
+"""The order in which the real server lists the verbs of custom resources; those of others are sorted."""
 _CHANGED = ("get", "patch", "update")
 _SUBRESOURCES: Mapping[str, _Subresource] = {
     "binding": _Subresource("Binding", ("create",)),
@@ -108,8 +108,8 @@ def _versions(types: Iterable[ResourceType]) -> list[str]:
 
 def _group(group: str, types: Sequence[ResourceType], nested: bool = False) -> Json:
     versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(types)]
-    told: Json = {} if nested else {"kind": "APIGroup", "apiVersion": "v1"}
-    return {**told, "name": group, "versions": versions, "preferredVersion": versions[0]}
+    head: Json = {} if nested else {"kind": "APIGroup", "apiVersion": "v1"}
+    return {**head, "name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
 def _group_list(types: Sequence[ResourceType]) -> Json:
@@ -121,9 +121,9 @@ def _resources(group: str, version: str, types: Sequence[ResourceType]) -> Json 
     found = [each for each in types if (each.group, each.version) == (group, version)]
     if not found:
         return None
-    told: Json = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
+    head: Json = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {})}
     listed = [entry for each in found for entry in _entries(each)]
-    return {**told, "groupVersion": found[0].api_version, "resources": listed}
+    return {**head, "groupVersion": found[0].api_version, "resources": listed}
 
 
 def _verbs(type: ResourceType) -> list[str]:

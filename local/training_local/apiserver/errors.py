@@ -1,4 +1,4 @@
-"""Refusals of the API server, as the Status objects of a real one (Kubernetes API conventions)."""
+"""Errors of the API server, as the Status objects of a real one (Kubernetes API conventions)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _with_detail(body: str, detail: str) -> str:
 
 
 class ApiError(Exception):
-    """A refusal with HTTP code, reason, message and details; `status()` is the body to send."""
+    """An error with HTTP code, reason, message and details; `status()` is the body to send."""
 
     def __init__(self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -119,47 +119,47 @@ def _details(group: str, kind: str, name: str = "", causes: Iterable[Cause] = ()
 
 
 def bad_request(message: str) -> ApiError:
-    """Return the refusal of a request that cannot be understood."""
+    """Return the error for a request that cannot be understood."""
     return ApiError(400, "BadRequest", message)
 
 
 def unauthorized() -> ApiError:
-    """Return the refusal of a request without valid credentials."""
+    """Return the error for a request without valid credentials."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(group: str, plural: str, name: str, why: str, causes: Iterable[Cause] = ()) -> ApiError:
-    """Return the refusal of an admission rule."""
+    """Return the error of an admission rule."""
     message = f'{qualified(group, plural)} "{name}" is forbidden: {why}'
     return ApiError(403, "Forbidden", message, _details(group, plural, name, causes))
 
 
 def denied(group: str, plural: str, name: str, why: str) -> ApiError:
-    """Return the refusal of what a user has no right to; `plural` is empty where the request is about no resource."""
+    """Return the error for what a user may not do; `plural` is empty where the request is about no resource."""
     what = " ".join(part for part in (qualified(group, plural), f'"{name}"' if name else "") if part)
     message = f"{what} is forbidden: {why}" if plural else f"forbidden: {why}"
     return ApiError(403, "Forbidden", message, _details(group, plural, name))
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
-    """Return the answer for an object that does not exist."""
+    """Return the error for an object that does not exist."""
     return ApiError(404, "NotFound", f'{qualified(group, plural)} "{name}" not found', _details(group, plural, name))
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:
-    """Return the refusal to create an object under a name that is taken."""
+    """Return the error for the creation of an object under a name that is taken."""
     message = f'{qualified(group, plural)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, _details(group, plural, name))
 
 
 def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
-    """Return the refusal of a write that rests on an older state than the stored one."""
+    """Return the error for a write that rests on an older state than the stored one."""
     message = f'Operation cannot be fulfilled on {qualified(group, plural)} "{name}": {why}'
     return ApiError(409, "Conflict", message, _details(group, plural, name))
 
 
 def invalid_object(group: str, kind: str, name: str, causes: Iterable[Cause]) -> ApiError:
-    """Return the refusal of an object that breaks rules of its type, with every cause."""
+    """Return the error for an object that breaks rules of its type, with every cause."""
     causes = tuple(causes)
     sentences = tuple(dict.fromkeys(str(cause) for cause in causes))
     said = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
@@ -168,47 +168,47 @@ def invalid_object(group: str, kind: str, name: str, causes: Iterable[Cause]) ->
 
 
 def expired(message: str) -> ApiError:
-    """Return the answer for a resource version that the server no longer knows."""
+    """Return the error for a resource version that the server no longer knows."""
     return ApiError(410, "Expired", message)
 
 
 def method_not_allowed() -> ApiError:
-    """Return the refusal of an HTTP method where the path does not have it."""
+    """Return the error for an HTTP method where the path does not have it."""
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def verb_not_supported(verb: str, group: str, plural: str) -> ApiError:
-    """Return the refusal of a verb that a custom resource does not have."""
+    """Return the error for a verb that a custom resource does not have."""
     message = f'{verb} is not supported on resources of kind "{qualified(group, plural)}"'
     return ApiError(405, "MethodNotAllowed", message, _details(group, plural))
 
 
 def no_such_resource() -> ApiError:
-    """Return the answer for a path below an API that is served, but without this resource."""
+    """Return the error for a path below an API that is served, but without this resource."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def internal(message: str) -> ApiError:
-    """Return the answer when the server cannot do what it should."""
+    """Return the error for what the server cannot do."""
     details = {"causes": [{"message": message}]}
     return ApiError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def unsupported_media_type(message: str) -> ApiError:
-    """Return the refusal of a body in a format that the server does not read."""
+    """Return the error for a body in a format that the server does not read."""
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def not_acceptable(message: str) -> ApiError:
-    """Return the refusal to answer in a format that the server does not write."""
+    """Return the error for an answer in a format that the server does not write."""
     return ApiError(406, "NotAcceptable", message)
 
 
 def too_large(limit: int) -> ApiError:
-    """Return the refusal of a request body above `limit` bytes."""
+    """Return the error for a request body above `limit` bytes."""
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def not_stored(why: str) -> ApiError:
-    """Return the refusal of a write that could not be brought to disk; nothing has changed."""
+    """Return the error for a write that could not be brought to disk; nothing has changed."""
     return ApiError(507, "InsufficientStorage", f"the change could not be stored: {why}", {})

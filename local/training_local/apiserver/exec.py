@@ -102,7 +102,7 @@ def exec_request(
 
 
 def ended(code: int, command: Sequence[str]) -> Json:
-    """Return the Status that tells a client how its program has ended."""
+    """Return the Status of a program that has ended."""
     if code == 0:
         return {"metadata": {}, "status": "Success"}
     how = f"error executing command [{' '.join(command)}], exit code {code}"
@@ -158,7 +158,7 @@ class Channels:
         await self._socket.send_bytes(bytes((channel,)) + data)
 
     async def open(self, request: ExecRequest) -> None:
-        """Tell the client that it is connected: by an empty message on the first channel that it reads."""
+        """Send an empty message on the first channel that the client reads, which shows it that it is connected."""
         options = request.options
         await self._send(_STDOUT if options.stdout else _STDERR if options.stderr else _ERROR, b"")
 

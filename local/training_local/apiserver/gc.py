@@ -104,7 +104,7 @@ class GarbageCollector:
         references: list[Json] = entry.object()["metadata"]["ownerReferences"]
         served = self._state.catalog.of_kind
         if not all(owner["uid"] in self._gone or served(owner["apiVersion"], owner["kind"]) for owner in references):
-            return  # Of a kind that is not served nobody can say that it is gone, unless it was seen to go.
+            return  # An owner of a kind that is not served counts as present, unless its deletion was seen.
         owners = {uid: self._owner(uid, entry) for uid in entry.owners}
         waiting = {uid for uid, owner in owners.items() if owner and owner.deleting and FOREGROUND in owner.finalizers}
         absent = {uid for uid, owner in owners.items() if owner is None}

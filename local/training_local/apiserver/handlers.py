@@ -80,7 +80,7 @@ class Handlers:
         }
 
     def answer(self, target: RequestInfo, request: Request, rights: Rights) -> Response | Live:
-        """Answer a request; raises `ApiError` for refusals, a 405 where there is nothing to do with this method."""
+        """Answer a request; raises `ApiError`, a 405 for a method that the resource does not have."""
         place = target.subresource or (OBJECT if target.name else COLLECTION)
         handler = self._handlers.get((request.method, place))
         across = place == COLLECTION and target.type.namespaced and not target.namespace
@@ -154,7 +154,7 @@ class Handlers:
         apply = is_apply(request)
         options = WriteOptions.of(request.query, "PatchOptions", user_agent=request.user_agent, apply=apply)
         if apply:
-            scale.refuse_apply(self._state, target)
+            scale.reject_apply(self._state, target)
         written = scale.patch(self._state, target, read_patch(request, target.type), options)
         return json_answer(200, written.obj, written.warnings)
 

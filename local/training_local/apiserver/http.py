@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import structlog
 from aiohttp import web
 
-from training_local.apiserver.answers import refusal
+from training_local.apiserver.answers import failure
 from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest, execute
@@ -32,7 +32,7 @@ BODY_SECONDS = 60.0
 HEADER_LIMIT = 256 * 1024
 """Bytes of a request line or a header; a label selector with many names is long."""
 _log = structlog.get_logger(__name__)
-# What is no HTTP would be logged as it came, credentials included; the client is told.
+# What is no HTTP would be logged as it came, credentials included; the client gets a 400.
 _SILENT = logging.Logger("nothing", logging.CRITICAL + 1)
 
 
@@ -55,10 +55,10 @@ class HttpsFront:
                     return await self._leave_http(http, request)
             answer = self._server.handle(await _read(http), user)
         except ApiError as error:
-            answer = refusal(error)
+            answer = failure(error)
         except Exception:
             _log.exception("internal error while handling a request", method=http.method, path=http.path)
-            answer = refusal(internal("internal error; see the server's log"))
+            answer = failure(internal("internal error; see the server's log"))
         if isinstance(answer, Response):
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         return await self._stream(http, answer)
@@ -139,7 +139,7 @@ async def serving(
 async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[Connections]:
     """Yield what answers whoever connects to a socket that it listens on; the end of the context ends connections.
 
-    `authenticate` tells whom a header `Authorization` proves, or raises a 401.
+    `authenticate` returns the user of a header `Authorization`, or raises a 401.
     """
     front = HttpsFront(server, authenticate)
     # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.

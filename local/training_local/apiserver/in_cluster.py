@@ -46,7 +46,7 @@ async def in_cluster_endpoint(
 ) -> AsyncIterator[InClusterEndpoint]:
     """Yield an endpoint that answers pods until the end of the context.
 
-    It refuses the owner's token: a pod can read copies of the kubeconfig.
+    It rejects the owner's token: a pod can read copies of the kubeconfig.
     """
     async with answering(server, tokens.account) as connections:
         yield InClusterEndpoint(connections, identity, tokens)

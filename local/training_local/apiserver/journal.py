@@ -29,7 +29,7 @@ LOCK: Final = "lock"
 FORMAT: Final = 1
 """`user_version` of the files that this code reads and writes."""
 APPLICATION: Final = 0x74726F70
-"""`application_id`, which tells our files from those of other programs."""
+"""`application_id`, which marks the files of this program."""
 _read_list: Final = msgspec.json.Decoder(list[Json]).decode
 _LOG_PAGES: Final = 4000
 """Pages of 4 KiB in the log before they are copied into the file, which takes an fsync."""
@@ -106,8 +106,11 @@ class Journal:
         ):
             group, version, plural = resource.split("/") if resource else ("", "", "")
             known = None if owners is None else Managed.read(_read_list(owners))
-            told = None if given is None else _read_list(given)
-            yield uid, Note(Origin((group, version, plural), manager, time, subresource, new, told, known), live, new)
+            entries = None if given is None else _read_list(given)
+            yield (
+                uid,
+                Note(Origin((group, version, plural), manager, time, subresource, new, entries, known), live, new),
+            )
 
     def put(self, key: StoreKey, entry: Entry) -> None:
         """Keep a new or changed object; raises a 507 if the disk does not take it, and then nothing has changed."""
@@ -129,8 +132,8 @@ class Journal:
             self._database.execute(_OWNERS, (entry.uid, encode(origin.owners.entries())))
             return
         given = None if origin.given is None else encode(origin.given)
-        told = ("/".join(origin.resource), origin.manager, origin.time, origin.subresource, given, None)
-        self._database.execute(_NOTE, (entry.uid, *told, *place, origin.new or entry.raw))
+        columns = ("/".join(origin.resource), origin.manager, origin.time, origin.subresource, given, None)
+        self._database.execute(_NOTE, (entry.uid, *columns, *place, origin.new or entry.raw))
 
     def remove(self, key: StoreKey, entry: Entry) -> None:
         """Forget an object, but not the version of its deletion; raises a 507 like `put`."""

@@ -1,4 +1,4 @@
-"""The file that tells clients where the server is, whom to trust and what to show."""
+"""The kubeconfig: where the server is, which authority to trust and which token to send."""
 
 from __future__ import annotations
 

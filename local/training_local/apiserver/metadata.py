@@ -87,7 +87,7 @@ def decoded(obj: Json, type: ResourceType) -> list[str]:
 
 
 class _Fits:
-    """Refuses values that the API's Go types could not hold."""
+    """Rejects values that the API's Go types could not hold."""
 
     def __init__(self, type: ResourceType) -> None:
         self._type = type
@@ -161,7 +161,7 @@ def create_causes(obj: Json, type: ResourceType) -> list[Cause]:
 
 
 def warnings(obj: Json, type: ResourceType) -> list[str]:
-    """Return what is unwise in the metadata of a custom resource; builtin types refuse it."""
+    """Return what is unwise in the metadata of a custom resource; builtin types reject it."""
     if not type.custom:
         return []
     advice = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"

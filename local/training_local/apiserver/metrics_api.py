@@ -133,14 +133,14 @@ def _metrics(type: ResourceType, entry: Entry, measured: Measurement, state: Sta
     stored = entry.object()["metadata"]
     kept = {key: stored[key] for key in ("name", "namespace", "labels") if key in stored}
     at = measured.at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    told: Json = {"metadata": {**kept, "creationTimestamp": state.timestamp()}, "timestamp": at}
+    common: Json = {"metadata": {**kept, "creationTimestamp": state.timestamp()}, "timestamp": at}
     if type is NODES:
-        return {**told, "window": _duration(measured.node.window), "usage": _quantities(measured.node)}
+        return {**common, "window": _duration(measured.node.window), "usage": _quantities(measured.node)}
     containers = measured.pods.get(stored["uid"])
     if not containers:
         return None
     window = max(amounts.window for amounts in containers.values())
-    return {**told, "window": _duration(window), "containers": list(_containers(containers))}
+    return {**common, "window": _duration(window), "containers": list(_containers(containers))}
 
 
 def _containers(measured: Mapping[str, Amounts]) -> Iterator[Json]:

@@ -26,7 +26,7 @@ _SLICE = 50
 
 
 def require_open(state: State, type: ResourceType, namespace: str, name: str) -> None:
-    """Refuse a creation in a namespace that is absent (404) or about to go (403)."""
+    """Reject a creation in a namespace that does not exist (404) or is terminating (403)."""
     entry = state.storage.collection(NAMESPACES).get("", namespace)
     if entry is None:
         raise not_found("", "namespaces", namespace)
@@ -37,7 +37,7 @@ def require_open(state: State, type: ResourceType, namespace: str, name: str) ->
 
 
 def require_mortal(name: str) -> None:
-    """Refuse the deletion of a namespace that the cluster cannot do without."""
+    """Reject the deletion of a namespace that the cluster needs."""
     if name in IMMORTAL:
         raise forbidden("", "namespaces", name, "this namespace may not be deleted")
 

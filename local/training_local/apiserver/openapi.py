@@ -59,13 +59,13 @@ def _version(group: str, version: str, types: Sequence[ResourceType]) -> tuple[b
     served = [each for each in types if (each.group, each.version) == (group, version)]
     if not served:
         return None
-    told = {
+    content = {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": kubernetes_version()},
         "paths": {path: item for each in served for path, item in _paths(each)},
         "components": {"schemas": _schemas(served)},
     }
-    return msgspec.json.encode(told), JSON
+    return msgspec.json.encode(content), JSON
 
 
 def _parameter(name: str, place: str) -> Json:

@@ -20,7 +20,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 OPERATIONS_LIMIT = 10_000
-REFUSED = "the server rejected our request due to an error in our request"
+REJECTED = "the server rejected our request due to an error in our request"
 
 
 def require_patch_type(content_type: str, type: ResourceType) -> None:
@@ -39,7 +39,7 @@ def apply_patch(content_type: str, original: Json, patch: bytes, type: ResourceT
     """Return what becomes of `original`, which is taken over; raises `ApiError` (400, 413, 422, 500)."""
     patched = _KINDS[content_type](original, patch, type)
     if not isinstance(patched, dict):
-        raise ApiError(422, "Invalid", REFUSED, {})
+        raise ApiError(422, "Invalid", REJECTED, {})
     return patched
 
 
@@ -67,7 +67,7 @@ def _json_patch(original: Json, patch: bytes, type: ResourceType) -> Any:
     except (jsonpatch.JsonPatchException, JsonPointerException) as error:
         # The real server keeps the cause to itself; it is said here because it is what a user needs.
         cause = {"reason": "UnexpectedServerResponse", "message": str(error)}
-        raise ApiError(422, "Invalid", REFUSED, {"causes": [cause]}) from None
+        raise ApiError(422, "Invalid", REJECTED, {"causes": [cause]}) from None
 
 
 def _merge_patch(original: Json, patch: bytes, type: ResourceType) -> Any:

@@ -88,7 +88,7 @@ async def _serve(wire: BareWire | WebSocketWire, dial: Dial) -> None:
 
 
 class _Pairs:
-    """The forwarded connections of one client: two streams for each, one of which tells errors."""
+    """The forwarded connections of one client: two streams for each, one of which carries errors."""
 
     def __init__(self, dial: Dial) -> None:
         self._dial = dial

@@ -40,7 +40,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """An object ready to be stored, or the causes of its refusal."""
+    """An object ready to be stored, or the causes of its rejection."""
 
     obj: Json
     causes: tuple[Cause, ...] = ()
@@ -53,7 +53,7 @@ class Rules(Protocol):
     """The rules of one type, pure. They may change the object they are given (`obj`, `new`), never `old`.
 
     `metadata` is the server's: rules validate and change nothing in it. `apiVersion` and `kind` are set and right.
-    Refusals other than causes (403 of an admission rule, 400) are raised as `ApiError`.
+    Errors other than causes (403 of an admission rule, 400) are raised as `ApiError`.
     """
 
     def decode(self, obj: Json, *, keep_nulls: bool = False) -> Decoded:

@@ -20,7 +20,7 @@ class _Struct:
     fields: Mapping[str, _Struct | None]
 
     def check(self, kind: str, path: str, value: Any) -> None:
-        """Refuse a value that does not fit, in the words of Go's decoder."""
+        """Reject a value that does not fit, in the words of Go's decoder."""
         for field, struct in self.fields.items():
             found, place = value.get(field), f"{path}.{field}".removeprefix(".")
             if found is None:

@@ -40,7 +40,7 @@ def patch(state: State, target: RequestInfo, change: Callable[[Json], Json], opt
     return _write(state, target, changed, options)
 
 
-def refuse_apply(state: State, target: RequestInfo) -> NoReturn:
+def reject_apply(state: State, target: RequestInfo) -> NoReturn:
     """Answer an apply patch as the real server does, which cannot convert what comes of it."""
     state.require(target.type, target.namespace, target.name)
     named = f"/{target.name}; autoscaling/v1, Kind=Scale"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from training_local.apiserver import discovery, metrics_api, openapi
-from training_local.apiserver.answers import json_answer, refusal, text_answer
+from training_local.apiserver.answers import failure, json_answer, text_answer
 from training_local.apiserver.attributes import attributes
 from training_local.apiserver.authorization import GROUP, Rights
 from training_local.apiserver.catalog import Catalog
@@ -94,11 +94,11 @@ class ApiServer:
             raise failure
 
     def handle(self, request: Request, user: User = OWNER) -> Response | Live:
-        """Answer a request of a user; every refusal is a Status."""
+        """Answer a request of a user; every error is a Status."""
         try:
             return self._answer(request, Rights(user, self._stored))
         except ApiError as error:
-            return refusal(error)
+            return failure(error)
 
     def _stored(self, plural: str, namespace: str) -> list[Json]:
         """Return the roles or bindings of a namespace, or of the cluster."""

@@ -13,7 +13,7 @@ BLOCK: Final = 1 << 15
 """Bytes that are sent at once."""
 _HELD_MOST: Final = 1 << 16
 """Bytes of a stream that wait for their reader; more hold up the connection, as there is no flow control."""
-_REFUSED: Final = 3
+_REFUSED_STREAM: Final = 3
 _CANCEL: Final = 5
 
 
@@ -111,7 +111,7 @@ class SpdyConnection:
     """The streams on one wire. `run` must run meanwhile."""
 
     def __init__(self, wire: Wire, *, client: bool, accept: Callable[[SpdyStream], bool] = lambda _: False) -> None:
-        """`accept` is given each stream that the other side opens, and tells whether it is welcome."""
+        """`accept` is given each stream that the other side opens, and returns whether to accept it."""
         self._wire, self._accept = wire, accept
         self._numbers = itertools.count(1 if client else 2, 2)
         self._pings = 1 if client else 0
@@ -167,7 +167,7 @@ class SpdyConnection:
     async def _opened(self, frame: Frame) -> None:
         stream = SpdyStream(self, frame.id, frame.headers)
         if frame.id in self._streams or not self._accept(stream):
-            await self.send(Frame(Type.RST_STREAM, frame.id, status=_REFUSED))
+            await self.send(Frame(Type.RST_STREAM, frame.id, status=_REFUSED_STREAM))
             return
         self._streams[stream.id] = stream
         await self.send(Frame(Type.SYN_REPLY, stream.id))

@@ -111,7 +111,7 @@ class Collection:
         self.compacted = begin
         """The highest version whose change is forgotten."""
         self.subscribers: dict[Callable[[Change], None], Callable[[], None]] = {}
-        """Who is told of changes, with what ends the telling."""
+        """What is called with each change -> what ends the subscription."""
 
     def get(self, namespace: str, name: str) -> Entry | None:
         """Return the current state of an object."""
@@ -141,7 +141,7 @@ class Collection:
         return reversed(newer)
 
     def record(self, change: Change) -> None:
-        """Make `change` the latest one and tell the subscribers."""
+        """Make `change` the latest one and notify the subscribers."""
         space = self.spaces.setdefault(change.new.namespace, {})
         if change.type == "DELETED":
             del space[change.new.name]
@@ -152,8 +152,8 @@ class Collection:
         self.history.append(change)
         while len(self.history) > HISTORY_LENGTH or change.at - self.history[0].at > HISTORY_SECONDS:
             self.compacted = self.history.popleft().version
-        for tell in tuple(self.subscribers):
-            tell(change)
+        for notify in tuple(self.subscribers):
+            notify(change)
 
     def forget(self, version: int) -> None:
         """Forget the changes up to and including `version`."""
@@ -215,8 +215,8 @@ class Storage:
         for key, entry in entries:
             self.collection(key).spaces.setdefault(entry.namespace, {})[entry.name] = entry
             change = Change(entry.version, "ADDED", entry, None, self._clock())
-            for tell in self.observers:
-                tell(key, change)
+            for notify in self.observers:
+                notify(key, change)
 
     def collection(self, key: StoreKey) -> Collection:
         """Return the collection of a resource; it exists from the first question on."""
@@ -258,6 +258,6 @@ class Storage:
         self.version = entry.version
         change = Change(self.version, type, entry, old, self._clock())
         self.collection(key).record(change)
-        for tell in self.observers:
-            tell(key, change)
+        for notify in self.observers:
+            notify(key, change)
         return entry

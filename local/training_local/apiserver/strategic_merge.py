@@ -15,7 +15,7 @@ ELEMENT_ORDER = "$setElementOrder/"
 
 
 class BadPatch(Exception):
-    """A patch with directives that make no sense; `server_error` tells that the real server answers 500 to it."""
+    """A patch with invalid directives; `server_error` means that the real server answers 500 to it."""
 
     def __init__(self, said: str, *, server_error: bool = False) -> None:
         super().__init__(said)

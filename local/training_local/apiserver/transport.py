@@ -50,7 +50,7 @@ class InMemoryTransport:
             answer.close()
 
     async def close(self) -> None:
-        """End all streams and refuse what comes after."""
+        """End all streams and reject later requests."""
         self._closed = True
         for answer in tuple(self._open):
             answer.close()

@@ -44,10 +44,10 @@ class ServiceAccount:
 
 
 class Tokens:
-    """The valid tokens, in memory only, each known by its digest: how long a comparison takes tells nothing."""
+    """The valid tokens, in memory only, each known by its digest: so the time of a comparison reveals nothing."""
 
     def __init__(self, owner: str, exists: Callable[[ServiceAccount], bool]) -> None:
-        """`owner` is the owner's token; `exists` tells whether a service account is still there."""
+        """`owner` is the owner's token; `exists` returns whether a service account still exists."""
         self.owner = owner
         self._owner = _digest(owner)
         self._exists = exists

@@ -23,7 +23,7 @@ from training_local.apiserver.namespaces import NAMESPACES, require_mortal, requ
 from training_local.apiserver.options import DeleteOptions, WriteOptions
 from training_local.apiserver.ownership.apply import applied
 from training_local.apiserver.ownership.config import read_config
-from training_local.apiserver.ownership.managed import NOBODY
+from training_local.apiserver.ownership.managed import UNMANAGED
 from training_local.apiserver.ownership.origin import Note, Origin
 from training_local.apiserver.ownership.tracker import zero
 from training_local.apiserver.request_info import RequestInfo
@@ -135,7 +135,7 @@ def apply(state: State, target: RequestInfo, body: bytes, options: WriteOptions)
         raise state.missing(type, target.name)
     live = zero(type) if entry is None else served(type, entry)
     config, repeated = read_config(body)
-    owners, now = state.ledger.owners(entry.uid) if entry else NOBODY, state.timestamp()
+    owners, now = state.ledger.owners(entry.uid) if entry else UNMANAGED, state.timestamp()
     request = state.ledger.request(type, options.manager, now, target.subresource)
     merged, managed = applied(live, config, owners, request, type, force=options.force)
     warnings = _repetitions(repeated, options)
@@ -197,7 +197,7 @@ def _repetitions(repeated: Sequence[str], options: WriteOptions) -> tuple[str, .
 
 
 def _origin(target: RequestInfo, new: Json, old: Json | None, options: WriteOptions, now: str) -> Origin:
-    """Return what a write must tell about itself; takes the managed fields out of `new`."""
+    """Return what is noted of a write; takes the managed fields out of `new`."""
     meta, subresource = new["metadata"], target.subresource
     given = meta.pop("managedFields", None)
     # What is stored is what was wanted, and need not be written down twice, where nothing but metadata is admitted.
@@ -289,7 +289,7 @@ def _accept(type: ResourceType, admitted: Admitted, metadata_causes: Sequence[Ca
 
 
 def _check_kind(type: ResourceType, obj: Json) -> None:
-    """Refuse a body that says to be something else; what it does not say is filled in."""
+    """Reject a body of another kind or version; where it says none, that is filled in."""
     kind, api_version = obj.setdefault("kind", type.kind), obj.setdefault("apiVersion", type.api_version)
     if (kind, api_version) == (type.kind, type.api_version):
         return

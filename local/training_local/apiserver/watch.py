@@ -59,7 +59,7 @@ class Watch:
         try:
             self._begin(options, version)
         except ApiError as error:
-            self._refuse(error)
+            self._fail(error)
 
     async def batches(self) -> AsyncIterator[list[bytes]]:
         """Yield all lines that are ready, as soon as there is one."""
@@ -100,7 +100,7 @@ class Watch:
         if options.bookmarks:
             self._timers.append(loop.call_later(BOOKMARK_SECONDS, self._tick))
 
-    def _refuse(self, error: ApiError) -> None:
+    def _fail(self, error: ApiError) -> None:
         self._send(encode({"type": "ERROR", "object": error.status()}) + b"\n")
         self.close()
 

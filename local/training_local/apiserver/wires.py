@@ -12,7 +12,7 @@ from training_local.apiserver.spdy import BLOCK, Wire
 
 
 class _Handover(asyncio.StreamReaderProtocol):
-    """Feeds a reader, and tells the HTTP protocol that had the connection before when it is lost."""
+    """Feeds a reader, and notifies the HTTP protocol that had the connection before when it is lost."""
 
     def __init__(self, reader: asyncio.StreamReader, before: asyncio.BaseProtocol) -> None:
         super().__init__(reader)

@@ -28,7 +28,7 @@ class ClusterChoice:
 
     @property
     def searched(self) -> str | None:
-        """The namespace to look in; None for all, which nobody wants of a cluster that is shared."""
+        """The namespace to look in; None for all, which is too much of a shared cluster."""
         return self.namespace or (DEFAULT_NAMESPACE if self.kubeconfig else None)
 
 

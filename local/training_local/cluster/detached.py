@@ -12,7 +12,7 @@ _UP: Final = b"up"
 
 
 class Detached:
-    """The half that goes on; the other half stays with the terminal until it is let go, and ends as this one tells."""
+    """The process in the background; its parent stays with the terminal until that is released or this one ends."""
 
     def __init__(self, report: int) -> None:
         self._report = report

@@ -243,12 +243,12 @@ class LocalCluster:
             self.sandbox_notes = [HOST_MODE]
             return wanted
         diagnosis = await examine()
-        if diagnosis.refusal:
-            self._check_network(diagnosis.refusal)
+        if diagnosis.denied:
+            self._check_network(diagnosis.denied)
         elif REDIRECT in diagnosis.missing:
             self._go_without_redirection(diagnosis.missing[REDIRECT])
-        if wanted is SandboxMode.NETNS and diagnosis.refusal:
-            raise BadInput(f"--sandbox netns: {diagnosis.refusal}; try --sandbox auto")
+        if wanted is SandboxMode.NETNS and diagnosis.denied:
+            raise BadInput(f"--sandbox netns: {diagnosis.denied}; try --sandbox auto")
         self.sandbox_notes = diagnosis.sentences(self._network)
         return diagnosis.mode
 

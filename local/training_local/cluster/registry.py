@@ -5,8 +5,8 @@
                         ...            kubeconfig, log, logs and volumes of pods
 
 STATE is `$TRAINING_OPERATOR_STATE`, else `$XDG_STATE_HOME/training-operator`, else `~/.local/state/training-operator`.
-The kernel releases a lock with the process that held it, so no process id is ever trusted to tell who lives; it is
-asked for only to tell a cluster from its children.
+The kernel releases a lock with the process that held it, so no process id decides which cluster is running; it only
+distinguishes a cluster from its children.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def check_name(name: str) -> None:
 
 
 def check_private(folder: Path, advice: str) -> None:
-    """Raise `BadInput` if anybody else may read `folder` or put something into it."""
+    """Raise `BadInput` if another user may read `folder` or put something into it."""
     found = folder.stat()
     if found.st_uid != os.geteuid():
         raise BadInput(f"{folder} belongs to another user; {advice}")
@@ -202,7 +202,7 @@ def _clusters() -> Path:
 
 @contextmanager
 def _locked(clusters: Path) -> Iterator[None]:
-    """Let nobody else ask or change who lives: a lock held to find out would look like that of a cluster."""
+    """Exclude other commands: a lock held to look whether a cluster is running would look like that of a cluster."""
     descriptor = os.open(clusters / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         locks.take(descriptor)

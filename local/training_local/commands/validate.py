@@ -26,6 +26,6 @@ def validate(context: click.Context, /, *, paths: tuple[str, ...], max_replicas:
     FILE is YAML or JSON, a folder of such files, or - for standard input. The exit status is 1 if there is an error in
     an object, and 2 if a file cannot be read; warnings do not change it.
     """
-    from training_local.show.findings import tell  # noqa: PLC0415 - --help needs none of it
+    from training_local.show.findings import report  # noqa: PLC0415 - --help needs none of it
 
-    context.exit(tell(paths, max_replicas, style))
+    context.exit(report(paths, max_replicas, style))

@@ -80,7 +80,7 @@ async def execute(
                 proxy=proxy,
             )
         except aiohttp.WSServerHandshakeError:
-            raise ExecError(await refusal(session, url, execution.query, execution.pod)) from None
+            raise ExecError(await failure_status(session, url, execution.query, execution.pod)) from None
         except aiohttp.ClientError as error:
             raise ConnectionError(str(error)) from None
     async with socket:
@@ -90,7 +90,7 @@ async def execute(
             return await _converse(socket, execution)
 
 
-async def refusal(
+async def failure_status(
     session: aiohttp.ClientSession, url: str, query: Sequence[tuple[str, str]], pod: str
 ) -> Mapping[str, Any]:
     """Ask again without WebSocket: only then the client library hands out the answer's sentence."""
@@ -127,8 +127,8 @@ async def _send_sizes(socket: aiohttp.ClientWebSocketResponse) -> None:
     with terminal.resized(changed.set):
         while True:
             window = terminal.size()
-            told = json.dumps({"Width": window.columns, "Height": window.lines}).encode()
-            await socket.send_bytes(bytes((_RESIZE,)) + told)
+            size = json.dumps({"Width": window.columns, "Height": window.lines}).encode()
+            await socket.send_bytes(bytes((_RESIZE,)) + size)
             await changed.wait()
             changed.clear()
 

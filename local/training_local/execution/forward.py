@@ -17,11 +17,11 @@ from training_local.apiserver.portforward import DATA, ERROR, PORT, REQUEST_ID, 
 from training_local.apiserver.spdy import SpdyConnection, SpdyStream
 from training_local.apiserver.wires import WebSocketWire
 from training_local.errors import BadInput
-from training_local.execution.client import refusal
+from training_local.execution.client import failure_status
 from training_local.relay import TcpEnd, relay
 
 _CONNECT_SECONDS: Final = 30.0
-_REFUSAL_SECONDS: Final = 0.5
+_ERROR_SECONDS: Final = 0.5
 
 
 class ForwardError(BadInput):
@@ -50,10 +50,10 @@ class PodPort:
         return f"{self.server.rstrip('/')}/api/v1/namespaces/{self.namespace}/pods/{self.pod}/portforward"
 
     async def listens(self) -> bool:
-        """Return whether something listens there: it need not speak first, but a refusal comes at once."""
+        """Return whether something listens there: it need not speak first, but an error comes at once."""
         async with self._connected() as (data, error):
             try:
-                async with asyncio.timeout(_REFUSAL_SECONDS):
+                async with asyncio.timeout(_ERROR_SECONDS):
                     return not await _message(error)
             except TimeoutError:
                 return True
@@ -94,7 +94,7 @@ class PodPort:
                 proxy=self.proxy,
             )
         except aiohttp.WSServerHandshakeError:
-            status = await refusal(self.session, self.url, (), self.pod)
+            status = await failure_status(self.session, self.url, (), self.pod)
             raise PodGone(str(status.get("message") or f"pod {self.pod} cannot be reached")) from None
         except aiohttp.ClientConnectorError as error:
             raise PodGone(f"the cluster cannot be reached: {error}") from None

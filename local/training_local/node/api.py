@@ -42,7 +42,7 @@ class Change:
     gone: bool = False
 
 
-class ApiRefusal(OSError):
+class RequestRejected(OSError):
     """The API server rejected a request; the text is its message."""
 
 
@@ -112,7 +112,7 @@ class TransportApi:
             if stream.status == _GONE:
                 raise _Expired
             if stream.status != 200:
-                raise _refusal(request, Response(stream.status, stream.body))
+                raise _rejected(request, Response(stream.status, stream.body))
             async for line in stream.lines:
                 event = json.loads(line)
                 if event["type"] == "ERROR":
@@ -228,12 +228,12 @@ def _body(method: str, path: str, content: Mapping[str, Any], content_type: str 
 
 def _content(request: Request, answer: Response) -> Any:
     if answer.status >= 300:
-        raise _refusal(request, answer)
+        raise _rejected(request, answer)
     return json.loads(answer.body)
 
 
-def _refusal(request: Request, answer: Response) -> ApiRefusal:
+def _rejected(request: Request, answer: Response) -> RequestRejected:
     message = ""
     with suppress(ValueError):
         message = json.loads(answer.body).get("message", "")
-    return ApiRefusal(f"{request.method} {request.path}: {answer.status} {message}".rstrip())
+    return RequestRejected(f"{request.method} {request.path}: {answer.status} {message}".rstrip())

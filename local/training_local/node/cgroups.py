@@ -215,7 +215,7 @@ def _share(quota: Sequence[str]) -> int | None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a group and those in it; the kernel refuses while a process lives, and a killed one lives a moment on."""
+    """Remove a group and those in it; the kernel denies it while a process lives, a killed one for a moment."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while folder.is_dir() and time.monotonic() < deadline:
         for directory, _, _ in os.walk(folder, topdown=False):

@@ -73,7 +73,7 @@ class Host(Protocol):
 
     @property
     def grace(self) -> float:
-        """Seconds that a container has to end when it is told to."""
+        """The grace period of its containers, in seconds."""
         ...
 
     async def start(self, container: Container, attempt: int) -> Attempt:

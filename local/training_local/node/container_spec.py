@@ -54,8 +54,8 @@ class ContainerSpecBuilder:
 
     async def prepare(self) -> None:
         """Make the folders and volumes of the pod; raises `VolumeError`, `ConfigError`, `GpuError`, `SandboxError`."""
-        in_host_mode = host_mode.refusal(self._pod) if self._context.config.mode == "host" else ""
-        if problem := unsupported.refusal(self._pod) or in_host_mode:
+        in_host_mode = host_mode.rejection(self._pod) if self._context.config.mode == "host" else ""
+        if problem := unsupported.rejection(self._pod) or in_host_mode:
             raise SandboxError(problem)
         uid, wanted = self._pod.metadata.uid, self._pod.requests.get(gpus.RESOURCE, 0)
         self._devices = gpus.shares(self._pod, self._context.gpus.take(uid, wanted))
@@ -214,7 +214,7 @@ class ContainerSpecBuilder:
         self, container: Container, attempt: int, spec: ContainerSpec, names: set[str]
     ) -> tuple[ContainerSpec, Arguments]:
         paths = {mount.target: mount.source for mount in (*spec.own, *spec.mounts)}
-        # Where volumes lie stays true, too: programs hand on what they were told, in `exec` for example.
+        # Where volumes lie stays true, too: programs hand on paths that they were given, in `exec` for example.
         true = (*spec.visible, str(self._context.config.state))
         paths = {**dict(zip(true, true, strict=True)), **paths}
         rewriter = self._rewriters[container.name] = await self._rewriter(container)

@@ -25,7 +25,7 @@ async def dial(open_socket: OpenSocket, ports: Sequence[int], pod: str) -> TcpEn
         for family, host in _LOCALHOST:
             try:
                 opened = await open_socket(family)
-            except (SandboxError, OSError) as error:  # the pod has gone; without IPv6 its sockets are refused
+            except (SandboxError, OSError) as error:  # the pod has gone; without IPv6 it cannot open such sockets
                 if family == socket.AF_INET:
                     raise ConnectionError(f"{pod} cannot be reached: {error}") from error
                 continue

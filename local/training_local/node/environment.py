@@ -71,7 +71,7 @@ def referenced(container: Container) -> Iterator[Key]:
 
 
 def secret_values(container: Container, facts: Facts) -> set[str]:
-    """What the container's environment has from secrets, which is not to be told."""
+    """The values that the container's environment has from secrets, which no message may contain."""
     named = {name for kind, name in referenced(container) if kind == SECRET}
     data = (facts.objects.get((SECRET, name)) or {} for name in named)
     return {value.decode(errors="replace") for each in data for value in each.values()}

@@ -26,13 +26,13 @@ _NO_SSH = (
 )
 
 
-def refusal(pod: Pod) -> str:
+def rejection(pod: Pod) -> str:
     """Why the pod cannot run in host mode, as a sentence; empty if it can."""
     keys = any(volume.get("name") == KEYS_VOLUME["name"] for volume in pod.stored["spec"].get("volumes") or ())
     return _NO_SSH if keys else host_ports.taken(pod)
 
 
-def refusal_of_job(job: Wire) -> str:
+def rejection_of_job(job: Wire) -> str:
     """The same of the pods that a job will have, as far as it can be said before there are any."""
     starts = (job["metadata"].get("annotations") or {}).get(LAUNCH.annotation)
     return _NO_SSH if "mpiReplicaSpecs" in job["spec"] and starts == "ssh" else ""

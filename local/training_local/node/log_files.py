@@ -97,7 +97,7 @@ class LogFiles:
             self._remove(oldest)
 
     def _oldest_of_all(self) -> Path | None:
-        """One of a deleted pod, else of the container that holds most: nobody's few lines go for a chatterbox."""
+        """One of a deleted pod, else of the container that holds most: a container with few lines keeps them."""
         in_order = sorted(self._containers.values(), key=lambda held: (not held.gone, -held.bytes))
         return next(filter(None, map(_spare, in_order)), None)
 

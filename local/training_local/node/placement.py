@@ -1,4 +1,4 @@
-"""Assigning waiting pods to the node as soon as they fit, and telling why the others wait."""
+"""Binding pending pods to the node as soon as they fit, and reporting why the others are unschedulable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Placement:
         """Pods that wait or take place, in the order of their arrival."""
         self._assigned: set[str] = set()
         """Pods whose assignment has been written."""
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._machine: Machine | None = None
         self._node_seen = asyncio.Event()
         self._claims: set[tuple[str, str]] = set()
@@ -40,7 +40,7 @@ class Placement:
         uid, before = pod.metadata.uid, self._pods.get(pod.metadata.uid)
         elsewhere = pod.spec.node_name not in ("", self._name)
         if gone or pod.finished or elsewhere:
-            for forgotten in (self._pods, self._told):
+            for forgotten in (self._pods, self._reported):
                 forgotten.pop(uid, None)
             self._assigned.discard(uid)
             changed = before is not None
@@ -84,9 +84,9 @@ class Placement:
             await self._stale.wait()
             await asyncio.sleep(0)  # what changes in one turn of the loop is decided at once
             self._stale.clear()
-            for pod, refusal in list(self._decide()):
+            for pod, message in list(self._decide()):
                 try:
-                    await (self._refuse(pod, refusal) if refusal else self._assign(pod))
+                    await (self._report(pod, message) if message else self._assign(pod))
                 except OSError as error:
                     _log.warning("pod not placed", pod=pod.metadata.name, error=str(error))
                     asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._stale.set)
@@ -109,13 +109,13 @@ class Placement:
         message = f"Successfully assigned {where} to {self._name}"
         await self._api.record(pod.metadata, "Normal", "Scheduled", message)
 
-    async def _refuse(self, pod: Pod, refusal: str) -> None:
+    async def _report(self, pod: Pod, message: str) -> None:
         uid = pod.metadata.uid
-        if self._told.get(uid) == refusal:
+        if self._reported.get(uid) == message:
             return
-        told = {"status": "False", "reason": "Unschedulable", "message": refusal}
+        condition = {"status": "False", "reason": "Unschedulable", "message": message}
         stored = pod.status.get("conditions") or ()
-        conditions = merge_conditions(stored, {"PodScheduled": told}, datetime.now(UTC))
+        conditions = merge_conditions(stored, {"PodScheduled": condition}, datetime.now(UTC))
         await self._api.patch_status(pod.metadata, {"conditions": conditions})
-        self._told[uid] = refusal
-        await self._api.record(pod.metadata, "Warning", "FailedScheduling", refusal)
+        self._reported[uid] = message
+        await self._api.record(pod.metadata, "Warning", "FailedScheduling", message)

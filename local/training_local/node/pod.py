@@ -51,7 +51,7 @@ class PodWorker:
         self._started_at = status.started_at(pod) or _now()
         self._failure: tuple[str, str] | None = None
         self._abandoned = False
-        self._told_to_end = asyncio.Event()
+        self._end_requested = asyncio.Event()
         self._preparing = asyncio.Lock()
         self._events: set[asyncio.Task[None]] = set()
         self._lives = {c.name: self._life(c, views.get(c.name)) for c in pod.containers}
@@ -73,7 +73,7 @@ class PodWorker:
         """Take note of a newer version of the pod: its deletion, its labels."""
         self.pod = pod
         if pod.metadata.deletion_timestamp:
-            self._told_to_end.set()
+            self._end_requested.set()
 
     def refresh(self, objects: Objects) -> None:
         """Bring volumes up to date with config maps and secrets of the namespace that have changed."""
@@ -82,14 +82,14 @@ class PodWorker:
     def vanished(self) -> None:
         """Take note that the object has been removed without waiting for us."""
         self._abandoned = True
-        self._told_to_end.set()
+        self._end_requested.set()
 
     def evict(self, message: str) -> None:
         """End the pod as Failed because it takes too much of the node."""
         if self._failure is None:
             self._failure = (status.EVICTED, message)
             self.event("Warning", *self._failure)
-            self._told_to_end.set()
+            self._end_requested.set()
 
     async def disk_overrun(self) -> str:
         """What is said of the pod if it uses more of the disk than it may; empty if not."""
@@ -125,7 +125,7 @@ class PodWorker:
             self.event("Warning", "Unsupported", without)
         async with asyncio.TaskGroup() as tasks:
             publishing = tasks.create_task(self._publisher.run())
-            ending = tasks.create_task(self._end_when_told())
+            ending = tasks.create_task(self._end_on_request())
             try:
                 await self._run_containers()
             finally:
@@ -143,7 +143,7 @@ class PodWorker:
         view = self._view()
         phase = status.phase(self.pod, view)
         if phase in status.ENDS:
-            # Before anybody hears of the end, so that the next pod finds them free.
+            # Before the end is published, so that the next pod finds them free.
             self._context.gpus.free(self.pod.metadata.uid)
         running = phase == "Running"
         is_ready = running and all(status.ready(view, c) for c in self.pod.spec.containers)
@@ -264,7 +264,7 @@ class PodWorker:
     async def _prepare(self) -> bool:
         """Make folders, volumes and sandbox; try again after a failure. False if the pod is deleted first."""
         delay = self._context.config.backoff.first
-        while not self._told_to_end.is_set():
+        while not self._end_requested.is_set():
             try:
                 async with self._preparing:
                     await self._make_sandbox()
@@ -275,7 +275,7 @@ class PodWorker:
                 self._wait_for("FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
-                    await self._told_to_end.wait()
+                    await self._end_requested.wait()
             delay = min(2 * delay, self._context.config.backoff.most)
         return False
 
@@ -291,12 +291,12 @@ class PodWorker:
         await specs.prepare()
         self._supervisor = await scope.add(self.pod, specs.address, specs.hosts, specs.volumes.memory)
 
-    async def _end_when_told(self) -> None:
+    async def _end_on_request(self) -> None:
         """Stop the containers when the pod is deleted or has run out of its time."""
         deadline = self.pod.spec.active_deadline_seconds
         try:
             async with asyncio.timeout(None if deadline is None else deadline - self._age):
-                await self._told_to_end.wait()
+                await self._end_requested.wait()
         except TimeoutError:
             self._failure = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
             self.event("Normal", *self._failure)
@@ -317,7 +317,7 @@ class PodWorker:
 
     @property
     def grace(self) -> float:
-        """Seconds that a container has to end when it is told to."""
+        """The grace period of its containers, in seconds."""
         if self._abandoned:
             return 0.0
         if self._failure and self._failure[0] == status.EVICTED:

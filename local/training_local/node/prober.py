@@ -23,7 +23,7 @@ class Prober:
         changed: Callable[[Health], None],
         failed: Callable[[Kind, ProbeResult], None],
     ) -> None:
-        """`changed` is told each new health, `failed` each failed answer."""
+        """`changed` is called with each new health, `failed` with each failed answer."""
         self._asked, self._health, self._check = asked, health, check
         self._changed, self._failed = changed, failed
 

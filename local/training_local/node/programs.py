@@ -31,7 +31,7 @@ class Program:
         self._open = {*outputs.values()} | ({stdin} if stdin is not None else set())
 
     def end_input(self) -> None:
-        """Tell the program that nothing more will come; a terminal stays open, for its output."""
+        """Close the program's input; a terminal stays open, for its output."""
         if self.stdin in self._open and not self.terminal:
             self._open.discard(self.stdin)
             os.close(self.stdin)
@@ -42,7 +42,7 @@ class Program:
             os.close(self._open.pop())
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell the program's terminal how large the client's is."""
+        """Give the program's terminal the size of the client's."""
         fcntl.ioctl(self.outputs["stdout"], termios.TIOCSWINSZ, struct.pack("4H", size.height, size.width, 0, 0))
 
 
@@ -130,7 +130,7 @@ async def _feed(program: Program, descriptor: int, streams: Channels) -> None:
         try:
             if listening:
                 await _write(descriptor, data)
-        except OSError:  # the program has closed its input; what follows is not for anybody
+        except OSError:  # the program has closed its input; what follows is discarded
             listening = False
     program.end_input()
 

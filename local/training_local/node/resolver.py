@@ -13,7 +13,7 @@ _NSSWITCH = Path("/etc/nsswitch.conf")
 def resolver_files(folder: Path, server: str = "") -> Sequence[tuple[str, str]]:
     """Write the files into `folder`; return (file, place where pods see it) for those that this machine has.
 
-    `server` is asked for what is not in the hosts file; nobody is if it is empty.
+    `server` is asked for what is not in the hosts file; no server is if it is empty.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     shown = []

@@ -14,7 +14,7 @@ _LONGEST_PAUSE = 10.0
 
 
 async def persistently(call: Callable[[], Awaitable[None]], what: str) -> None:
-    """Repeat `call` with growing pauses while it raises `OSError`: no answer, or a refusal that may pass."""
+    """Repeat `call` with growing pauses while it raises `OSError`: no answer, or a rejection that may pass."""
     pause = _FIRST_PAUSE
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Host mode: without a network of their own, pods are told other addresses than on a cluster (no effects here)."""
+"""Host mode: without a network of their own, pods get other addresses than on a cluster (no effects here)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rewriter:
     ) -> Rewritten:
         """Rewrite a command line and those variables in which service names are addresses.
 
-        `paths` says which folder stands for which mount path. What holds a value of `secrets` is not told.
+        `paths` says which folder stands for which mount path. Values of `secrets` are in no change.
         """
         changed = dict(env)
         for name in addressed:
@@ -81,12 +81,12 @@ class Rewriter:
         line = self.arguments(argv, paths)
         pairs = [(f"{name}=", env[name], value) for name, value in changed.items()]
         pairs += [("argument ", old, new) for old, new in zip(argv, line, strict=True)]
-        told = [
+        changes = [
             f"{what}{old} became {new}" if not any(secret in old for secret in secrets if secret) else f"{what}(secret)"
             for what, old, new in pairs
             if old != new
         ]
-        return Rewritten(line, changed, tuple(told))
+        return Rewritten(line, changed, tuple(changes))
 
     def arguments(self, argv: Sequence[str], paths: Mapping[str, str]) -> list[str]:
         """Rewrite a command line."""

@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     """What becomes of a waiting pod."""
 
     pod: Pod
-    refusal: str
+    message: str
     """The scheduler's sentence; empty if the pod is placed."""
 
 
@@ -56,10 +56,10 @@ def decide(
     for pod in placed:
         occupied.take(pod)
     for pod in sorted(waiting, key=lambda pod: -pod.spec.priority):
-        refusal = _refusal(pod, occupied, claims)
-        if not refusal:
+        message = _unschedulable(pod, occupied, claims)
+        if not message:
             occupied.take(pod)
-        yield Decision(pod, refusal)
+        yield Decision(pod, message)
 
 
 class _Occupied:
@@ -94,7 +94,7 @@ class _Occupied:
         return _Reasons(sorted(texts), all(wanted[name] <= there.get(name, 0) for name in wanted))
 
 
-def _refusal(pod: Pod, occupied: _Occupied, claims: Collection[tuple[str, str]]) -> str:
+def _unschedulable(pod: Pod, occupied: _Occupied, claims: Collection[tuple[str, str]]) -> str:
     """The scheduler's sentence; empty if the pod fits."""
     for wanted in used_claims(pod):
         if wanted not in claims:

@@ -259,7 +259,7 @@ def timestamp(moment: datetime) -> str:
 def recovered(pod: Pod, now: datetime) -> dict[str, ContainerView]:
     """What the stored status says of the containers of a pod that this node has started in an earlier life.
 
-    Processes do not outlive the node, so what ran then was killed, and nobody saw how.
+    Processes do not outlive the node, so what ran then was killed, with an unknown exit code.
     """
     stored = [*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ())]
     return {each["name"]: _recovered(each, now) for each in stored}

@@ -57,11 +57,11 @@ def _works(_field: str, _value: Any, _place: Place) -> Iterator[str]:
 
 
 _rejected = _works
-"""The field keeps the pod from starting, with a waiting reason: see `volumes`, `environment`, `refusal`."""
+"""The field keeps the pod from starting, with a waiting reason: see `volumes`, `environment`, `rejection`."""
 
 
 def _none(why: str, harmless: Collection[Any] = (), mode: str = "") -> Check:
-    """The field has no effect, in one mode or in both; nobody misses it where its value is harmless."""
+    """The field has no effect, in one mode or in both; nothing is said where its value is harmless."""
 
     def check(field: str, value: Any, place: Place) -> Iterator[str]:
         empty = value is False or value in ("", {}, [])
@@ -242,7 +242,7 @@ FIELDS: Mapping[str, Mapping[str, Check]] = {
 """Component of the API -> field -> what is said about it. Parts of fields that work are not listed."""
 
 
-def refusal(pod: Pod) -> str:
+def rejection(pod: Pod) -> str:
     """Why the pod cannot start here whatever is tried; empty if it can. Volumes and environment are looked at later."""
     spec = pod.stored.get("spec") or {}
     containers: Iterable[Wire] = [*(spec.get("initContainers") or ()), *spec["containers"]]

@@ -79,7 +79,7 @@ def job_of(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return jobs[0]
 
 
-def refuse(objects: Sequence[dict[str, Any]]) -> None:
+def validate(objects: Sequence[dict[str, Any]]) -> None:
     """Raise `BadInput` unless there is one job among `objects`, and all of them can be created and run."""
     job_of(objects)
     for item in objects:

@@ -101,7 +101,7 @@ class Summary(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class StatusChange(msgspec.Struct, frozen=True, rename="camel"):
-    """A change of the job or of one of its pods, as a watch of the API tells it."""
+    """A change of the job or of one of its pods, as a watch of the API reports it."""
 
     time: datetime
     change: str
@@ -165,7 +165,7 @@ class ArchivedRun:
 
     @property
     def outcome(self) -> str:
-        """How it ended in one word, `Running` before that, `Killed` if nobody could write it down."""
+        """How it ended in one word, `Running` before that, `Killed` if the command could not write it."""
         if self.summary is not None:
             return self.summary.outcome
         return RUNNING if self.running else KILLED

@@ -70,7 +70,7 @@ class Failures:
 
     @property
     def first(self) -> Failure | None:
-        """The one that ended first; of those in the same second (the API tells no more) the one that was seen first."""
+        """The one that ended first; of those in the same second (the API has none smaller) the one seen first."""
         moments = [failure.ending.finished_at for failure in self.seen]
         latest = max((m for m in moments if m), default=None)
         return min(self.seen, key=lambda f: f.ending.finished_at or latest or datetime.max, default=None)
@@ -85,7 +85,7 @@ def failures_of(pod: Mapping[str, Any]) -> list[Failure]:
         if end.ending.failed
     ]
     whole_pod = status.get("phase") == "Failed" and (status.get("reason") or not failures)
-    if whole_pod:  # evicted, over its deadline, refused by its node: what its containers died of is the consequence
+    if whole_pod:  # evicted, over its deadline, rejected by its node: the ends of its containers are the consequence
         ending = Ending(None, status.get("reason") or "", status.get("message") or "")
         return [Failure(shown, uid, "", False, 0, ending)]
     return failures

@@ -44,7 +44,7 @@ class Severity(StrEnum):
     """How bad it is."""
 
     ERROR = "error"
-    """The API server refuses the object, or no pod of it can ever be made."""
+    """The API server rejects the object, or no pod of it can ever be created."""
     WARNING = "warning"
     """It is taken, and may not do what its author expects."""
 
@@ -112,13 +112,13 @@ def check_object(item: Json, max_replicas: int = MAX_REPLICAS) -> Iterator[tuple
         said = unknown or "this kind is unknown"
         yield Severity.ERROR if problem else Severity.WARNING, f"{item['apiVersion']} {kind}: {said}"
         return
-    errors = list(_refusals(served, deepcopy(item)))
+    errors = list(_validation_errors(served, deepcopy(item)))
     yield from ((Severity.ERROR, error) for error in errors)
     if item["apiVersion"] == API_VERSION and not errors:
         yield from _job_findings(kinds()[kind], item, max_replicas)
 
 
-def _refusals(served: ResourceType, item: Json) -> Iterator[str]:
+def _validation_errors(served: ResourceType, item: Json) -> Iterator[str]:
     """What an API server with strict field validation says at the creation of an object, which is taken over."""
     try:
         unknown = metadata.decoded(item, served)
@@ -189,7 +189,7 @@ def _pod_problems(job: Job, framework: Framework) -> Iterator[str]:
             served = _type("v1", built["kind"], MAX_REPLICAS)
             assert served is not None
             # Builders share what templates have in common.
-            for problem in _refusals(served, json.loads(json.dumps(built))):
+            for problem in _validation_errors(served, json.loads(json.dumps(built))):
                 yield f"{path}.{problem}" if built["kind"] == "Pod" else f"{path}: its service: {problem}"
 
 

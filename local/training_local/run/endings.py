@@ -63,25 +63,25 @@ class Ending:
         """A few words for a table: `0 Completed`, `137 SIGKILL`, `137 OOMKilled`, `Evicted`."""
         if self.exit_code is None:
             return self.reason or "Failed"
-        told = self.signal_name if self.reason in ("", "Error") else self.reason
-        return f"{self.exit_code} {told or self.reason}".strip()
+        cause = self.signal_name if self.reason in ("", "Error") else self.reason
+        return f"{self.exit_code} {cause or self.reason}".strip()
 
     @property
     def sentence(self) -> str:
         """What happened, to stand behind the name of the replica or container."""
-        told = f": {self.message}" if self.message else ""
+        detail = f": {self.message}" if self.message else ""
         code = f"exit code {self.exit_code}"
         if self.exit_code is None:
-            return f"failed ({self.reason or 'no reason given'}){told}"
+            return f"failed ({self.reason or 'no reason given'}){detail}"
         if self.reason in _NEVER_STARTED:
-            return f"could not be started{told or f' ({code})'}"
+            return f"could not be started{detail or f' ({code})'}"
         if self.reason == "OOMKilled":
             return f"used more memory than its limit and was killed (OOMKilled, {code})"
         if self.exit_code in _CODES:
-            return _CODES[self.exit_code] + told
+            return _CODES[self.exit_code] + detail
         if name := self.signal_name:
-            return f"{_SIGNALS.get(name, f'was ended by {name}')} ({code}){told}"
-        return f"exited with code {self.exit_code}{told}"
+            return f"{_SIGNALS.get(name, f'was ended by {name}')} ({code}){detail}"
+        return f"exited with code {self.exit_code}{detail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ContainerEnd:
 
 
 def container_ends(pod_status: Mapping[str, Any]) -> list[ContainerEnd]:
-    """Return the ends that a pod's status tells of: of each container the current one or the last one, or both."""
+    """Return the ends in a pod's status: of each container the current one or the last one, or both."""
     ends = []
     for statuses, init in (("containerStatuses", False), ("initContainerStatuses", True)):
         for status in pod_status.get(statuses) or ():

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from training_local.run.cause import Failure, Failures
-from training_local.run.pod_logs import LAST_LINES, LogChoice, LogFollower, LogRefused, read_log
+from training_local.run.pod_logs import LAST_LINES, LogChoice, LogFollower, LogUnavailable, read_log
 from training_local.run.progress import JobProgress, JobRef, Replica, progress_of, replica_of
 from training_local.run.watching import Seen, watch
 from training_operator.kube.transport import Request, Transport
@@ -26,7 +26,7 @@ class JobFollower:
     def __init__(
         self, transport: Transport, job: JobRef, choice: LogChoice | None = None, observe: Seen = lambda *_: None
     ) -> None:
-        """`observe` is told every change of the job and its pods, as they are stored."""
+        """`observe` is called with every change of the job and its pods, as they are stored."""
         self._transport, self.job, self._observe = transport, job, observe
         self.logs = LogFollower(transport, job.namespace, choice or LogChoice(job.info.container, all_attempts=True))
         self.failures = Failures()
@@ -36,7 +36,7 @@ class JobFollower:
         self._replicas: dict[str, Replica] = {}
 
     async def until_end(self, changed: Callable[[JobProgress], None]) -> None:
-        """Tell `changed` the progress after each change, until the job has ended or is gone: that one is the last."""
+        """Call `changed` with the progress after each change, until the job has ended or is gone: the last one."""
         pods = f"/api/v1/namespaces/{self.job.namespace}/pods"
         named = {"fieldSelector": f"metadata.name={self.job.name}"}
         async with asyncio.TaskGroup() as tasks:
@@ -66,7 +66,7 @@ class JobFollower:
             return []
         previous = now.attempts.get(failure.container, 0) > failure.attempt
         choice = LogChoice(failure.container, LAST_LINES, previous=previous)
-        with suppress(LogRefused, OSError):
+        with suppress(LogUnavailable, OSError):
             return [line.text async for line in read_log(self._transport, self.job.namespace, now, choice)]
         return []
 

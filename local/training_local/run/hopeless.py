@@ -1,4 +1,4 @@
-"""When waiting is of no use: a job that lacks what nobody will bring, or that fails at once time after time."""
+"""When waiting is of no use: a job that lacks what will not appear, or that fails at once time after time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOK_SECONDS: Final = 0.5
 _RESTARTS: Final = 5
 _AT_ONCE: Final = timedelta(seconds=5)
 _LASTING: Final = ("CreateContainerConfigError", "FailedMount", "FailedCreatePodSandBox")
-"""Reasons to wait which a change of other objects could end; in a cluster for one job nobody makes any."""
+"""Reasons to wait which a change of other objects could end; in a cluster for one job there are none."""
 _UNSCHEDULABLE: Final = "Unschedulable"
 
 
@@ -42,11 +42,11 @@ def _waits(job: JobRef, stuck: list[Replica]) -> str:
 
 
 def _ways_out(replica: Replica, capacity: Mapping[str, str]) -> str:
-    told = replica.waiting.message if replica.waiting else ""
+    message = replica.waiting.message if replica.waiting else ""
     ways = "--scale-resources makes the requests fit, --cpus N and --memory SIZE offer more than there is"
-    if "Insufficient cpu" in told or "Insufficient memory" in told:
+    if "Insufficient cpu" in message or "Insufficient memory" in message:
         return f". This machine offers {capacity['cpu']} CPUs and {capacity['memory']} of memory: {ways}"
-    return ". --gpus N offers GPUs that are not there" if "gpu" in told else ""
+    return ". --gpus N offers GPUs that are not there" if "gpu" in message else ""
 
 
 def crash_loop(job: JobRef, progress: JobProgress) -> str:

@@ -86,7 +86,7 @@ class _Source:
 
 
 class LogFollower:
-    """Follows the logs of the pods that it is told of, and of their containers' later attempts."""
+    """Follows the logs of the pods given to `take`, and of their containers' later attempts."""
 
     def __init__(self, transport: Transport, namespace: str, choice: LogChoice) -> None:
         self._transport, self._choice = transport, choice
@@ -198,14 +198,14 @@ async def numbered(stream: Stream, replica: Replica) -> AsyncIterator[tuple[LogL
 
 
 async def read_log(transport: Transport, namespace: str, replica: Replica, choice: LogChoice) -> AsyncIterator[LogLine]:
-    """Yield what a pod has printed so far; raises `LogRefused` if it has no such log."""
+    """Yield what a pod has printed so far; raises `LogUnavailable` if it has no such log."""
     query = choice.query(follow=False)
     if choice.tail is not None:
         query["tailLines"] = str(choice.tail)
     path = f"/api/v1/namespaces/{namespace}/pods/{replica.pod}/log"
     async with transport.stream(Request("GET", path, query, timeout=_SILENCE_SECONDS)) as stream:
         if stream.status != 200:
-            raise LogRefused(message_of(Response(stream.status, stream.body)))
+            raise LogUnavailable(message_of(Response(stream.status, stream.body)))
         async for line, _ in numbered(stream, replica):
             yield line
 
@@ -228,7 +228,7 @@ async def merged(logs: Sequence[AsyncIterator[LogLine]]) -> AsyncIterator[LogLin
             heapq.heappop(heap)
 
 
-class LogRefused(Exception):
+class LogUnavailable(Exception):
     """A pod has no such log; the message is the server's sentence."""
 
 

@@ -1,4 +1,4 @@
-"""What pods use of the machine, as the metrics API tells it."""
+"""What pods use of the machine, as the metrics API reports it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Usage:
 
 
 async def poll_usage(transport: Transport, job: JobRef, take: Callable[[Mapping[str, Usage]], None]) -> None:
-    """Tell `take` what the job's pods use, by name, again and again; nothing where there is no metrics API."""
+    """Call `take` with what the job's pods use, by name, again and again; nothing where there is no metrics API."""
     path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{job.namespace}/pods"
     while True:
         with suppress(OSError):

@@ -20,7 +20,7 @@ from training_api.kinds import KindInfo
 from training_local.run.endings import Ending, container_ends, moment
 
 RANK_VARIABLES: Final = ("PET_NODE_RANK", "RANK", "PROCESS_ID")
-"""Where the frameworks tell a replica its rank among the nodes of the job, in order of preference."""
+"""Variables in which the frameworks give a replica its rank among the nodes of the job, in order of preference."""
 
 TERMINAL: Final = ("Succeeded", "Failed")
 
@@ -63,7 +63,7 @@ class Replica:
     attempts: Mapping[str, int] = field(default_factory=dict)
     """The number of the current attempt of each of its containers, 0 for the first."""
     last_end: Ending | None = None
-    """How its container (or, where none tells, its pod) ended last."""
+    """How its container (or, without one, its pod) ended last."""
     waiting: Waiting | None = None
     runs: bool = False
     """Whether all its main containers run now; the phase is Running also between two attempts."""
@@ -261,12 +261,12 @@ def _last_end(status: Mapping[str, Any]) -> Ending | None:
     failures = [end.ending for end in ends if end.ending.failed]
     if not failures and status.get("phase") == "Failed":
         return Ending(None, status.get("reason") or "", status.get("message") or "")
-    told = failures or [end.ending for end in ends if not end.init]
-    return max(told, key=lambda ending: ending.finished_at.timestamp() if ending.finished_at else 0.0, default=None)
+    found = failures or [end.ending for end in ends if not end.init]
+    return max(found, key=lambda ending: ending.finished_at.timestamp() if ending.finished_at else 0.0, default=None)
 
 
 def _waiting(status: Mapping[str, Any], statuses: Sequence[Mapping[str, Any]]) -> Waiting | None:
-    """The most telling reason why it does not run: a container's, else the scheduler's."""
+    """The most specific reason why it does not run: a container's, else the scheduler's."""
     states = (s.get("state") or {} for s in statuses)
     found = (state["waiting"] for state in states if state.get("waiting") is not None)
     reasons = [Waiting(w.get("reason") or "", w.get("message") or "") for w in found]

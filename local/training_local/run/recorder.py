@@ -184,7 +184,7 @@ def _summary(replica: Replica) -> ReplicaSummary:
 
 
 def _without_secrets(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without what nobody is to find in a file: the values of a Secret, also where kubectl repeats them."""
+    """An object without what no file may contain: the values of a Secret, also where kubectl repeats them."""
     if item.get("kind") != "Secret":
         return dict(item)
     emptied = {name: dict.fromkeys(item[name] or (), _TAKEN_OUT) for name in _VALUES if name in item}

@@ -19,7 +19,7 @@ Seen = Callable[[str, dict[str, Any]], None]
 
 
 async def watch(transport: Transport, path: str, selector: Mapping[str, str], seen: Seen) -> None:
-    """Tell `seen` what is there and every change after it; what vanished during an interruption counts as deleted.
+    """Call `seen` with every object and every later change; what vanished during an interruption counts as deleted.
 
     Never returns. Raises `BadInput` if the collection may not be read, and `OSError` if the server is gone.
     """

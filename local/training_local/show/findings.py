@@ -17,7 +17,7 @@ EXIT_ERRORS = 1
 EXIT_UNREADABLE = 2
 
 
-def tell(paths: Sequence[str], max_replicas: int, style: str | None) -> int:
+def report(paths: Sequence[str], max_replicas: int, style: str | None) -> int:
     """Check the objects of files and print what was found; returns the exit status."""
     documents = list(read(paths, sys.stdin))
     findings = list(check(documents, max_replicas))

@@ -44,7 +44,7 @@ class Scene:
 
 def draw(scene: Scene, width: int, height: int) -> Text:
     """Return the picture as at most `height` lines of at most `width` cells: state, replicas, progress, last lines."""
-    above = [_head(scene), *_told(scene, width), *_limits(scene)]
+    above = [_head(scene), *_sentences(scene, width), *_limits(scene)]
     below = _bar(scene, width)
     space = max(height - len(above) - len(below), 0)
     logs = min(len(scene.lines), max(_FEWEST_LOG_LINES, space // 3))
@@ -70,7 +70,7 @@ def _head(scene: Scene) -> Text:
     )
 
 
-def _told(scene: Scene, width: int) -> list[Text]:
+def _sentences(scene: Scene, width: int) -> list[Text]:
     """The sentences on the whole: the newest condition's, and what the user should know."""
     message = [Text(fitted(legible(scene.progress.message), width), "dim")] if scene.progress.message else []
     notice = legible(scene.notice)
@@ -103,10 +103,10 @@ def _bar(scene: Scene, width: int) -> list[Text]:
     if scene.steps is None:
         return []
     done, total = scene.steps
-    told = f" {done}/{total}"
-    length = max(min(BAR_WIDTH, width - len(told)), 0)
+    count = f" {done}/{total}"
+    length = max(min(BAR_WIDTH, width - len(count)), 0)
     filled = length * min(done, total) // max(total, 1)
-    return [Text.assemble(("█" * filled, "cyan"), ("░" * (length - filled), "dim"), told)]
+    return [Text.assemble(("█" * filled, "cyan"), ("░" * (length - filled), "dim"), count)]
 
 
 def _log_lines(lines: Sequence[LogLine], width: int) -> list[Text]:

@@ -54,6 +54,6 @@ def _stands(replica: Replica) -> str:
         notes.append(f"{replica.restarts} restart{'s' if replica.restarts > 1 else ''}")
     if replica.last_end is not None:
         notes.append(f"ended with {replica.last_end.brief}")
-    told = f" ({', '.join(notes)})" if notes else ""
+    details = f" ({', '.join(notes)})" if notes else ""
     waiting = f": {replica.waiting}" if replica.waiting and not replica.waiting.harmless else ""
-    return f"{replica.pod} {replica.stands}{told}{waiting}"
+    return f"{replica.pod} {replica.stands}{details}{waiting}"

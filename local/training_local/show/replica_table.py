@@ -67,9 +67,9 @@ def why(replica: Replica, now: datetime) -> str:
         return ""
     if replica.again_at is not None:
         return f"{replica.waiting.reason}, again in {in_seconds(replica.again_at - now)}"
-    told = legible(str(replica.waiting))
+    text = legible(str(replica.waiting))
     # The first sentence of the scheduler says what is missing; the others are about preemption, and long.
-    return told.partition(". ")[0] if replica.waiting.reason == "Unschedulable" else told
+    return text.partition(". ")[0] if replica.waiting.reason == "Unschedulable" else text
 
 
 def rows(replicas: Sequence[Replica], usage: Mapping[str, Usage], now: datetime, width: int, height: int) -> list[Text]:

@@ -28,7 +28,7 @@ def failure_report(
     *,
     remarks: Sequence[str] = (),
 ) -> Text:
-    """Tell which replica failed first and of what, what it printed last, and what the job says of itself.
+    """Return which replica failed first and of what, its last lines, and the message of the job's condition.
 
     `others` is how many failures came after the first, `remarks` is what its pod lacks on this machine.
     """
@@ -53,7 +53,7 @@ def failure_report(
 
 
 def next_steps(arguments: Sequence[str], first: Failure | None) -> Text:
-    """Tell how to run the same again, and how to look inside; `arguments` are those of this program."""
+    """Return the commands that run the same again, and that look inside; `arguments` are those of this program."""
     said: list[str | tuple[str, str]] = [("To run it again: ", "dim"), f"{shlex.join([PROGRAM, *arguments])}\n"]
     if list(arguments[:2]) == ["local", "run"] and KEEP not in arguments:
         kept = [PROGRAM, *arguments[:2], KEEP, *arguments[2:]]

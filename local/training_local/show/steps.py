@@ -1,4 +1,4 @@
-"""How far training is, as its log lines tell; no effects."""
+"""How far training is, as its log lines say; no effects."""
 
 from __future__ import annotations
 

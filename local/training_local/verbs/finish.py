@@ -21,7 +21,7 @@ EXIT_USAGE: Final = 2
 EXIT_TIMEOUT: Final = 124
 EXIT_INTERRUPTED: Final = 130
 EXIT_NO_READER: Final = 141
-"""What a program has that SIGPIPE ends: nobody reads its output any more, as in `... | head`."""
+"""Of a program that SIGPIPE ends, because its output is no longer read, as in `... | head`."""
 
 
 def finish(work: Coroutine[Any, Any, int]) -> None:
@@ -52,7 +52,7 @@ def finish(work: Coroutine[Any, Any, int]) -> None:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Tell a user's error in one sentence, for work before the event loop: there any signal ends the process."""
+    """Print a user's error as one sentence, for work before the event loop: there any signal ends the process."""
     try:
         yield
     except BadInput as error:

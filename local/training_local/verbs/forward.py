@@ -23,8 +23,8 @@ def forward(*, pod: str, ports: str, open_browser: bool, container: str, **choic
     try:
         parsed = Ports.parse(ports)
     except ValueError:
-        told = f"{ports!r} is not a port from 1 to 65535, such as 6006, 8080:6006 or :6006"
-        raise click.BadParameter(told, param_hint="'PORT'") from None
+        message = f"{ports!r} is not a port from 1 to 65535, such as 6006, 8080:6006 or :6006"
+        raise click.BadParameter(message, param_hint="'PORT'") from None
     finish(_forward(pod, parsed, open_browser, container, ClusterChoice(**choice)))
 
 

@@ -16,7 +16,7 @@ from training_local.cluster.connection import ClusterChoice, connect
 from training_local.errors import BadInput, innermost
 from training_local.run.archive import find_run, merged_lines
 from training_local.run.follow import JobFollower
-from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogRefused, merged, read_log
+from training_local.run.pod_logs import LogChoice, LogFollower, LogLine, LogUnavailable, merged, read_log
 from training_local.run.progress import TERMINAL, JobRef
 from training_local.run.targets import Contents, PodRef, chosen, contents
 from training_local.run.watching import watch
@@ -90,22 +90,22 @@ async def _print_what_there_is(
 ) -> int:
     """Print the logs there are, and say which ones there are not; status 1 if there is none."""
     pods = [found] if isinstance(found, PodRef) else [pod for pod in there.pods if pod.job == found]
-    refusals: list[str] = []
+    errors: list[str] = []
 
     async def lines(pod: PodRef) -> AsyncIterator[LogLine]:
         choice = LogChoice(options.container or pod.container, options.tail, options.previous)
         try:
             async for line in read_log(transport, pod.namespace, pod.replica, choice):
                 yield line
-        except LogRefused as error:
-            refusals.append(f"{pod.replica.short_name}: {error}")
+        except LogUnavailable as error:
+            errors.append(f"{pod.replica.short_name}: {error}")
 
     async for line in merged([lines(pod) for pod in pods]):
         printer.print(line)
-    nothing = len(refusals) == len(pods)
+    nothing = len(errors) == len(pods)
     # Most replicas of a job have never been restarted: that is no news unless it is all there is.
-    for refusal in refusals if nothing or not options.previous else ():
-        print(refusal, file=sys.stderr)
+    for error in errors if nothing or not options.previous else ():
+        print(error, file=sys.stderr)
     if not pods:
         print(f"{found} has no pods", file=sys.stderr)
     return EXIT_FAILED if nothing else 0

@@ -13,7 +13,7 @@ from training_local.run.archive import archived_runs
 from training_local.run.targets import Contents, contents
 
 PATIENCE_SECONDS: Final = 2.0
-"""Nobody waits longer for a key to have an effect."""
+"""How long completion may take."""
 
 Chosen = Mapping[str, Any]
 """What the line has chosen so far."""

@@ -22,7 +22,7 @@ from training_local.cluster.pythons import Python
 from training_local.errors import BadInput
 from training_local.node import host_mode
 from training_local.node.pod_python import PYTHON_ANNOTATION
-from training_local.run.apply import create_objects, job_of, load_objects, refuse
+from training_local.run.apply import create_objects, job_of, load_objects, validate
 from training_local.run.cause import standstill
 from training_local.run.examples import python_of_job
 from training_local.run.follow import JobFollower
@@ -95,7 +95,7 @@ def run(
     else:
         with one_sentence():
             objects = load_objects(files, namespace)
-            refuse(objects)
+            validate(objects)
     finish(run_objects(objects, ClusterOptions(**flags), how))
 
 
@@ -109,7 +109,7 @@ def _objects_of_script(script: Script, file: Path | None, namespace: str | None)
 
 
 async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: ClusterOptions, options: RunOptions) -> int:
-    """Run the job among the objects and return the exit status that tells its end."""
+    """Run the job among the objects and return the exit status."""
     job = job_of(objects)
     python = python_of_job(job, cluster_options.python)
     check_mpirun(job, python)
@@ -121,7 +121,7 @@ async def run_objects(objects: Sequence[dict[str, Any]], cluster_options: Cluste
         if options.archive is not None:
             cluster_options = replace(cluster_options, logs=recorder.logs, log_limits=log_limits(options.archive))
         cluster = await stack.enter_async_context(LocalCluster(cluster_options))
-        if cluster.record.sandbox == "host" and (said := host_mode.refusal_of_job(job)):
+        if cluster.record.sandbox == "host" and (said := host_mode.rejection_of_job(job)):
             raise BadInput(said)
         if not options.as_json:
             say_up(cluster, python.sentence)
@@ -164,17 +164,17 @@ async def _follow(
                     )
     except TimeoutError:
         reason = standstill(job, follower.progress, since, datetime.now(UTC)) or unfinished(follower.progress)
-        told = f"{job} did not end within {options.limit:g} s: {reason}"
-        print(told, file=sys.stderr)
-        return await ended("TimedOut", EXIT_TIMEOUT, told)
+        message = f"{job} did not end within {options.limit:g} s: {reason}"
+        print(message, file=sys.stderr)
+        return await ended("TimedOut", EXIT_TIMEOUT, message)
     except asyncio.CancelledError:
-        told = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
-        print(f"{told} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
-        await ended("Interrupted", EXIT_INTERRUPTED, told)
+        message = f"Interrupted: {job} had not ended, {unfinished(follower.progress)}."
+        print(f"{message} Stopping it; Ctrl-C again kills it at once.", file=sys.stderr, flush=True)
+        await ended("Interrupted", EXIT_INTERRUPTED, message)
         raise
     if given_up:
-        told_before = options.as_json or given_up.status == EXIT_FAILED
-        await ended("GivenUp", given_up.status, given_up.sentence, report=told_before)
+        reported = options.as_json or given_up.status == EXIT_FAILED
+        await ended("GivenUp", given_up.status, given_up.sentence, report=reported)
         print(given_up.sentence, file=sys.stderr)
         return given_up.status
     outcome = follower.progress.outcome or "Deleted"

@@ -167,7 +167,7 @@ def test_everybody_may_learn_what_the_api_offers(path: str) -> None:
     assert not rights().decide(Attributes("post", path=path)).allowed
 
 
-def test_a_refusal_names_a_role_that_is_missing() -> None:
+def test_a_denial_names_a_role_that_is_missing() -> None:
     lost = binding("Role", "lost", ACCOUNT, namespace="red")
     decision = rights(rolebindings=[lost]).decide(POD)
     assert decision.problem == 'RBAC: role.rbac.authorization.k8s.io "lost" not found'
@@ -221,15 +221,15 @@ AT_THE_REAL_SERVER = [
 
 
 @pytest.mark.parametrize(("path", "what", "cannot"), AT_THE_REAL_SERVER)
-def test_refusals_are_those_of_kube_apiserver_1_34(path: str, what: str, cannot: str) -> None:
+def test_denials_are_those_of_kube_apiserver_1_34(path: str, what: str, cannot: str) -> None:
     """Also of a path that leads nowhere: only who may look learns that."""
-    refusal = Server().ask("GET", path)
+    answer = Server().ask("GET", path)
     is_forbidden = f"{what} is forbidden" if what else "forbidden"
-    assert refusal["message"] == f'{is_forbidden}: User "system:serviceaccount:red:trainer" cannot {cannot}'
+    assert answer["message"] == f'{is_forbidden}: User "system:serviceaccount:red:trainer" cannot {cannot}'
     name = what.partition('"')[2].strip('"')
     kind, _, group = what.partition(" ")[0].partition(".")
     expected = {"name": name, "group": group, "kind": kind}
-    assert refusal["details"] == {key: value for key, value in expected.items() if value}
+    assert answer["details"] == {key: value for key, value in expected.items() if value}
 
 
 def test_reviews_tell_a_service_account_the_truth() -> None:
@@ -254,8 +254,8 @@ def test_reviews_tell_a_service_account_the_truth() -> None:
 
 
 def test_rules_are_those_of_a_namespace() -> None:
-    refusal = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {}})
-    assert (refusal["code"], refusal["message"]) == (400, "no namespace on request")
+    answer = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {}})
+    assert (answer["code"], answer["message"]) == (400, "no namespace on request")
 
 
 @pytest.mark.parametrize(
@@ -272,11 +272,11 @@ def test_rules_are_those_of_a_namespace() -> None:
         ),
     ],
 )
-def test_a_review_of_another_shape_is_refused_as_by_the_real_server(spec: object, words: str) -> None:
-    refusal = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": spec})
+def test_a_review_of_another_shape_is_rejected_as_by_the_real_server(spec: object, words: str) -> None:
+    answer = Server().ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": spec})
     kind = "SelfSubjectAccessReview"
     said = f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {words}'
-    assert (refusal["code"], refusal["reason"], refusal["message"]) == (400, "BadRequest", said)
+    assert (answer["code"], answer["reason"], answer["message"]) == (400, "BadRequest", said)
 
 
 def test_a_token_is_good_for_one_account_as_long_as_that_is_there() -> None:

@@ -31,7 +31,7 @@ def test_a_rule_is_compiled_once() -> None:
     assert program("self.a == 1") is program("self.a == 1")
 
 
-def test_a_rule_that_fails_to_evaluate_refuses() -> None:
+def test_a_rule_that_fails_to_evaluate_rejects() -> None:
     (cause,) = _said(_tree({"rule": "self.missing == 1", "message": "m"}), {"a": "x"})
     assert cause.message == 'Invalid value: "object": no such key: missing evaluating rule: m'
 
@@ -90,7 +90,7 @@ def test_what_does_not_call_an_unknown_function_is_evaluated() -> None:
     assert cause.message == 'Invalid value: "object": no such overload evaluating rule: m'
 
 
-def test_a_rule_that_would_not_end_refuses() -> None:
+def test_a_rule_that_would_not_end_rejects() -> None:
     tree = _tree({"rule": "self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))"})
     (cause,) = _said(tree, {"l": list(range(300))})
     assert "Iteration budget exceeded" in cause.message
@@ -165,7 +165,7 @@ def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[", "(?=a)", r"(a)\1", "a{2000}"])
-def test_a_pattern_that_the_real_engine_does_not_know_is_refused(pattern: str) -> None:
+def test_a_pattern_that_the_real_engine_does_not_know_is_rejected(pattern: str) -> None:
     level = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
     definition = {
         "metadata": {"name": "odds.example.com"},

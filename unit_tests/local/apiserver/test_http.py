@@ -1,4 +1,4 @@
-"""The server over HTTPS: who may connect, what is refused, how connections end."""
+"""The server over HTTPS: who may connect, what is rejected, how connections end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def served(token: str = TOKEN, host: str = "127.0.0.1") -> AsyncIterator[S
         yield Served(url, server, identity, session)
 
 
-async def test_clients_can_verify_the_server_and_nobody_else() -> None:
+async def test_clients_can_verify_the_server_and_no_other_server() -> None:
     stranger = ssl.create_default_context(cadata=server_identity(["127.0.0.1"]).authority.decode())
     async with served() as api:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
@@ -72,7 +72,7 @@ async def test_a_port_in_use_is_an_error_of_its_own() -> None:
                 pass
 
 
-async def test_a_body_above_the_limit_is_refused() -> None:
+async def test_a_body_above_the_limit_is_rejected() -> None:
     async with served() as api, api.session.post(PODS, data=b"x" * (BODY_LIMIT + 1)) as answer:
         assert answer.status == 413
         assert (await answer.json())["message"] == f"Request entity too large: limit is {BODY_LIMIT}"
@@ -83,7 +83,7 @@ async def test_a_watch_ends_when_its_client_leaves() -> None:
         async with api.session.get(PODS, params={"watch": "1"}):
             assert api.watches() == 1
         async with asyncio.timeout(10):
-            while api.watches():  # noqa: ASYNC110  # the kernel tells the server when it likes
+            while api.watches():  # noqa: ASYNC110  # the kernel notifies the server at a time of its own
                 await asyncio.sleep(0.01)
 
 

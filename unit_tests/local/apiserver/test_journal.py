@@ -161,15 +161,15 @@ def test_files_are_private(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
-def refusal(folder: Path) -> str:
-    with pytest.raises(JournalError) as refused:
+def rejection(folder: Path) -> str:
+    with pytest.raises(JournalError) as rejected:
         Journal.open(folder)
-    return str(refused.value)
+    return str(rejected.value)
 
 
 def test_one_cluster_per_folder(tmp_path: Path) -> None:
     with Journal.open(tmp_path):
-        assert refusal(tmp_path) == f"{tmp_path}: another running cluster uses it"
+        assert rejection(tmp_path) == f"{tmp_path}: another running cluster uses it"
     Journal.open(tmp_path).close()
 
 
@@ -185,24 +185,24 @@ def test_a_folder_of_a_killed_cluster_is_free(tmp_path: Path) -> None:
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    assert refusal(file) == f"{file}: not a folder"
-    assert refusal(file / "below").endswith("cannot be used for the state: Not a directory")
-    assert refusal(Path("/proc/nowhere")).startswith("/proc/nowhere: cannot be used for the state: ")
+    assert rejection(file) == f"{file}: not a folder"
+    assert rejection(file / "below").endswith("cannot be used for the state: Not a directory")
+    assert rejection(Path("/proc/nowhere")).startswith("/proc/nowhere: cannot be used for the state: ")
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    assert "others can write to it" in refusal(shared)
+    assert "others can write to it" in rejection(shared)
 
 
 def test_files_that_are_not_ours(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     path.write_bytes(b"something else, long enough to be read as a header of a file" * 20)
-    assert refusal(tmp_path) == f"{path}: cannot be used for the state: file is not a database"
+    assert rejection(tmp_path) == f"{path}: cannot be used for the state: file is not a database"
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE mine (x)")
     other.close()
-    assert refusal(tmp_path) == f"{path}: a database of another program; use another folder"
+    assert rejection(tmp_path) == f"{path}: a database of another program; use another folder"
 
 
 def test_files_of_a_newer_release(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_files_of_a_newer_release(tmp_path: Path) -> None:
     with sqlite3.connect(path) as newer:
         newer.execute(f"PRAGMA user_version = {FORMAT + 1}")
     newer.close()
-    assert refusal(tmp_path).startswith(f"{path}: written by a newer release")
+    assert rejection(tmp_path).startswith(f"{path}: written by a newer release")
 
 
 @contextmanager
@@ -225,7 +225,7 @@ def full_disk(folder: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-async def test_a_full_disk_refuses_writes_as_a_whole(tmp_path: Path) -> None:
+async def test_a_full_disk_rejects_writes_as_a_whole(tmp_path: Path) -> None:
     with life(tmp_path) as client:
         await client.create(CONFIG_MAPS, "before")
         before = await everything(client)
@@ -235,8 +235,8 @@ async def test_a_full_disk_refuses_writes_as_a_whole(tmp_path: Path) -> None:
                 ("PUT", f"{CONFIG_MAPS}/before", {"metadata": {"name": "before"}, "data": {"k": "v"}}),
                 ("DELETE", f"{CONFIG_MAPS}/before", None),
             ):
-                status, refused = await client.call(method, path, body)
-                assert (status, refused["kind"], refused["reason"]) == (507, "Status", "InsufficientStorage")
+                status, rejected = await client.call(method, path, body)
+                assert (status, rejected["kind"], rejected["reason"]) == (507, "Status", "InsufficientStorage")
             assert await everything(client) == before
         created = await client.create(CONFIG_MAPS, "after")
         assert int(created["metadata"]["resourceVersion"]) == int(before[1]) + 1

@@ -36,10 +36,10 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_json_patch_that_cannot_be_applied(operation: Any) -> None:
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ApiError) as rejected:
         apply_patch(JSON_PATCH, {"a": 1, "l": [1]}, json.dumps([operation]).encode(), PODS)
-    assert refusal.value.code == 422
-    assert (refusal.value.details or {})["causes"][0]["message"]
+    assert rejected.value.code == 422
+    assert (rejected.value.details or {})["causes"][0]["message"]
 
 
 @given(
@@ -58,6 +58,6 @@ def test_no_patch_breaks_the_server(original: dict[str, Any], patch: Any, conten
 
 def test_broken_patches_are_bad_requests() -> None:
     for content_type in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
-        with pytest.raises(ApiError) as refusal:
+        with pytest.raises(ApiError) as rejected:
             apply_patch(content_type, {}, b"{", PODS)
-        assert refusal.value.code == 400
+        assert rejected.value.code == 400

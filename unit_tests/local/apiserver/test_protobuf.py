@@ -25,7 +25,7 @@ NAMESPACE = bytes.fromhex(
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"k8s", b"k8s\x00", NAMESPACE[:-5], NAMESPACE.replace(b"Namespace", b"Nonsense!")]
 )
-def test_anything_else_is_refused(body: bytes) -> None:
+def test_anything_else_is_rejected(body: bytes) -> None:
     with pytest.raises(BadProtobuf):
         decode_object(body)
 

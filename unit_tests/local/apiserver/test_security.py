@@ -135,14 +135,14 @@ async def test_a_compressed_body_is_not_unpacked() -> None:
 
 
 @pytest.mark.parametrize("body", [b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: -5\r\n\r\n"])
-async def test_a_body_that_is_no_http_is_refused(body: bytes) -> None:
+async def test_a_body_that_is_no_http_is_rejected(body: bytes) -> None:
     async with served() as api:
         start = f"POST {PODS} HTTP/1.1\r\nHost: x\r\n{AUTHORIZED}".encode()
         assert (await said(api, start + body))[0] == 400
         assert await alive(api)
 
 
-async def test_a_slow_client_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_client_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
     async with served() as api, raw(api) as (_, silent), raw(api) as (reader, slow), raw(api) as (other, broken):
         start = f"POST {PODS} HTTP/1.1\r\nHost: x\r\n{AUTHORIZED}"
@@ -163,12 +163,12 @@ async def test_an_error_of_ours_is_a_status_and_says_nothing(monkeypatch: pytest
     async with served() as api:
         monkeypatch.setattr(api.server, "handle", fail)
         async with api.session.get(PODS) as answer:
-            told = await answer.json()
-    assert (answer.status, told["kind"], told["reason"]) == (500, "Status", "InternalError")
-    assert TOKEN not in told["message"]
+            body = await answer.json()
+    assert (answer.status, body["kind"], body["reason"]) == (500, "Status", "InternalError")
+    assert TOKEN not in body["message"]
 
 
-async def test_old_tls_is_refused() -> None:
+async def test_old_tls_is_rejected() -> None:
     async with served() as api:
         context = ssl.create_default_context(cadata=api.identity.authority.decode())
         with warnings.catch_warnings():

@@ -31,7 +31,7 @@ async def test_silence_is_a_time_out() -> None:
         assert not client.server.state.storage.collection(("", "pods")).subscribers
 
 
-async def test_a_refused_stream_has_the_whole_body() -> None:
+async def test_a_rejected_stream_has_the_whole_body() -> None:
     async with virtual_server() as client:
         request = Request("GET", POD_PATH, {"watch": "1", "labelSelector": "a in b"})
         async with client.transport.stream(request) as stream:
@@ -40,7 +40,7 @@ async def test_a_refused_stream_has_the_whole_body() -> None:
             assert [line async for line in stream.lines] == []
 
 
-async def test_closing_ends_streams_and_refuses_requests() -> None:
+async def test_closing_ends_streams_and_rejects_requests() -> None:
     async with virtual_server() as client:
         async with client.transport.stream(Request("GET", POD_PATH, {"watch": "1"})) as stream:
             await client.transport.close()
@@ -81,7 +81,7 @@ class _Printed:
 
 
 async def test_logs_come_from_their_source() -> None:
-    source: Any = _Printed()  # nobody enters a container of this node
+    source: Any = _Printed()  # without the other methods of a node
     server = ApiServer(BUILTIN, lambda definition: (), now=virtual_now)
     server.attach_node(source)
     async with server.running():

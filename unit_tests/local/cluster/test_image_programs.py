@@ -21,7 +21,7 @@ def test_pairs_and_a_file_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("image=", "image=: is not IMAGE=COMMAND"),
         ("=command", "=command: is not IMAGE=COMMAND"),
@@ -30,9 +30,9 @@ def test_pairs_and_a_file_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("words", "words:2: train.py: is not IMAGE=COMMAND"),
     ],
 )
-def test_what_cannot_be_used(option: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_used(option: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "words").write_text("image=python\ntrain.py\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         image_programs([option])
-    assert str(refused.value) == told
+    assert str(rejected.value) == message

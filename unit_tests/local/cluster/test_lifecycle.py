@@ -167,7 +167,7 @@ def test_a_failed_start_in_the_background_says_why(state: Path) -> None:
     assert list(state.glob("clusters/[!.]*")) == []
 
 
-def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
+def test_a_kubeconfig_of_another_program_stays(tmp_path: Path) -> None:
     ours, foreign = tmp_path / "ours", tmp_path / "foreign"
     write_kubeconfig(ours, "https://127.0.0.1:1", b"", "token")
     foreign.write_text("mine")
@@ -283,14 +283,14 @@ def test_other_users_can_read_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             )  # fmt: skip
             assert done.stdout == ""
             token = yaml.safe_load(record().kubeconfig.read_text())["users"][0]["user"]["token"].encode()
-            assert not [text for text in told_by_processes() if token in text]
+            assert not [text for text in shown_by_processes() if token in text]
             assert listening_addresses(record().pid) == {"0100007F"}  # 127.0.0.1
         finally:
             local("down", "--all")
         assert not (folder / "kubeconfig").exists()
 
 
-def told_by_processes() -> Iterator[bytes]:
+def shown_by_processes() -> Iterator[bytes]:
     """Command lines and environments of all processes, as `ps` shows them."""
     for name in ("cmdline", "environ"):
         for file in Path("/proc").glob(f"[0-9]*/{name}"):

@@ -66,7 +66,7 @@ async def _said(cluster: LocalCluster, script: str) -> str:
     raise AssertionError("the watch has ended")
 
 
-async def test_what_cannot_be_had_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_had_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="--network none: pods here have the machine's network"):
         async with LocalCluster(ClusterOptions(sandbox=SandboxMode.HOST, network=NetworkMode.NONE)):
             pass

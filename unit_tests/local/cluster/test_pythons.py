@@ -80,10 +80,10 @@ def test_each_kind_gets_a_python_with_its_framework(tmp_path: Path) -> None:
     pythons = Pythons(None, environment)
     assert pythons.default.path == mine
     assert pythons.choice("JAXJob") == (mine, "", False)
-    told = f"{other} ($CONDA_PREFIX): Python 3.12.1 with torch 2.9.1"
-    assert pythons.choice("PyTorchJob") == (other, f"Pods of a PyTorchJob run {told}", False)
+    described = f"{other} ($CONDA_PREFIX): Python 3.12.1 with torch 2.9.1"
+    assert pythons.choice("PyTorchJob") == (other, f"Pods of a PyTorchJob run {described}", False)
     assert pythons.choice("") == (mine, "", False)
-    assert f"Those of PyTorchJob run {told}." in pythons.sentences()
+    assert f"Those of PyTorchJob run {described}." in pythons.sentences()
     everywhere = Pythons(mine, environment).choice("PyTorchJob")
     lacking = f"No module torch, which a PyTorchJob needs, in {mine}: use --python for one that has it"
     assert everywhere == (mine, lacking, True)

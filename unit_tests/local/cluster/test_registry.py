@@ -1,4 +1,4 @@
-"""Clusters are found by others while they live, whatever has become of the process; nobody else can look at them."""
+"""Clusters are found by others while they live, whatever has become of the process; no other user can look at them."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_only_the_process_that_holds_the_lock_is_asked_to_end() -> None:
 def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
     parent = next((path for path in (GROUPS, GROUPS / "unified") if os.access(path / "cgroup.procs", os.W_OK)), None)
     if parent is None:
-        pytest.skip("this machine lets nobody make control groups")
+        pytest.skip("this machine permits no cgroups")
     group = parent / f"{PREFIX}0123456789abcdef"
     (group / "pod").mkdir(parents=True)
     with subprocess.Popen(["setsid", "sleep", "600"]) as process:
@@ -192,7 +192,7 @@ def test_control_groups_go_with_what_is_in_them(state: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o710, 0o770, 0o701])
-def test_a_folder_open_to_others_is_refused(state: Path, mode: int) -> None:
+def test_a_folder_open_to_others_is_rejected(state: Path, mode: int) -> None:
     state.mkdir()
     state.chmod(mode)
     with pytest.raises(BadInput, match=f"{state} is open to other users; `chmod 700 {state}` closes it"), claimed("a"):
@@ -209,7 +209,7 @@ def test_folders_and_files_are_for_their_owner_only(state: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to act for another user")
-def test_a_folder_of_another_user_is_refused(state: Path) -> None:
+def test_a_folder_of_another_user_is_rejected(state: Path) -> None:
     state.mkdir(mode=0o700)
     os.chown(state, 65534, 65534)
     with pytest.raises(BadInput, match=f"{state} belongs to another user; set TRAINING_OPERATOR_STATE"), claimed("a"):

@@ -1,4 +1,4 @@
-"""What a shell is told when somebody presses the tabulator key."""
+"""What the completion of a shell offers."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ async def test_names_of_a_running_cluster(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_documented_line_gives_a_function_for_bash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BashComplete, "_check_version", lambda self: None)
-    told = (
+    script = (
         CliRunner()
         .invoke(command, prog_name="training-operator", env={"_TRAINING_OPERATOR_COMPLETE": "bash_source"})
         .stdout
     )
-    assert "complete -o nosort -F _training_operator_completion training-operator" in told
+    assert "complete -o nosort -F _training_operator_completion training-operator" in script

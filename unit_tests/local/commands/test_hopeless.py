@@ -42,7 +42,7 @@ def selecting() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("job", "told"),
+    ("job", "message"),
     [
         (without_command(), "CreateContainerConfigError"),
         (selecting(), "didn't match Pod's node affinity/selector"),
@@ -51,16 +51,16 @@ def selecting() -> dict[str, Any]:
     ids=["no command", "no such node", "too large"],
 )
 def test_a_job_that_nothing_can_help_ends_with_status_2(
-    tmp_path: Path, local: Local, job: dict[str, Any], told: str
+    tmp_path: Path, local: Local, job: dict[str, Any], message: str
 ) -> None:
     status, _, err = local("run", "--sandbox", "host", "--patience", "0", "--timeout", "60", write(tmp_path, job))
     assert status == 2
     [sentence] = err.splitlines()
     assert sentence.startswith("JAXJob default/little cannot start: worker-0 (and 1 more) waits: ")
-    assert told in sentence
+    assert message in sentence
 
 
-def test_an_mpi_job_over_ssh_is_refused_in_host_mode_before_its_first_pod(tmp_path: Path, local: Local) -> None:
+def test_an_mpi_job_over_ssh_is_rejected_in_host_mode_before_its_first_pod(tmp_path: Path, local: Local) -> None:
     file = tmp_path / "job.yaml"
     file.write_text((ROOT / "examples/mpi/mpijob-ssh.yaml").read_text().replace("mpirun", "true"))
     status, out, err = local("run", "--sandbox", "host", str(file))
@@ -96,7 +96,7 @@ def test_a_job_of_a_large_cluster_runs_small(tmp_path: Path, local: Local, flags
     assert "worker-1 | rank 1 of 2\n" in out
 
 
-def test_what_is_no_amount_of_memory_is_refused(tmp_path: Path, local: Local) -> None:
+def test_what_is_no_amount_of_memory_is_rejected(tmp_path: Path, local: Local) -> None:
     status, _, err = local("run", "--memory", "much", write(tmp_path, jax_job(PRINT_RANK)))
     assert status == 2
     assert "'much' is not a quantity of bytes such as 64Gi" in err

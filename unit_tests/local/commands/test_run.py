@@ -136,7 +136,7 @@ def test_a_cluster_for_kubectl_ends_with_status_0_and_takes_its_kubeconfig_along
     assert not kubeconfig.exists()
 
 
-def test_a_refused_job_is_one_sentence(tmp_path: Path, local: Local) -> None:
+def test_a_rejected_job_is_one_sentence(tmp_path: Path, local: Local) -> None:
     job = jax_job(PRINT_RANK)
     job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
     status, _, err = local("run", write(tmp_path, job))
@@ -185,11 +185,11 @@ def test_a_bomb_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "bomb.yaml"
     file.write_text(bomb)
     process = command("run", str(file))
-    told = process.communicate(timeout=30)
-    assert (process.returncode, told[0]) == (2, "")
-    assert told[1].startswith(f"training-operator local: {file}:")
-    assert sentence in told[1]
-    assert told[1].count("\n") == 1
+    output = process.communicate(timeout=30)
+    assert (process.returncode, output[0]) == (2, "")
+    assert output[1].startswith(f"training-operator local: {file}:")
+    assert sentence in output[1]
+    assert output[1].count("\n") == 1
 
 
 def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_file_that_never_comes_is_given_up_at_once(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_replicas_that_nobody_can_run_are_refused(tmp_path: Path, local: Local) -> None:
+def test_more_replicas_than_the_maximum_are_rejected(tmp_path: Path, local: Local) -> None:
     status, _, err = local("run", write(tmp_path, jax_job("", workers=2**31 - 1)))
     assert status == 2
     assert "JAXJob little is invalid" in err

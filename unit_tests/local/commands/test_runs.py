@@ -107,17 +107,17 @@ def test_what_a_killed_command_has_seen_can_be_read(tmp_path: Path, local: Local
     assert "Started" in {event["reason"] for event in run.events()}
 
 
-REFUSED: list[tuple[list[str], str]] = [
+REJECTED: list[tuple[list[str], str]] = [
     (["logs", "--run", "x"], "--run x: no such run is recorded; `training-operator local runs` lists them"),
     (["logs", "--run", "x", "-f"], "--run reads a recorded run, and excludes --follow, --name"),
     (["run", "--archive-size", "much", "x"], "'much' is not a quantity of bytes such as 64Gi"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "told"), REFUSED)
-def test_refusals(local: Local, arguments: list[str], told: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), REJECTED)
+def test_rejected_arguments(local: Local, arguments: list[str], message: str) -> None:
     status, _, err = local(*arguments)
-    assert (status, told in err) == (2, True), err
+    assert (status, message in err) == (2, True), err
 
 
 def test_a_table_for_people(tmp_path: Path, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:

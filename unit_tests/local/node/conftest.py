@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from e2e.support.local_node import REFUSAL, Cluster, cluster_in, needs_namespaces
+from e2e.support.local_node import NO_NAMESPACES, Cluster, cluster_in, needs_namespaces
 
 
 @pytest.fixture(params=[pytest.param("netns", marks=needs_namespaces), "host"])
@@ -18,8 +18,8 @@ async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 @pytest.fixture
 async def sandboxed(tmp_path: Path) -> AsyncIterator[Cluster]:
-    if REFUSAL:
-        pytest.skip(f"this machine refuses the sandbox: {REFUSAL}")
+    if NO_NAMESPACES:
+        pytest.skip(f"this machine denies the sandbox: {NO_NAMESPACES}")
     async with cluster_in(tmp_path / "state", "netns") as running:
         yield running
 

@@ -38,7 +38,7 @@ async def test_pods_share_the_folder_of_a_claim(cluster: Cluster) -> None:
     assert await cluster.log("reader") == "kept\n"
 
 
-async def test_the_data_goes_with_the_claim_when_nobody_uses_it(on_host: Cluster) -> None:
+async def test_the_data_goes_with_the_claim_when_no_pod_uses_it(on_host: Cluster) -> None:
     made = await claim(on_host)
     folder = on_host.state / "claims" / made["metadata"]["uid"]
     await on_host.api.create("pods", pod("user", "sh", "-c", "exec sleep 60 # /data", container=MOUNTED, **USED))
@@ -50,7 +50,7 @@ async def test_the_data_goes_with_the_claim_when_nobody_uses_it(on_host: Cluster
     await on_host.api.delete("user", grace=0)
     await on_host.api.gone("user")
     async with asyncio.timeout(20):
-        while folder.exists():  # noqa: ASYNC110 - nothing tells when a folder is gone
+        while folder.exists():  # noqa: ASYNC110 - no event reports that a folder is gone
             await asyncio.sleep(0.02)
 
 

@@ -104,7 +104,7 @@ async def test_connections_lead_outside_and_not_to_the_loopback_of_the_machine(t
     ):
         assert await said(cluster, "out", CALL, OUTSIDE, outside, much) == ["pong", str(len(data))]
         resets = (["ConnectionResetError"], ["OSError"])  # not connected, where the reset comes before the shutdown
-        assert await said(cluster, "nobody", CALL, OUTSIDE, "9") in resets
+        assert await said(cluster, "closed", CALL, OUTSIDE, "9") in resets
         for number, address in enumerate(("127.0.0.1", "10.244.255.254", "10.244.200.1")):
             said_there = await said(cluster, f"in-{number}", CALL, address, private)
             assert said_there[0] in ("ConnectionRefusedError", "OSError"), address
@@ -189,7 +189,7 @@ class _Upstream(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         name, kind = dns.name_of(data), data[data.index(b"\0", 12) + 2]
         self.asked.append(name)
-        answer = dns.refusal(data, 0 if name == "example.com" else 3)
+        answer = dns.empty_answer(data, 0 if name == "example.com" else 3)
         if name == "example.com" and kind == 1:
             record = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04" + socket.inet_aton("203.0.113.7")
             answer = answer[:6] + b"\0\x01" + answer[8:] + record
@@ -197,7 +197,7 @@ class _Upstream(asyncio.DatagramProtocol):
 
 
 @needs_namespaces
-async def test_names_resolve_and_misspelt_ones_of_the_cluster_ask_nobody(
+async def test_names_resolve_and_misspelt_ones_of_the_cluster_ask_no_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = """

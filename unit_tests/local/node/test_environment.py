@@ -53,7 +53,7 @@ def chain(levels: int, text: str = "x" * 100) -> list[dict[str, Any]]:
     ],
     ids=["a chain", "many references", "too much together", "bytes, not characters", "too many"],
 )
-def test_more_than_a_kernel_takes_is_refused_before_it_is_made(env: list[dict[str, Any]]) -> None:
+def test_more_than_a_kernel_takes_is_rejected_before_it_is_made(env: list[dict[str, Any]]) -> None:
     known = facts(pod("me", "true", container={"env": env}))
     with at_most(3.0), pytest.raises(ArgumentListTooLong, match=r"^exec: argument list too long: "):
         environment.command_line(known.pod.spec.containers[0], {}, variables(env))
@@ -350,16 +350,16 @@ async def test_a_volume_over_the_cluster_s_folder_leaves_the_root_to_run_in(sand
 )
 async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volume: dict[str, Any], words: str) -> None:
     container = mounted({"name": "v", "mountPath": "/v"})
-    await cluster.api.create("pods", pod("refused", "true", container=container, volumes=[{"name": "v", **volume}]))
+    await cluster.api.create("pods", pod("rejected", "true", container=container, volumes=[{"name": "v", **volume}]))
 
     def waiting() -> dict[str, Any]:
-        return next((c["state"].get("waiting", {}) for c in cluster.api.statuses("refused")), {})
+        return next((c["state"].get("waiting", {}) for c in cluster.api.statuses("rejected")), {})
 
     await cluster.api.until(lambda: words in waiting().get("message", ""))
     assert waiting()["reason"] == "FailedMount"
     await cluster.api.until(lambda: any(e[1] == "Warning" and words in e[3] for e in cluster.api.events))
-    await cluster.api.delete("refused")
-    await cluster.api.gone("refused")
+    await cluster.api.delete("rejected")
+    await cluster.api.gone("rejected")
 
 
 @pytest.mark.parametrize(
@@ -378,11 +378,11 @@ async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volum
         ({"name": "../v", "emptyDir": {}}, {}, "'../v' cannot be a file name"),
     ],
 )
-def test_paths_that_lead_elsewhere_are_refused(
+def test_paths_that_lead_elsewhere_are_rejected(
     tmp_path: Path, volume: dict[str, Any], mount: dict[str, Any], words: str
 ) -> None:
     container = mounted({"name": "v", "mountPath": "/v", **mount})
-    body = pod("refused", "true", container=container, volumes=[{"name": "v", **volume}])
+    body = pod("rejected", "true", container=container, volumes=[{"name": "v", **volume}])
     known = facts(body, {("configmap", "evil"): {"../up": b""}})
     with pytest.raises(VolumeError) as error:
         volumes.mounts(known.pod.spec.containers[0], volumes.prepare(known, tmp_path / "made"), {"UP": "../up"})

@@ -100,7 +100,7 @@ async def test_streams_environment_and_exit_status(cluster: Cluster) -> None:
         assert ok.received[STDOUT].decode().split() == ["hello", "box", "/usr"]
         assert ok.received[STDERR] == b"oops\n"
         assert ok.status == {"metadata": {}, "status": "Success"}
-        assert ok.messages[0] == bytes((STDOUT,))  # tells the client that it is connected
+        assert ok.messages[0] == bytes((STDOUT,))  # shows the client that it is connected
         failed = (await c.run("box", "sh", "-c", "exit 3", protocol=V4)).status
         assert (failed["status"], failed["reason"]) == ("Failure", "NonZeroExitCode")
         assert failed["details"] == {"causes": [{"reason": "ExitCode", "message": "3"}]}
@@ -121,7 +121,7 @@ async def test_bytes_go_both_ways_and_input_ends(cluster: Cluster) -> None:
         await connection.until_ended()
         assert connection.received[STDOUT] == data
         assert connection.status["status"] == "Success"
-        # Input nobody reads must not hold up the end.
+        # Input that is not read must not delay the end.
         async with c.connected(c.url("box", "true", **ALL)) as deaf:
             await deaf.send(STDIN, data[: 1 << 20])
             await deaf.until_ended()
@@ -188,7 +188,7 @@ async def test_inside_the_sandbox(sandboxed: Cluster) -> None:
         assert mounting.received[STDERR]
 
 
-async def refused(c: Client, url: str, *protocols: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+async def rejected(c: Client, url: str, *protocols: str, method: str = "GET", **headers: str) -> tuple[int, str]:
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", **headers}
     offered = {"Sec-WebSocket-Protocol": ", ".join(protocols), "Sec-WebSocket-Version": "13"}
     wanted = {key: value for key, value in {**upgrade, **offered}.items() if value}
@@ -198,29 +198,29 @@ async def refused(c: Client, url: str, *protocols: str, method: str = "GET", **h
         return answer.status, status["message"]
 
 
-async def test_refusals_before_the_upgrade(on_host: Cluster) -> None:
+async def test_requests_rejected_before_the_upgrade(on_host: Cluster) -> None:
     await box(on_host)
     await on_host.run("over", "true")
     async with client(on_host) as c:
         ok, wanted = c.url("box", "true", stdout="true"), {"stdout": "true"}
         for url, expected in (
-            (c.url("nobody", "true", **wanted), (404, 'pods "nobody" not found')),
+            (c.url("absent", "true", **wanted), (404, 'pods "absent" not found')),
             (c.url("box", "true", container="x", **wanted), (400, "container x is not valid for pod box")),
             (c.url("box", "true"), (400, "you must specify at least 1 of stdin, stdout, stderr")),
         ):
-            assert await refused(c, url, V4) == expected
-        assert (await refused(c, c.url("box", **wanted), V4))[0] == 400
-        assert await refused(c, ok, Upgrade="", Connection="") == (400, "Upgrade request required")
-        assert await refused(c, ok, method="POST", Upgrade="", Connection="") == (400, "Upgrade request required")
-        spdy = await refused(c, ok, method="POST", Upgrade="SPDY/3.1")
+            assert await rejected(c, url, V4) == expected
+        assert (await rejected(c, c.url("box", **wanted), V4))[0] == 400
+        assert await rejected(c, ok, Upgrade="", Connection="") == (400, "Upgrade request required")
+        assert await rejected(c, ok, method="POST", Upgrade="", Connection="") == (400, "Upgrade request required")
+        spdy = await rejected(c, ok, method="POST", Upgrade="SPDY/3.1")
         assert spdy[0] == 400
         assert "over WebSocket only" in spdy[1]
-        assert "unable to negotiate" in (await refused(c, ok, "v3.channel.k8s.io"))[1]
-        no_attach = await refused(c, ok.replace("/exec?", "/attach?"), method="POST", Upgrade="SPDY/3.1")
+        assert "unable to negotiate" in (await rejected(c, ok, "v3.channel.k8s.io"))[1]
+        no_attach = await rejected(c, ok.replace("/exec?", "/attach?"), method="POST", Upgrade="SPDY/3.1")
         assert no_attach[0] == 400
         assert "this server has no attach: `kubectl logs -f` shows the output" in no_attach[1]
         gone = 'Internal error occurred: unable to upgrade connection: container not found ("main")'
-        assert await refused(c, c.url("over", "true", **wanted), V4) == (500, gone)
+        assert await rejected(c, c.url("over", "true", **wanted), V4) == (500, gone)
         assert (await c.run("over", "true")).status["message"] == gone
         async with c.session.get(ok, headers={"Authorization": "Bearer no"}) as answer:
             assert answer.status == 401
@@ -241,7 +241,7 @@ async def test_a_client_that_leaves_takes_its_streams_and_not_its_program(on_hos
         waiting = await c.run("box", "sh", "-c", "until [ -e $TMPDIR/end ]; do sleep 0.02; done")
         assert waiting.status["status"] == "Success"
         async with asyncio.timeout(20):
-            while open_descriptors() > before:  # noqa: ASYNC110 - nothing tells when a descriptor is closed
+            while open_descriptors() > before:  # noqa: ASYNC110 - no event reports that a descriptor is closed
                 await asyncio.sleep(0)  # the transports are closed in the next rounds of the loop
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from e2e.support.local_node import CLIENT, Cluster, cluster_in, pod, service
 
-from training_local.node.sandbox import refusals
+from training_local.node.sandbox import restrictions
 
 SERVER = """
 import os, socket
@@ -41,8 +41,8 @@ async def test_two_jobs_use_the_same_port_at_once(on_host: Cluster) -> None:
         assert await on_host.log(f"{job}-worker-0") == f"{job.upper()}\n"
         await api.ended(f"{job}-master-0")
         assert await on_host.log(f"{job}-master-0") == f"{job}-master-0 {job}-master-0\n"
-    told = [message for name, _, reason, message in api.events if (name, reason) == ("red-worker-0", "HostMode")]
-    assert "MASTER_ADDR=red-master-0 became 127.0.0.1" in told[0]
+    messages = [message for name, _, reason, message in api.events if (name, reason) == ("red-worker-0", "HostMode")]
+    assert "MASTER_ADDR=red-master-0 became 127.0.0.1" in messages[0]
 
 
 async def test_a_mount_path_in_arguments_leads_to_the_volume(on_host: Cluster) -> None:
@@ -69,11 +69,11 @@ async def test_a_volume_to_which_nothing_leads_keeps_its_container_from_starting
     await on_host.api.create("configmaps", {"metadata": {"name": "files"}, "data": {"file": "x"}})
     await on_host.api.create("pods", with_config("blind", "python", "-c", READS_BY_ITSELF))
 
-    def told() -> str:
+    def message() -> str:
         waiting = [status["state"].get("waiting", {}) for status in on_host.api.statuses("blind")]
         return next((w["message"] for w in waiting if w["reason"] == "CreateContainerConfigError"), "")
 
-    assert await on_host.api.until(told) == (
+    assert await on_host.api.until(message) == (
         "host mode cannot show container 'main' its volumes at /etc/cfg: no other folder can stand for a path that its "
         "command, variables, probes and config maps do not name (--allow-missing-mounts runs it without)"
     )
@@ -128,7 +128,7 @@ async def test_what_a_pod_calls_its_own_port_is_what_the_others_call_it(on_host:
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "told"),
+    ("file", "content", "message"),
     [
         ("sys/user/max_user_namespaces", "0\n", "sudo sysctl -w user.max_user_namespaces=15000"),
         ("sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "kernel.apparmor_restrict_unprivileged_userns=0"),
@@ -136,12 +136,12 @@ async def test_what_a_pod_calls_its_own_port_is_what_the_others_call_it(on_host:
         ("self/status", "Name:\tx\nSeccomp:\t2\n", "docker run --security-opt seccomp=unconfined"),
     ],
 )
-def test_the_cause_of_refused_user_namespaces_comes_with_its_remedy(
-    tmp_path: Path, file: str, content: str, told: str
+def test_the_cause_of_denied_user_namespaces_comes_with_its_remedy(
+    tmp_path: Path, file: str, content: str, message: str
 ) -> None:
-    assert refusals.cause(tmp_path) == ""
+    assert restrictions.cause(tmp_path) == ""
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text(content)
-    said = refusals.cause(tmp_path)
-    assert told in said
+    said = restrictions.cause(tmp_path)
+    assert message in said
     assert len(said.splitlines()) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from e2e.support.local_node import REFUSAL, Cluster, cluster_in, stat
+from e2e.support.local_node import NO_NAMESPACES, Cluster, cluster_in, stat
 
 from training_local.node import cgroups
 from training_local.node.cgroups import Group, Hierarchies, open_hierarchies, own_limits
@@ -21,7 +21,7 @@ from training_local.node.sandbox.client import Process
 
 HERE = open_hierarchies(f"unit-test-{os.getpid()}")  # other workers do the same at this moment
 HERE.close()
-needs_groups = pytest.mark.skipif(not HERE.folders, reason="this machine lets nobody make control groups")
+needs_groups = pytest.mark.skipif(not HERE.folders, reason="this machine permits no cgroups")
 GREEDY = "import time; data = bytearray(200 << 20); time.sleep(60)"
 FRUGAL = "import mmap; reserved = mmap.mmap(-1, 4 << 30); print('done')"
 LIMIT = {"resources": {"limits": {"memory": "100Mi"}}}
@@ -37,8 +37,8 @@ LIMIT = {"resources": {"limits": {"memory": "100Mi"}}}
 )
 async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
     mode, groups = request.param
-    if mode == "netns" and REFUSAL:
-        pytest.skip(f"this machine refuses the sandbox: {REFUSAL}")
+    if mode == "netns" and NO_NAMESPACES:
+        pytest.skip(f"this machine denies the sandbox: {NO_NAMESPACES}")
     async with cluster_in(tmp_path / "state", mode, control_groups=groups, cluster=tmp_path.name) as running:
         yield running
     left = [folder for places in HERE.folders.values() for folder in places.parent.glob(f"*{tmp_path.name}")]

@@ -153,7 +153,7 @@ async def test_a_full_disk_costs_lines_and_nothing_else(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with capture_logs() as said:
         for number in range(6):
-            if number == 2:  # writing beyond is refused, as a full disk refuses it
+            if number == 2:  # writing beyond fails, as on a full disk
                 resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "0.log").stat().st_size + 10, before[1]))
             if number == 4:
                 resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -186,7 +186,7 @@ async def test_following_shows_everything_across_files_and_ends_with_the_process
     assert (await following).split() == [b"%d" % number for number in range(50)]
 
 
-async def test_a_reader_that_does_not_read_holds_nobody_up(cluster: Cluster) -> None:
+async def test_a_reader_that_does_not_read_delays_no_other(cluster: Cluster) -> None:
     lines = 20_000
     await cluster.api.create("pods", pod("chatty", "sh", "-c", f"yes 0123456789abcdef | head -{lines}"))
     await cluster.api.until(lambda: cluster.api.phase("chatty") in ("Running", "Succeeded"))

@@ -1,4 +1,4 @@
-"""Pods wait for what the machine has not got, and get it when it is freed; GPUs are nobody else's."""
+"""Pods wait for resources until these are free; a GPU belongs to one pod."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ async def test_a_pod_waits_for_gpus_until_they_are_freed(with_gpus: Cluster) -> 
     await api.create("pods", pod("without", "sh", "-c", 'echo "[${CUDA_VISIBLE_DEVICES-unset}]"'))
     await api.ended("without")
     await api.until(lambda: scheduled(with_gpus, "second"))
-    refusal = (
+    message = (
         "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
     condition = scheduled(with_gpus, "second")
-    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", refusal)
-    await api.until(lambda: ("second", "Warning", "FailedScheduling", refusal) in api.events)
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Unschedulable", message)
+    await api.until(lambda: ("second", "Warning", "FailedScheduling", message) in api.events)
     await api.delete("first", grace=0)
     await api.running("second")
     assert scheduled(with_gpus, "second")["status"] == "True"
@@ -64,15 +64,15 @@ async def test_gpus_are_free_before_the_end_is_known(with_gpus: Cluster) -> None
     assert not [event for event in api.events if event[2] == "FailedCreatePodSandBox"]
 
 
-async def test_a_refusal_is_told_once(with_gpus: Cluster) -> None:
+async def test_an_unschedulable_pod_is_reported_once(with_gpus: Cluster) -> None:
     api = with_gpus.api
     await api.create("pods", pod("large", "true", container=wanting(3)))
     for name in ("one", "two"):
         await api.create("pods", pod(name, "true"))
         await api.ended(name)
     events = (await api.request("GET", f"{DEFAULT}/events"))["items"]
-    told = [event for event in events if event["reason"] == "FailedScheduling"]
-    assert [(event["involvedObject"]["name"], event["count"]) for event in told] == [("large", 1)]
+    reported = [event for event in events if event["reason"] == "FailedScheduling"]
+    assert [(event["involvedObject"]["name"], event["count"]) for event in reported] == [("large", 1)]
 
 
 async def test_without_its_node_object_nothing_is_placed(with_gpus: Cluster) -> None:

@@ -54,7 +54,7 @@ async def served(cluster: Cluster) -> AsyncIterator[tuple[aiohttp.ClientSession,
 
 
 async def echo(cluster: Cluster, host: str = "127.0.0.1") -> int:
-    """Run a pod that answers at the end of what it is told; return its port."""
+    """Run a pod that answers at the end of its input; return its port."""
     port = await free_port()  # in host mode it is the machine's
     await cluster.api.create("pods", pod("echo", "python", "-c", ECHO, host, str(port)))
     await cluster.api.running("echo")
@@ -97,7 +97,7 @@ async def test_what_goes_wrong_is_one_sentence(cluster: Cluster) -> None:
         async with await forwarder.listen(0) as server:
             host, here = server.sockets[0].getsockname()
             with pytest.raises(ConnectionResetError):
-                await said(host, here, b"anybody?")
+                await said(host, here, b"hello?")
             assert sentences == [f"nothing listens on port {silent} of localhost in pod echo"]
             with pytest.raises(BadInput, match=f"port {here} of this machine cannot be used"):
                 await forwarder.listen(here)
@@ -163,9 +163,9 @@ async def test_spdy_without_a_websocket(cluster: Cluster) -> None:
             await data.finish()
             assert (await read_all(data), await read_all(error)) == (b"olleh", b"")
             for wrong in ({"streamtype": "data", "port": "0"}, {"streamtype": "other", "port": "1"}, {}):
-                refused = await connection.open(wrong)
+                rejected = await connection.open(wrong)
                 with pytest.raises(ConnectionResetError):
-                    await refused.read()
+                    await rejected.read()
             first = [await connection.open({**headers, "requestid": str(n), "streamtype": "error"}) for n in range(256)]
             with pytest.raises(ConnectionResetError):
                 await (await connection.open({**headers, "requestid": "more", "streamtype": "error"})).read()
@@ -175,7 +175,7 @@ async def test_spdy_without_a_websocket(cluster: Cluster) -> None:
             assert head.startswith("HTTP/1.1 400 ")
             length = int(head.lower().partition("content-length: ")[2].partition("\r")[0])
             assert PROTOCOL in json.loads(await wire.reader.readexactly(length))["message"]
-        # Whoever sends nonsense loses the connection, and nobody else does.
+        # A client that breaks the protocol loses its connection, and no other does.
         async with upgraded(url, trusted) as (_, wire):
             await wire.write(b"\x80\x03\x00\x01\x00\x00\x00\x20" + b"\xff" * 32)
             assert await wire.read() == b""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from e2e.support.local_node import (
     CLIENT,
-    REFUSAL,
+    NO_NAMESPACES,
     SERVER,
     Cluster,
     answer,
@@ -47,7 +47,7 @@ async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
         assert (await api.ended(f"{job}-master-0"))["phase"] == "Succeeded"
 
 
-@pytest.mark.skipif(bool(REFUSAL), reason=f"this machine refuses the sandbox: {REFUSAL}")
+@pytest.mark.skipif(bool(NO_NAMESPACES), reason=f"this machine denies the sandbox: {NO_NAMESPACES}")
 async def test_a_pod_may_be_removed_twice(tmp_path: Path) -> None:
     supervisor = await Supervisor.launch(Setup("netns", str(tmp_path), str(tmp_path), ()))
     try:
@@ -238,7 +238,7 @@ async def test_64_pods_of_one_job(sandboxed: Cluster) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can lend ids to pods")
-async def test_root_of_a_pod_can_give_up_its_rights_for_ids_that_are_nobody_s_outside(
+async def test_root_of_a_pod_can_give_up_its_rights_for_ids_of_no_user_outside(
     sandboxed: Cluster, tmp_path: Path
 ) -> None:
     script = """
@@ -291,8 +291,8 @@ async def test_sockets_of_the_machine_are_hidden_also_below_host_paths(sandboxed
         assert status["phase"] == "Succeeded"  # the owner of the machine has named it
 
 
-def _was_said(cluster: Cluster, told: str) -> bool:
-    return told in [message for *_, message in cluster.api.events]
+def _was_recorded(cluster: Cluster, expected: str) -> bool:
+    return expected in [message for *_, message in cluster.api.events]
 
 
 @needs_namespaces
@@ -316,13 +316,13 @@ async def test_what_a_cluster_keeps_is_hidden_also_below_host_paths(tmp_path: Pa
             body = pod(f"asking-{number}", "true", volumes=[{"name": "v", "hostPath": {"path": str(path)}}])
             await cluster.api.create("pods", body)
             cause = f"hostPath {path} belongs to the cluster itself and is not visible to pods"
-            told = f"MountVolume.SetUp failed: volume 'v': {cause}"
-            await cluster.api.until(partial(_was_said, cluster, told))
+            expected = f"MountVolume.SetUp failed: volume 'v': {cause}"
+            await cluster.api.until(partial(_was_recorded, cluster, expected))
 
 
 async def test_a_fork_bomb_ends_at_a_limit(tmp_path: Path) -> None:
     with closing(cgroups.open_hierarchies("trial-of-tests")) as hierarchies:
-        if REFUSAL or "pids" not in hierarchies.folders:
+        if NO_NAMESPACES or "pids" not in hierarchies.folders:
             pytest.skip("no control groups for processes here")
     script = """
 import os, signal

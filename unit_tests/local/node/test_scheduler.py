@@ -37,7 +37,7 @@ async def test_as_the_real_scheduler(name: str) -> None:
         assert incoming.status["conditions"][0]["message"] == RECORDED[name]["message"]
         return
     (decision,) = decide([incoming], present, machine(situation), ())
-    said = decision.refusal or f"Successfully assigned default/incoming to {NODE}"
+    said = decision.message or f"Successfully assigned default/incoming to {NODE}"
     assert said == RECORDED[name]["message"]
 
 
@@ -52,7 +52,7 @@ SMALL = Machine("small", amounts({"cpu": "2", "pods": "10"}))
 
 
 def placed(*waiting: Pod, there: tuple[Pod, ...] = ()) -> list[str]:
-    return [decision.pod.metadata.name for decision in decide(waiting, there, SMALL, ()) if not decision.refusal]
+    return [decision.pod.metadata.name for decision in decide(waiting, there, SMALL, ()) if not decision.message]
 
 
 def test_higher_priority_first_and_then_first_come_first_served() -> None:
@@ -60,7 +60,7 @@ def test_higher_priority_first_and_then_first_come_first_served() -> None:
     assert placed(pod("a"), pod("b"), pod("c", priority=1)) == ["c", "a"]
 
 
-def test_a_pod_that_does_not_fit_keeps_nobody_waiting() -> None:
+def test_a_pod_that_does_not_fit_keeps_no_other_waiting() -> None:
     assert placed(pod("large", cpu="3", priority=9), pod("small")) == ["small"]
 
 
@@ -73,14 +73,14 @@ def test_ports_of_pods_with_networks_of_their_own_never_collide() -> None:
     ports = [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}]
     pods = [pod(name, containers=ports, hostNetwork=True) for name in "ab"]
     apart = Machine("m", SMALL.allocatable, own_networks=True)
-    assert [bool(decision.refusal) for decision in decide(pods, (), SMALL, ())] == [False, True]
-    assert [bool(decision.refusal) for decision in decide(pods, (), apart, ())] == [False, False]
+    assert [bool(decision.message) for decision in decide(pods, (), SMALL, ())] == [False, True]
+    assert [bool(decision.message) for decision in decide(pods, (), apart, ())] == [False, False]
 
 
 def test_a_claim_must_exist_in_the_namespace() -> None:
     wanting = pod("a", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
-    assert not next(decide([wanting], (), SMALL, {("n", "data")})).refusal
-    assert next(decide([wanting], (), SMALL, {("other", "data")})).refusal
+    assert not next(decide([wanting], (), SMALL, {("n", "data")})).message
+    assert next(decide([wanting], (), SMALL, {("other", "data")})).message
 
 
 def test_overhead_and_limits_count() -> None:

@@ -114,7 +114,7 @@ async def test_a_program_that_a_command_names_is_there_to_be_read(cluster: Clust
     (below_tmp / "train.py").write_text("import beside")
     (below_tmp / "beside.py").write_text("import pathlib; print(pathlib.Path(__file__).parent)")
     for name, command in (
-        ("told", ("python", "-B", f"{below_tmp}/train.py", "/tmp/absent.py", f"{below_tmp}/../etc/x.py")),
+        ("named", ("python", "-B", f"{below_tmp}/train.py", "/tmp/absent.py", f"{below_tmp}/../etc/x.py")),
         ("shell", ("sh", "-c", f"exec python -B {below_tmp}/train.py")),
     ):
         await cluster.run(name, *command)
@@ -134,12 +134,12 @@ async def test_a_program_of_the_cluster_s_own_is_not_shown(below_tmp: Path) -> N
         assert "Read-only file system" in await cluster.log("writer")
 
 
-async def test_who_names_what_is_hidden_is_told(cluster: Cluster, below_tmp: Path) -> None:
+async def test_a_warning_names_hidden_paths_of_a_command(cluster: Cluster, below_tmp: Path) -> None:
     (below_tmp / "train.txt").touch()
     (below_tmp / "data").mkdir()
     script = f"cat {below_tmp}/train.txt {below_tmp}/absent {below_tmp}/data/x /tmp/out"
     container = {"volumeMounts": [{"name": "v", "mountPath": f"{below_tmp}/data"}]}
-    await cluster.run("told", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
+    await cluster.run("named", "sh", "-c", script, container=container, volumes=[{"name": "v", "emptyDir": {}}])
     said = [message for _, _, reason, message in cluster.api.events if reason == "OwnTemporaryFiles"]
     assert said == [
         f"container main does not see {below_tmp}/train.txt of this machine, because its temporary files are its own: "
@@ -164,7 +164,7 @@ def test_a_python_brings_the_one_it_was_made_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("container", "volume", "told"),
+    ("container", "volume", "message"),
     [
         (
             {"resources": {"limits": {"ephemeral-storage": "1Mi"}}},
@@ -180,7 +180,7 @@ def test_a_python_brings_the_one_it_was_made_of(tmp_path: Path) -> None:
 )
 @needs_namespaces
 async def test_a_pod_beyond_its_limit_of_the_disk_is_evicted(
-    tmp_path: Path, container: Json, volume: Json, told: str
+    tmp_path: Path, container: Json, volume: Json, message: str
 ) -> None:
     async with cluster_in(tmp_path / "state", "netns", disk_seconds=0.05) as cluster:
         volumes = [{"name": "v", "emptyDir": volume}]
@@ -188,5 +188,5 @@ async def test_a_pod_beyond_its_limit_of_the_disk_is_evicted(
         assert within["phase"] == "Succeeded"
         fill = "head -c 2000000 /dev/urandom > /tmp/file; exec sleep 600"
         status = await cluster.run("beyond", "sh", "-c", fill, container=container, volumes=volumes)
-    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", told)
+    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", message)
     assert ("DisruptionTarget", "TerminationByKubelet") in [(c["type"], c.get("reason")) for c in status["conditions"]]

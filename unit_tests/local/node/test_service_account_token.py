@@ -124,8 +124,8 @@ def kubectl_exec(*arguments: str) -> list[str]:
 
 async def test_a_pod_has_the_rights_of_its_service_account(cluster: Reachable) -> None:
     assert (await cluster.ask("version", "/version"))[0] == 200
-    status, refusal = await cluster.ask("secrets", f"{DEFAULT}/secrets")
-    assert (status, refusal["message"]) == (
+    status, rejection = await cluster.ask("secrets", f"{DEFAULT}/secrets")
+    assert (status, rejection["message"]) == (
         403,
         'secrets is forbidden: User "system:serviceaccount:default:default" cannot list resource "secrets" '
         'in API group "" in the namespace "default"',
@@ -220,7 +220,7 @@ async def test_kubectl_exec_from_inside_a_pod(sandboxed: Reachable) -> None:
     pipe = " ".join(kubectl_exec("-i", "worker", "--", "cat"))
     count = f"head -c 9000000 /dev/zero | {pipe} | wc -c"
     assert await launch("pipes", "sh", "-c", count) == (0, "9000000\n")
-    code, said = await launch("refused", *kubectl_exec("other", "--", "true"))
+    code, said = await launch("denied", *kubectl_exec("other", "--", "true"))
     assert (code, said) == (
         1,
         'kubectl: Error from server (Forbidden): pods "other" is forbidden: User '

@@ -1,4 +1,4 @@
-"""What pods use is measured, and told through the resource metrics API."""
+"""What pods use is measured, and served by the resource metrics API."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_an_ended_pod_has_no_usage(on_host: Cluster) -> None:
     assert (await on_host.api.request("GET", f"{METRICS}/namespaces/default/pods"))["items"] == []
 
 
-async def test_selectors_discovery_and_refusals(on_host: Cluster) -> None:
+async def test_selectors_discovery_and_errors(on_host: Cluster) -> None:
     api = on_host.api
     assert (await api.transport.request(Request("GET", "/apis/metrics.k8s.io"))).status == 404
     api.server.attach_node(on_host.node)

@@ -11,7 +11,7 @@ from e2e.support.local_node import Cluster, pod
 from training_api.printable import LIMIT
 from training_local.apiserver.builtin.schemas import component_schemas
 from training_local.node.podspec import parse_pod
-from training_local.node.unsupported import FIELDS, ignored, messages, refusal
+from training_local.node.unsupported import FIELDS, ignored, messages, rejection
 
 CORE = "io.k8s.api.core.v1."
 NAMES = {"ResourcesOfThePod": "ResourceRequirements"}
@@ -114,7 +114,7 @@ def test_host_mode_shares_what_the_machine_has() -> None:
 def test_what_cannot_start(spec: dict[str, Any], container: dict[str, Any], sentence: str) -> None:
     metadata = {"name": "p", "namespace": "n", "uid": "u"}
     body = {"metadata": metadata, "spec": {"containers": [{"name": "main", **container}], **spec}}
-    found = refusal(parse_pod(body))
+    found = rejection(parse_pod(body))
     assert found.startswith(sentence)
     assert bool(found) == bool(sentence)
 
@@ -132,12 +132,12 @@ async def test_one_warning_says_what_has_no_effect(on_host: Cluster) -> None:
     body = pod("odd", "true", restartPolicy="Never", runtimeClassName="kata", schedulerName="volcano")
     await on_host.api.create("pods", body)
     await on_host.api.ended("odd")
-    told = [event for event in on_host.api.events if event[2] == "Unsupported"]
+    warnings = [event for event in on_host.api.events if event[2] == "Unsupported"]
     sentence = (
         "runtimeClassName kata of the pod has no effect: containers are processes of this machine; "
         "there is no scheduler volcano here: the local node's own places the pod"
     )
-    assert told == [("odd", "Warning", "Unsupported", sentence)]
+    assert warnings == [("odd", "Warning", "Unsupported", sentence)]
 
 
 async def test_a_host_port_that_the_machine_has_taken(on_host: Cluster) -> None:

@@ -78,7 +78,7 @@ def test_a_python_may_be_a_program_or_a_virtual_environment(tmp_path: Path) -> N
     program = tmp_path / "bin" / "python"
     program.parent.mkdir()
     program.symlink_to(sys.executable)
-    assert interpreter(program) == interpreter(tmp_path) == program  # links stay: they tell the environment
+    assert interpreter(program) == interpreter(tmp_path) == program  # links stay: their place decides the environment
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_every_demo_has_its_example(demo: Demo) -> None:
 
 
 def test_a_missing_module_is_said_with_the_way_to_get_it() -> None:
-    with pytest.raises(BadInput, match=r"no_such_module cannot be imported by .*: ask somebody"):
-        python_for(Demo("x", "no_such_module", "ask somebody"), None)
+    with pytest.raises(BadInput, match=r"no_such_module cannot be imported by .*: install it"):
+        python_for(Demo("x", "no_such_module", "install it"), None)
     with pytest.raises(BadInput, match="--python /nonexistent/python: there is no such file"):
-        python_for(Demo("x", "sys", "ask somebody"), Path("/nonexistent/python"))
+        python_for(Demo("x", "sys", "install it"), Path("/nonexistent/python"))
 
 
 def test_warnings_are_told_without_their_wrapping() -> None:

@@ -80,10 +80,10 @@ def test_two_runs_at_once_have_folders_of_their_own(runs: Path) -> None:
     assert [run.outcome for run in archived_runs()] == ["Killed"]  # no room; the one that ended last stays
 
 
-def test_a_run_whose_job_was_refused_is_not_kept(runs: Path) -> None:
+def test_a_run_whose_job_was_rejected_is_not_kept(runs: Path) -> None:
     with pytest.raises(BadInput), recording(JOB, [], 1 << 30) as recorder:
         recorder.applied([JOB])
-        raise BadInput("refused")
+        raise BadInput("rejected")
     assert names(runs) == []
 
 
@@ -195,10 +195,10 @@ def test_logs_are_chosen_by_replica_container_and_attempt() -> None:
     assert chosen() == [("little-worker-0", "jax", 0), ("worker-1", "jax", 0), ("worker-1", "jax", 1)]
     assert chosen("worker-1", "sidecar") == [("worker-1", "sidecar", 0)]
     assert chosen(previous=True) == [("worker-1", "jax", 0)]
-    refusals: list[tuple[Callable[[], object], str]] = [
+    rejections: list[tuple[Callable[[], object], str]] = [
         (lambda: chosen("worker-7"), "worker-7: run .* has no logs of it, but of little-worker-0, worker-1"),
         (lambda: chosen("worker-1", "no"), "--container no: run .* has no logs of it, but of jax, sidecar"),
     ]
-    for asked, told in refusals:
-        with pytest.raises(BadInput, match=told):
+    for asked, message in rejections:
+        with pytest.raises(BadInput, match=message):
             asked()

@@ -118,7 +118,7 @@ def test_an_init_container_and_a_whole_pod_can_be_the_cause() -> None:
         (terminated(255), "exited with code 255"),
     ],
 )
-def test_an_end_is_told_in_words(state: Json, sentence: str) -> None:
+def test_an_end_in_words(state: Json, sentence: str) -> None:
     assert first([pod("worker-0", state, phase="Failed")]).partition(") ")[2] == sentence
 
 
@@ -195,9 +195,9 @@ def test_a_failure_is_reported_with_its_last_words_made_harmless() -> None:
         "  Warning: it does not see /tmp/x",
         "JAXJob default/sim Failed: 1 Worker failed.",
     ]
-    told = failure_json(failures.first, 1, ["x"])
-    assert told is not None
-    assert (told["replica"], told["end"]["exitCode"], told["othersFailed"], told["lastLines"]) == (
+    report = failure_json(failures.first, 1, ["x"])
+    assert report is not None
+    assert (report["replica"], report["end"]["exitCode"], report["othersFailed"], report["lastLines"]) == (
         "worker-1",
         3,
         1,
@@ -222,7 +222,7 @@ def test_the_command_to_repeat_can_be_pasted_into_a_shell() -> None:
     assert "--keep" not in next_steps(["local", "demo"], None).plain
 
 
-def test_an_unfinished_job_is_told_in_numbers_and_with_what_it_waits_for() -> None:
+def test_an_unfinished_job_in_numbers_and_with_what_it_waits_for() -> None:
     waits = pod("worker-1", phase="Pending", conditions=[UNSCHEDULABLE])
     running = progress(pod("worker-0", RUNNING), waits, status={"conditions": [{"type": "Created", "status": "True"}]})
     assert unfinished(running) == (

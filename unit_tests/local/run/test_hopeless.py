@@ -51,8 +51,8 @@ def unstartable(name: str) -> Json:
     ],
 )
 def test_a_replica_that_fails_at_once_time_after_time_is_a_crash_loop(pods: list[Json], hopeless: bool) -> None:
-    told = "JAXJob default/sim makes no progress: worker-0 has failed 6 times, at once"
-    assert crash_loop(JOB, progress(*pods)) == (told if hopeless else "")
+    message = "JAXJob default/sim makes no progress: worker-0 has failed 6 times, at once"
+    assert crash_loop(JOB, progress(*pods)) == (message if hopeless else "")
 
 
 def test_requests_are_scaled_until_all_pods_fit_and_limits_stay() -> None:

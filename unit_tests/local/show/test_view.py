@@ -256,12 +256,12 @@ def test_without_colours_nothing_but_text_is_left() -> None:
     assert sequences <= {"0", "1", "2"}  # bold and dim remain
 
 
-async def test_a_reader_who_takes_his_time_holds_up_nobody_and_loses_nothing() -> None:
+async def test_a_slow_reader_delays_no_other_and_loses_nothing() -> None:
     begin, end = os.pipe()
     text = "".join(f"line {n}\n" for n in range(1 << 18))
     with os.fdopen(begin) as reader, os.fdopen(end, "w") as pipe:
         async with Output(pipe) as out:
-            out.write(text)  # more than a pipe holds, and nobody reads
+            out.write(text)  # more than a pipe holds, and there is no reader
             assert not out.idle
             reading = asyncio.create_task(asyncio.to_thread(reader.read, len(text)))
             await out.room()

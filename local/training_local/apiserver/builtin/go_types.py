@@ -105,7 +105,7 @@ class GoTypes:
 
     def _struct(self, component: str, schema: Json) -> Decode:
         name = component.rpartition(".")[2]
-        told = self._go.get(component, {})
+        go_types = self._go.get(component, {})
         required = schema.get("required", ())
         fields: dict[str, _Field] = {}
         always: list[tuple[str, Callable[[], Any]]] = []
@@ -114,7 +114,7 @@ class GoTypes:
             if is_object and key == "metadata":  # the server's, the same for all types
                 fields[key] = _Field(_as_it_is, keep_empty=True)
                 continue
-            go = told.get(key, "")
+            go = go_types.get(key, "")
             mark, go_type = go.endswith("!") or (not go and key in required), go.removesuffix("!")
             pointer = go_type.startswith("*") or (not go_type and "$ref" in inner)
             struct = "$ref" in inner and not pointer
@@ -135,7 +135,7 @@ class GoTypes:
         return lambda: zero
 
     def _value(self, schema: Json, go_type: str) -> Decode:
-        """Compile one value; `go_type` is its Go type where the schema does not tell it."""
+        """Compile one value; `go_type` is its Go type where the schema does not have it."""
         if component := schema.get("$ref"):
             return self.decoder(component)
         match schema.get("type"):

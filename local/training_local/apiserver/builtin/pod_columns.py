@@ -28,23 +28,23 @@ class _Summary:
 def _summary(pod: Json) -> _Summary:
     spec, status = pod.get("spec", {}), pod.get("status", {})
     conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
-    told = _Summary(status.get("reason") or status.get("phase", ""), total=len(spec.get("containers") or ()))
+    summary = _Summary(status.get("reason") or status.get("phase", ""), total=len(spec.get("containers") or ()))
     if conditions.get("PodScheduled", {}).get("reason") == "SchedulingGated":
-        told.status = "SchedulingGated"
+        summary.status = "SchedulingGated"
     sidecars = {c["name"] for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"}
-    told.total += len(sidecars)
-    _count_init_containers(told, status, sidecars, len(spec.get("initContainers", ())))
-    if not told.initializing or conditions.get("Initialized", {}).get("status") == "True":
+    summary.total += len(sidecars)
+    _count_init_containers(summary, status, sidecars, len(spec.get("initContainers", ())))
+    if not summary.initializing or conditions.get("Initialized", {}).get("status") == "True":
         initial = [each for each in status.get("initContainerStatuses", ()) if each["name"] in sidecars]
-        told.restarts, told.last_restart = _restarts([*initial, *status.get("containerStatuses", ())])
+        summary.restarts, summary.last_restart = _restarts([*initial, *status.get("containerStatuses", ())])
         ready = conditions.get("Ready", {}).get("status") == "True"
-        _count_containers(told, status.get("containerStatuses", ()), ready)
+        _count_containers(summary, status.get("containerStatuses", ()), ready)
     if pod["metadata"].get("deletionTimestamp"):
         if status.get("reason") == "NodeLost":
-            told.status = "Unknown"
+            summary.status = "Unknown"
         elif status.get("phase") not in ENDED:
-            told.status = "Terminating"
-    return told
+            summary.status = "Terminating"
+    return summary
 
 
 def _restarts(containers: Iterable[Json]) -> tuple[int, str]:
@@ -53,7 +53,7 @@ def _restarts(containers: Iterable[Json]) -> tuple[int, str]:
     return sum(each.get("restartCount", 0) for each in listed), max(ends, default="")
 
 
-def _count_init_containers(told: _Summary, status: Json, sidecars: set[str], total: int) -> None:
+def _count_init_containers(summary: _Summary, status: Json, sidecars: set[str], total: int) -> None:
     """Count ready sidecars, up to the first init container that has not done its work: it makes the status."""
     seen: list[Json] = []
     for index, container in enumerate(status.get("initContainerStatuses", ())):
@@ -63,32 +63,32 @@ def _count_init_containers(told: _Summary, status: Json, sidecars: set[str], tot
         if ended is not None and ended["exitCode"] == 0:
             continue
         if container["name"] in sidecars and container.get("started"):
-            told.ready += container.get("ready", False)
+            summary.ready += container.get("ready", False)
             continue
         if ended is not None:
-            told.status = f"Init:{_end(ended)}"
+            summary.status = f"Init:{_end(ended)}"
         elif waiting and waiting != "PodInitializing":
-            told.status = f"Init:{waiting}"
+            summary.status = f"Init:{waiting}"
         else:
-            told.status = f"Init:{index}/{total}"
-        told.initializing = True
+            summary.status = f"Init:{index}/{total}"
+        summary.initializing = True
         break
-    told.restarts, told.last_restart = _restarts(seen)
+    summary.restarts, summary.last_restart = _restarts(seen)
 
 
-def _count_containers(told: _Summary, containers: Iterable[Json], pod_ready: bool) -> None:
+def _count_containers(summary: _Summary, containers: Iterable[Json], pod_ready: bool) -> None:
     running = False
     for container in reversed(list(containers)):
         state = container.get("state", {})
         if reason := state.get("waiting", {}).get("reason"):
-            told.status = reason
+            summary.status = reason
         elif "terminated" in state:
-            told.status = _end(state["terminated"])
+            summary.status = _end(state["terminated"])
         elif container.get("ready") and "running" in state:
             running = True
-            told.ready += 1
-    if told.status == "Completed" and running:
-        told.status = "Running" if pod_ready else "NotReady"
+            summary.ready += 1
+    if summary.status == "Completed" and running:
+        summary.status = "Running" if pod_ready else "NotReady"
 
 
 def _end(ended: Json) -> str:
@@ -98,16 +98,16 @@ def _end(ended: Json) -> str:
 
 
 def _ready(pod: Json, now: str) -> str:
-    told = _summary(pod)
-    return f"{told.ready}/{told.total}"
+    summary = _summary(pod)
+    return f"{summary.ready}/{summary.total}"
 
 
 def _restart_count(pod: Json, now: str) -> str:
-    told = _summary(pod)
+    summary = _summary(pod)
     return (
-        f"{told.restarts} ({age(told.last_restart, now)} ago)"
-        if told.restarts and told.last_restart
-        else str(told.restarts)
+        f"{summary.restarts} ({age(summary.last_restart, now)} ago)"
+        if summary.restarts and summary.last_restart
+        else str(summary.restarts)
     )
 
 

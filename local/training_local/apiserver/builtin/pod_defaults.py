@@ -42,7 +42,7 @@ def all_containers(spec: Json) -> Iterator[Json]:
 
 
 def pull_policy(image: str) -> str:
-    """Tell how an image is pulled if nothing is said: always for the tag `latest`, given or meant."""
+    """Return the image pull policy if none is given: always for the tag `latest`, given or meant."""
     reference, at, _ = image.partition("@")
     if not _REPOSITORY.match(reference):
         return "IfNotPresent"  # as the real server: a name that it cannot read has no tag

@@ -22,7 +22,7 @@ class BuiltinRules:
     default: Callable[[Json], None] = lambda obj: None
     """Fill in what the type's defaulting fills in, at every decoding."""
     prepare: Callable[[Json, Context], None] = lambda obj, context: None
-    """Set what a new object starts with, and apply admission; `ApiError` refuses it."""
+    """Set what a new object starts with, and apply admission; `ApiError` rejects it."""
     prepare_update: Callable[[Json, Json], None] = lambda old, new: None
     """Carry over from the old object what an update may leave out."""
     validate: Callable[[Json], Iterable[Cause]] = lambda obj: ()

@@ -76,7 +76,7 @@ def _node_port(key: str) -> int:
 
 
 def _set_families(spec: Json) -> None:
-    """Fill in the IP families; a headless service without selector is told to have both, as by the real server."""
+    """Fill in the IP families; a headless service without selector gets both, as by the real server."""
     if spec["clusterIP"] == "None" and not spec.get("selector"):
         policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack")
         families = spec.setdefault("ipFamilies", ["IPv4"])

@@ -52,7 +52,7 @@ def schema_causes(level: Structural, value: Any, old: Any = None, path: str = ""
 
 
 def keyed_items(level: Structural, items: Any) -> dict[Any, Any]:
-    """Return the items of a list of the type `map` by their keys; of other lists items cannot be told apart."""
+    """Return the items of a list of the type `map` by their keys; items of other lists have no keys."""
     if not isinstance(items, list) or level.schema.get("x-kubernetes-list-type") != "map":
         return {}
     return {item_key(level, item): item for item in items}

@@ -54,7 +54,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 def _unique(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Repeated  # the reader of YAML tells in which line
+        raise _Repeated  # the reader of YAML reports the line
     return found
 
 

@@ -1,4 +1,4 @@
-"""What ownership must know of a schema: which values are whole, and how items of lists are told apart."""
+"""What ownership must know of a schema: which values are atomic, and which fields are the keys of items of lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCALARS: Mapping[str, Scalar] = {"integer": "numeric", "number": "numeric", "bo
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A place in a schema; where it allows several forms, the value tells which one it has."""
+    """A place in a schema; where it allows several forms, the value decides which one applies."""
 
     schema: Json
     preserve: bool = False
@@ -66,7 +66,7 @@ class Level:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The fields by which items of a list are told apart; empty for sets."""
+        """The fields that are the keys of items of a list; empty for sets."""
         if self.schema.get("x-kubernetes-list-type") is None and "x-kubernetes-patch-merge-key" in self.schema:
             return (self.schema["x-kubernetes-patch-merge-key"],)
         return tuple(self.schema.get("x-kubernetes-list-map-keys", ()))
@@ -109,7 +109,7 @@ class Level:
 
 
 class _Untyped(Level):
-    """A place of which nothing is known: entries of maps are told apart if it is `deduced`, else all is whole."""
+    """A place without a schema: entries of maps are separate fields if it is `deduced`, else all is atomic."""
 
     @cached_property
     def element(self) -> Level | None:

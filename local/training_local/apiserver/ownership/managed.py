@@ -59,13 +59,13 @@ class Manager:
     @property
     def identity(self) -> str:
         """Return what conflicts are sorted by."""
-        told = {
+        fields = {
             "manager": self.name,
             "operation": self.operation,
             "apiVersion": self.version,
             "subresource": self.subresource,
         }
-        return json.dumps({key: value for key, value in told.items() if value}, separators=(",", ":"))
+        return json.dumps({key: value for key, value in fields.items() if value}, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Managed:
         return cls(owners)
 
 
-NOBODY = Managed()
+UNMANAGED = Managed()
 
 
 def is_reset(entries: list[Json]) -> bool:
@@ -147,7 +147,7 @@ def _timeless(managed: Managed) -> dict[Manager, tuple[FieldSet, str]]:
 
 
 def _entry(manager: Manager, owned: Owned) -> Json:
-    told: Json = {
+    entry: Json = {
         "manager": manager.name,
         "operation": manager.operation,
         "apiVersion": owned.version,
@@ -156,7 +156,7 @@ def _entry(manager: Manager, owned: Owned) -> Json:
         "fieldsV1": owned.fields.written(),
         "subresource": manager.subresource,
     }
-    return {key: value for key, value in told.items() if value or key == "fieldsV1"}
+    return {key: value for key, value in entry.items() if value or key == "fieldsV1"}
 
 
 def _order(entry: Json) -> tuple[Any, ...]:

@@ -55,7 +55,7 @@ class Conflicts(Exception):
         self.fields = fields
 
     def without(self, allowed: FieldSet) -> Conflicts:
-        """Return the conflicts that are left when some paths are no reason to refuse."""
+        """Return the conflicts that are left when some paths may not cause one."""
         left = {manager: paths - allowed for manager, paths in self.fields.items()}
         return Conflicts({manager: paths for manager, paths in left.items() if paths})
 
@@ -152,7 +152,7 @@ def _change_in(version: str, live: Json, new: Json, request: Request) -> Differe
 
 
 def _pruned(merged: Json, owners: Mapping[Manager, Owned], last: Owned, request: Request) -> Json:
-    """Take away what the applier applied last time and not now, unless anybody else owns it.
+    """Take away what the applier applied last time and not now, unless another manager owns it.
 
     `owners` has the applier with what it applies now.
     """

@@ -16,7 +16,7 @@ from training_local.apiserver.errors import Json
 from training_local.apiserver.ownership import elements, merge
 from training_local.apiserver.ownership.field_set import FieldSet
 from training_local.apiserver.ownership.levels import Level, root
-from training_local.apiserver.ownership.managed import NOBODY, BadEntries, Managed, is_reset
+from training_local.apiserver.ownership.managed import UNMANAGED, BadEntries, Managed, is_reset
 from training_local.apiserver.ownership.origin import Note
 from training_local.apiserver.ownership.typed import BadItem
 from training_local.apiserver.resource_types import ResourceType
@@ -33,7 +33,7 @@ _NOT_IN_STATUS: Mapping[StoreKey, Sequence[str]] = {
 
 @dataclass(slots=True)
 class _Page:
-    managed: Managed = NOBODY
+    managed: Managed = UNMANAGED
     notes: list[Note] = field(default_factory=list)
     shown: bytes | None = None
 
@@ -56,7 +56,7 @@ class Ledger:
     def owners(self, uid: str) -> Managed:
         """Return the owners of an object's fields."""
         page = self._pages.get(uid)
-        return NOBODY if page is None else self._work_out(page)
+        return UNMANAGED if page is None else self._work_out(page)
 
     def shown(self, uid: str) -> bytes:
         """Return `metadata.managedFields` of an object as JSON, nothing if there are no owners."""
@@ -81,7 +81,7 @@ class Ledger:
         try:
             return merge.update(live, new, managed, self.request(type, origin.manager, origin.time, origin.subresource))
         except BadItem:
-            return NOBODY
+            return UNMANAGED
 
     def request(self, type: ResourceType, manager: str, time: str, subresource: str) -> merge.Request:
         """Return what merging must know of a request."""
@@ -140,7 +140,7 @@ def _served(type: ResourceType, raw: bytes) -> Json:
 def _given(entries: Sequence[Json], managed: Managed) -> Managed:
     """Return the owners that a request names; those there were if it names none that can be understood."""
     if is_reset([*entries]):
-        return NOBODY
+        return UNMANAGED
     try:
         return Managed.read(entries) or managed
     except BadEntries:

@@ -22,7 +22,7 @@ _NULL_ITEM = "associative list with keys may not have a null element"
 
 
 class BadItem(ValueError):
-    """An item of a list that cannot be told apart from others; the text says why."""
+    """An item of a list without a valid key; the text says why."""
 
 
 def form(level: Level, value: Any) -> Form:
@@ -37,7 +37,7 @@ def form(level: Level, value: Any) -> Form:
 
 
 def element_of(level: Level, item: Any) -> str:
-    """Return the element that tells an item of the list at `level` from others; raises BadItem."""
+    """Return the path element of an item of the list at `level`: its key or value; raises BadItem."""
     if not level.keys:
         return _set_element(item)
     if item is None:
@@ -153,7 +153,7 @@ def _compare_members(old: Json, new: Json, level: Level, path: Path, found: Diff
 def _compare_items(
     old: Mapping[str, list[Any]], new: Mapping[str, list[Any]], level: Level, path: Path, found: Difference
 ) -> None:
-    """Compare lists whose items are told apart; items that stand there several times are whole."""
+    """Compare lists whose items have keys; items that stand there several times are atomic."""
     for element in [*old, *(element for element in new if element not in old)]:
         before, after, below = old.get(element, []), new.get(element, []), (*path, element)
         if len(before) < 2 and len(after) < 2:
@@ -191,7 +191,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def grouped(level: Level, value: Any) -> dict[str, list[Any]]:
-    """Return the items of a list by what tells them apart."""
+    """Return the items of a list by their path elements."""
     found: dict[str, list[Any]] = {}
     for item in as_list(value):
         found.setdefault(element_of(level, item), []).append(item)

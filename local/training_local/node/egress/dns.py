@@ -42,7 +42,7 @@ def name_of(question: bytes) -> str:
     return ".".join(labels)
 
 
-def refusal(question: bytes, code: int) -> bytes:
+def empty_answer(question: bytes, code: int) -> bytes:
     """Return an answer without records."""
     recursion_desired = question[2] & 1
     return question[:2] + bytes((0x80 | recursion_desired, 0x80 | code)) + question[4:6] + bytes(6) + _asked(question)
@@ -57,7 +57,7 @@ class DnsServer(asyncio.DatagramProtocol):
     """Answers on a UDP socket."""
 
     def __init__(self, is_of_cluster: Callable[[str], bool]) -> None:
-        """`is_of_cluster` tells whether a name could only be one of the cluster: nobody else is asked for it."""
+        """`is_of_cluster` returns whether a name could only be one of the cluster: no other server is asked for it."""
         self._is_of_cluster = is_of_cluster
         self._asking: set[asyncio.Task[None]] = set()
         self._transport: asyncio.DatagramTransport
@@ -82,7 +82,7 @@ class DnsServer(asyncio.DatagramProtocol):
     async def _answer(self, question: bytes, asker: tuple[str, int]) -> None:
         try:
             ours = self._is_of_cluster(name_of(question))
-            answer = refusal(question, _NO_SUCH_NAME) if ours else await _ask(question)
+            answer = empty_answer(question, _NO_SUCH_NAME) if ours else await _ask(question)
         except ValueError:
             return
         self._transport.sendto(answer, asker)
@@ -102,4 +102,4 @@ async def _ask(question: bytes) -> bytes:
                     return answer
         except OSError:  # TimeoutError is one
             continue
-    return refusal(question, _SERVER_FAILURE)
+    return empty_answer(question, _SERVER_FAILURE)

@@ -14,7 +14,7 @@ MACHINE: Final = "10.245.0.1"
 MACHINE_NAME: Final = "host.containers.internal"
 
 _METADATA: Final = frozenset({"100.100.100.200", "168.63.129.16", "fd00:ec2::254"})
-"""Where clouds tell a machine its credentials, beside link-local addresses."""
+"""Where clouds publish a machine's credentials, beside link-local addresses."""
 
 
 class NotAllowedError(ConnectionError):

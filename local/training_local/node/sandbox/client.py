@@ -31,7 +31,7 @@ _GONE = "the sandbox has ended"
 
 
 class SandboxError(Exception):
-    """A sandbox, pod or container could not be made; the text says what was refused."""
+    """A sandbox, pod or container could not be made; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Supervisor:
 
     def __init__(self, process: asyncio.subprocess.Process, connection: socket.socket) -> None:
         self.missing: Mapping[str, str] = {}
-        """Capabilities this machine refused, with the reason."""
+        """Capabilities that this machine lacks, with the reason."""
         self.alive = True
         self._process = process
         self._socket = connection
@@ -90,7 +90,7 @@ class Supervisor:
 
     @classmethod
     async def launch(cls, setup: Setup) -> Supervisor:
-        """Start a supervisor program; raises `SandboxError` if this machine refuses the sandbox."""
+        """Start a supervisor program; raises `SandboxError` if this machine denies the sandbox."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
@@ -241,7 +241,7 @@ class Supervisor:
         self.missing = missing
         _settle(self._pods.pop(id))
 
-    def _on_refused(self, id: str, error: str) -> None:
+    def _on_rejected(self, id: str, error: str) -> None:
         _settle(self._pods.pop(id), error)
 
     def _on_started(self, id: str, pid: int) -> None:
@@ -300,6 +300,6 @@ def _settle(future: asyncio.Future[Any], error: str = "") -> None:
     if error:
         future.set_exception(SandboxError(error))
         with suppress(SandboxError):
-            future.exception()  # nobody need be waiting
+            future.exception()  # there may be no task that waits
     else:
         future.set_result(None)

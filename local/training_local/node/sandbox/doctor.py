@@ -13,7 +13,7 @@ from training_local.node.egress.mode import NetworkMode
 from training_local.node.limits import Limits
 from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import PodSpec, Setup
-from training_local.node.sandbox.refusals import cause
+from training_local.node.sandbox.restrictions import cause
 
 REDIRECT = "redirect"
 _CONSEQUENCES = {
@@ -42,22 +42,22 @@ HOST_MODE = (
 class Diagnosis:
     """What a trial sandbox has shown."""
 
-    refusal: str = ""
+    denied: str = ""
     """Why mode `netns` is impossible; empty if it is possible."""
     cause: str = ""
-    """The setting of this machine behind the refusal, and the remedy, in one sentence; empty if it is not known."""
+    """The setting of this machine behind it, and the remedy, in one sentence; empty if it is not known."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """What mode `netns` must do without here: capability -> reason."""
 
     @property
     def mode(self) -> str:
         """The best mode this machine can do."""
-        return "host" if self.refusal else "netns"
+        return "host" if self.denied else "netns"
 
     def sentences(self, network: NetworkMode) -> list[str]:
         """The diagnosis for people, who have asked for such a network."""
-        if self.refusal:
-            said = [f"Pods cannot be isolated on this machine: {self.refusal}.", self.cause, HOST_MODE]
+        if self.denied:
+            said = [f"Pods cannot be isolated on this machine: {self.denied}.", self.cause, HOST_MODE]
             return [sentence for sentence in said if sentence]
         lacking = {
             what: why for what, why in self.missing.items() if what != REDIRECT or network is not NetworkMode.NONE

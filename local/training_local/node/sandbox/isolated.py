@@ -42,9 +42,9 @@ _CAPABILITIES = {"net": "network", "uts": "hostname", "ipc": "ipc", "mnt": "moun
 def enter_namespaces() -> None:
     """Give this process a user namespace in which it may do everything, with its own user id, and the rest inside it.
 
-    Root's has further ids, so that daemons can give up their rights, as in a container; they are nobody's outside.
+    Root's has further ids, so that daemons can give up their rights, as in a container; outside they belong to no user.
 
-    Raises `OSError` with the name of the namespace that this machine refuses. Root continues without a user namespace.
+    Raises `OSError` with the name of the namespace that this machine denies. Root continues without a user namespace.
     """
     uid, gid = os.geteuid(), os.getegid()
     lender = _Lender() if uid == 0 else None
@@ -131,7 +131,7 @@ class IsolatedPods:
 
     def __init__(self, setup: Setup) -> None:
         self.missing: dict[str, str] = {}
-        """What this machine refused: capability -> reason."""
+        """What this machine denies: capability -> reason."""
         self._hidden = setup.hidden
         self._pods: dict[str, _Pod] = {}
         self._cards = 0
@@ -162,7 +162,7 @@ class IsolatedPods:
             self._attempt("redirect", lambda: self._redirect(setup.redirect))
 
     def _redirect(self, port: int) -> None:
-        """Let connections to the outside end here; what else pods send there is refused at once."""
+        """Let connections to the outside end here; what else pods send there is rejected at once."""
         redirect_tcp(self._gateway, port)
         self._leads_out = True
         for setting, value in (("bridge/bridge-nf-call-iptables", "0"), ("ipv4/ip_forward", "1")):

@@ -9,7 +9,7 @@ from training_local.node.sandbox.client import SandboxError, Supervisor
 from training_local.node.sandbox.messages import Setup
 
 _PAUSE_SECONDS = 0.2
-"""How long nobody must have taken one before the next is started: pods that start go first."""
+"""How long none must have been taken before the next is started: pods that start go first."""
 
 
 class SupervisorPool:

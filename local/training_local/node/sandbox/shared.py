@@ -50,7 +50,7 @@ class SharedPods:
         return socket.create_server(("127.0.0.1", 0), backlog=BACKLOG).detach()
 
     def open_datagrams(self, port: int) -> int:
-        """Refuse: pods use the machine's resolver."""
+        """Fail: pods use the machine's resolver."""
         raise OSError(errno.EOPNOTSUPP, "pods without a network of their own use the machine's")
 
     def open_socket(self, pod_id: str, family: int) -> int:

@@ -114,7 +114,7 @@ class Supervisor:
         try:
             self._pods.add(spec)
         except OSError as error:
-            self._channel.send("refused", id=spec.id, error=str(error))
+            self._channel.send("rejected", id=spec.id, error=str(error))
         else:
             self._channel.send("ready", id=spec.id, missing=self._pods.missing)
 
@@ -182,7 +182,7 @@ class Supervisor:
             self._channel.send("removed", id=pod_id)
 
     def _read_report(self, pid: int) -> bool:
-        """Say whether the program was executed, and tell the node."""
+        """Report to the node whether the program was executed."""
         child = self._running[pid]
         error = os.read(child.report, 65536).decode(errors="replace")
         self._selector.unregister(child.report)

@@ -55,13 +55,13 @@ def test_keys_that_stand_twice(body: bytes) -> None:
         b"? [a, b]\n: c\n",
     ],
 )
-def test_what_is_refused(body: bytes) -> None:
-    with pytest.raises(ApiError, match="error decoding YAML") as refused:
+def test_what_is_rejected(body: bytes) -> None:
+    with pytest.raises(ApiError, match="error decoding YAML") as rejected:
         read_config(body)
-    assert refused.value.code == 400
+    assert rejected.value.code == 400
 
 
-def test_aliases_of_aliases_are_refused_before_they_are_written_out() -> None:
+def test_aliases_of_aliases_are_rejected_before_they_are_written_out() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     with pytest.raises(ApiError, match="excessive aliasing"):

@@ -30,7 +30,7 @@ async def test_noted_and_applied_writes(tmp_path: Path) -> None:
         await client.call("PATCH", ONE, {"data": {"y": "3"}}, "application/merge-patch+json", fieldManager="patcher")
     with life(tmp_path) as client:
         noted = await owners(client)
-        status, refused = await client.call("PATCH", ONE, config(y="4"), APPLY_PATCH, fieldManager="applier")
+        status, rejected = await client.call("PATCH", ONE, config(y="4"), APPLY_PATCH, fieldManager="applier")
         await client.call("PATCH", ONE, config(x="1"), APPLY_PATCH, fieldManager="applier")
         await client.call("PATCH", ONE, {"data": {"z": "1"}}, "application/merge-patch+json", fieldManager="patcher")
         before = await owners(client)
@@ -40,7 +40,7 @@ async def test_noted_and_applied_writes(tmp_path: Path) -> None:
         ("creator", {"f:data": {".": {}, "f:x": {}}}),
         ("patcher", {"f:data": {"f:y": {}}}),
     ]
-    assert (status, refused["details"]["causes"][0]["field"]) == (409, ".data.y")
+    assert (status, rejected["details"]["causes"][0]["field"]) == (409, ".data.y")
     assert [entry["manager"] for entry in before] == ["applier", "creator", "patcher"]
 
 

@@ -15,7 +15,7 @@ from training_local.apiserver.ownership.combine import remove
 from training_local.apiserver.ownership.field_set import FieldSet
 from training_local.apiserver.ownership.fit import problems
 from training_local.apiserver.ownership.levels import Level
-from training_local.apiserver.ownership.managed import NOBODY, BadEntries, Managed, Manager
+from training_local.apiserver.ownership.managed import UNMANAGED, BadEntries, Managed, Manager
 from training_local.apiserver.ownership.typed import compare, field_set
 
 Json = dict[str, Any]
@@ -136,7 +136,7 @@ def test_removing_everything_leaves_nothing(obj: Json) -> None:
 @given(OBJECTS, OBJECTS)
 @settings(max_examples=tries(40))
 def test_applying_twice_is_applying_once(live: Json, config: Json) -> None:
-    first, managed = apply(live, config, NOBODY)
+    first, managed = apply(live, config, UNMANAGED)
     second, again = apply(first, config, managed)
     assert second == first
     assert again == managed
@@ -144,7 +144,7 @@ def test_applying_twice_is_applying_once(live: Json, config: Json) -> None:
 
 @given(OBJECTS, OBJECTS)
 def test_force_wins(live: Json, config: Json) -> None:
-    live, managed = apply(BARE, live, NOBODY, "other")
+    live, managed = apply(BARE, live, UNMANAGED, "other")
     result, after = apply(live, config, managed)
     assert merged(result, config, LEVEL) == result
     assert not (owned(after, "other") & compare(live, result, LEVEL).modified)
@@ -153,8 +153,8 @@ def test_force_wins(live: Json, config: Json) -> None:
 
 @given(OBJECTS, OBJECTS)
 @settings(max_examples=tries(40))
-def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
-    live, managed = apply(BARE, base, NOBODY, "other")
+def test_without_force_no_manager_loses_anything(base: Json, config: Json) -> None:
+    live, managed = apply(BARE, base, UNMANAGED, "other")
     try:
         result, after = apply(live, config, managed, force=False)
     except merge.Conflicts as conflicts:
@@ -168,7 +168,7 @@ def test_without_force_nobody_loses_anything(base: Json, config: Json) -> None:
 @given(OBJECTS, OBJECTS)
 @settings(max_examples=tries(40))
 def test_who_goes_takes_only_what_is_his_alone(base: Json, config: Json) -> None:
-    live, managed = apply(BARE, base, NOBODY, "other")
+    live, managed = apply(BARE, base, UNMANAGED, "other")
     try:
         both, managed = apply(live, config, managed, force=False)
     except merge.Conflicts:
@@ -181,7 +181,7 @@ def test_who_goes_takes_only_what_is_his_alone(base: Json, config: Json) -> None
 
 @given(OBJECTS, OBJECTS, OBJECTS)
 def test_a_stranger_who_says_nothing_changes_nothing(base: Json, config: Json, change: Json) -> None:
-    live, managed = apply(BARE, base, NOBODY, "other")
+    live, managed = apply(BARE, base, UNMANAGED, "other")
     managed = merge.update(live, change, managed, request("updater"))
     same, after = apply(change, BARE, managed, "stranger")
     assert same == change
@@ -190,7 +190,7 @@ def test_a_stranger_who_says_nothing_changes_nothing(base: Json, config: Json, c
 
 @given(OBJECTS, OBJECTS)
 def test_an_update_owns_what_it_changes(live: Json, new: Json) -> None:
-    managed = merge.update(live, new, NOBODY, request("updater"))
+    managed = merge.update(live, new, UNMANAGED, request("updater"))
     change = compare(live, new, LEVEL)
     found = managed.owners.get(Manager("updater", "Update", VERSION))
     assert (found.fields if found else FieldSet()) == change.added | change.modified
@@ -198,7 +198,7 @@ def test_an_update_owns_what_it_changes(live: Json, new: Json) -> None:
 
 def test_an_update_takes_fields_from_appliers() -> None:
     live: Json = {**BARE, "spec": {"text": "a", "number": 1}}
-    _, managed = apply(BARE, live, NOBODY)
+    _, managed = apply(BARE, live, UNMANAGED)
     after = merge.update(live, {**BARE, "spec": {"text": "b", "number": 1}}, managed, request("updater"))
     assert after.owners[Manager("one", "Apply")].fields.written() == {"f:spec": {"f:number": {}}}
     assert after.owners[Manager("updater", "Update", VERSION)].fields.written() == {"f:spec": {"f:text": {}}}
@@ -214,7 +214,7 @@ def test_items_that_stand_there_twice_are_owned_as_one() -> None:
 
 
 def test_entries_are_written_and_read() -> None:
-    _, managed = apply(BARE, {**BARE, "spec": {"text": "a"}}, NOBODY)
+    _, managed = apply(BARE, {**BARE, "spec": {"text": "a"}}, UNMANAGED)
     managed = merge.update(BARE, {**BARE, "spec": {"number": 1}}, managed, request("updater"))
     assert Managed.read(managed.entries()) == managed
 

@@ -1,4 +1,4 @@
-"""`local run` where the machine lets nobody make namespaces: no capabilities, and no user namespaces."""
+"""`local run` where the machine denies namespaces: no capabilities, and no user namespaces."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from e2e.support import marks
+from e2e.support.denied_namespaces import DENIED
 from e2e.support.local_node import needs_namespaces
-from e2e.support.refused_namespaces import REFUSED
 
 from training_local.cluster.registry import STATE_VARIABLE
 
@@ -34,7 +34,7 @@ def test_a_job_succeeds_and_the_start_names_cause_and_remedy(tmp_path: Path, mon
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
     local = [sys.executable, "-c", "from training_operator.cli import main; main()", "local"]
     run = [*local, "run", "--timeout", "60", str(tmp_path / "job.yaml")]
-    command = [*REFUSED, *run]
+    command = [*DENIED, *run]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "worker-1 | rank 1 of 2" in ended.stdout

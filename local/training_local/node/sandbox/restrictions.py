@@ -1,4 +1,4 @@
-"""Why a machine refuses user namespaces, read from its settings, and what lets them in."""
+"""Why a machine denies user namespaces, read from its settings, and the command that permits them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 _SETTINGS: Final = (
-    # File below /proc, the value that refuses, whose rule it is, what to type.
+    # File below /proc, the value that denies them, whose rule it is, the command that changes it.
     (
         "sys/user/max_user_namespaces",
         "0",
@@ -31,12 +31,12 @@ _FILTERED: Final = "Seccomp:\t2"
 
 def cause(proc: Path = Path("/proc")) -> str:
     """One sentence with the cause and the remedy; empty if no setting explains it."""
-    for file, refusing, rule, remedy in _SETTINGS:
+    for file, denying, rule, remedy in _SETTINGS:
         try:
             found = (proc / file).read_text().strip()
         except OSError:
             continue
-        if found == refusing:
+        if found == denying:
             return f"{rule}; `{remedy}` lets pods be isolated."
     try:
         filtered = _FILTERED in (proc / "self/status").read_text()
