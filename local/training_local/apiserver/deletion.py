@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from training_api.models.common import rfc3339
 from training_local.apiserver.errors import Json, conflict
 from training_local.apiserver.options import DeleteOptions
 from training_local.apiserver.resource_types import ResourceType
@@ -131,7 +132,7 @@ def _mark(state: State, meta: Json, grace: int) -> None:
             meta["generation"] += 1
     elif grace < (before := meta.get("deletionGracePeriodSeconds", 0)):
         moved = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=before - grace)
-        meta["deletionTimestamp"] = moved.strftime("%Y-%m-%dT%H:%M:%SZ")
+        meta["deletionTimestamp"] = rfc3339(moved)
     meta["deletionGracePeriodSeconds"] = grace
 
 

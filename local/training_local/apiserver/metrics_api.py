@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
+from training_api.models.common import rfc3339
 from training_local.apiserver.answers import json_answer
 from training_local.apiserver.builtin.columns import NAME, text
 from training_local.apiserver.errors import Json, method_not_allowed, not_found
@@ -132,7 +133,7 @@ def _metrics(type: ResourceType, entry: Entry, measured: Measurement, state: Sta
     """The use of a stored node or pod; None for a pod of which nothing runs."""
     stored = entry.object()["metadata"]
     kept = {key: stored[key] for key in ("name", "namespace", "labels") if key in stored}
-    at = measured.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = rfc3339(measured.at)
     common: Json = {"metadata": {**kept, "creationTimestamp": state.timestamp()}, "timestamp": at}
     if type is NODES:
         return {**common, "window": _duration(measured.node.window), "usage": _quantities(measured.node)}

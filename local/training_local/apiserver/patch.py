@@ -11,7 +11,7 @@ import msgspec
 from jsonpointer import JsonPointerException
 
 from training_local.apiserver.builtin.schemas import component_schemas
-from training_local.apiserver.errors import ApiError, Json, bad_request, unsupported_media_type
+from training_local.apiserver.errors import ApiError, Json, bad_request, json_kind, unsupported_media_type
 from training_local.apiserver.ownership.apply import APPLY_PATCH
 from training_local.apiserver.resource_types import ResourceType
 from training_local.apiserver.strategic_merge import BadPatch, StrategicMerge
@@ -49,8 +49,7 @@ def _read(patch: bytes, expected: type, go_type: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"error decoding patch: {error}") from None
     if not isinstance(value, expected):
-        names: Mapping[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
-        found = names.get(value.__class__, "number")
+        found = json_kind(value)
         raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {go_type}")
     return value
 

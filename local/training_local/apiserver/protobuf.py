@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from training_api.models.common import rfc3339
 from training_local.apiserver.errors import Json
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -132,7 +133,7 @@ def _moment(value: Wire) -> datetime | None:
 
 def _time(value: Wire) -> str | None:
     moment = _moment(value)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+    return rfc3339(moment) if moment else None
 
 
 def _micro_time(value: Wire) -> str | None:

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from training_local.apiserver.errors import Json
+from training_local.apiserver.ownership.fit import go_text
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -112,21 +113,12 @@ class StrategicMerge:
 
 def _key_of(item: Json, key: str) -> Any:
     if key not in item:
-        raise BadPatch(f"map: {_go_text(item)} does not contain declared merge key: {key}", server_error=True)
+        raise BadPatch(f"map: {go_text(item)} does not contain declared merge key: {key}", server_error=True)
     return item[key]
 
 
 def _unknown_directive(patch: Json) -> BadPatch:
-    return BadPatch(f"unknown patch type: {patch[DIRECTIVE]} in map: {_go_text(patch)}", server_error=True)
-
-
-def _go_text(value: Any) -> str:
-    """Print a value as Go does."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_go_text(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_go_text, value)) + "]"
-    return {None: "<nil>", True: "true", False: "false"}.get(value, str(value))
+    return BadPatch(f"unknown patch type: {patch[DIRECTIVE]} in map: {go_text(patch)}", server_error=True)
 
 
 def _taken(patch: Json, prefix: str) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from training_api.constants import API_VERSION
+from training_api.models.common import rfc3339
 from training_api.printable import legible
 from training_controllers.frameworks.plugins import kinds
 from training_local.node.claims import binding
 from training_local.node.podspec import Metadata, Wire
-from training_local.node.status import timestamp
 from training_operator.kube.transport import JSON, MERGE_PATCH, Request, Response, Transport
 
 _WATCH_SECONDS = 300
@@ -184,7 +184,7 @@ class TransportApi:
     async def record(self, pod: Metadata, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """Record an event about a pod; an identical one counts up."""
         digest = hashlib.sha256(f"{pod.uid}/{kind}/{reason}/{message}".encode()).hexdigest()[:16]
-        name, now = f"{pod.name[:200]}.{digest}", timestamp(datetime.now(UTC))
+        name, now = f"{pod.name[:200]}.{digest}", rfc3339(datetime.now(UTC))
         count = self._counts[name] = self._counts.pop(name, 0) + 1
         if len(self._counts) > _REMEMBERED_EVENTS:
             self._counts.popitem(last=False)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from training_api.models.common import rfc3339
 from training_local.node.container import RUNTIME
 from training_local.node.context import HOST_IP
 from training_local.node.gpus import RESOURCE
 from training_local.node.podspec import Wire
-from training_local.node.status import timestamp
 
 _MOST_PODS = 1000
 
@@ -51,7 +51,7 @@ def _processors() -> int:
 
 def node_object(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> Wire:
     """The Node object to register."""
-    now = timestamp(datetime.now(UTC))
+    now = rfc3339(datetime.now(UTC))
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     own = {
         "kubernetes.io/hostname": name,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from training_api.models.common import rfc3339
 from training_local.node.podspec import Container, Pod, Wire
 from training_local.node.probes import Health
 
@@ -159,7 +160,7 @@ def render(pod: Pod, view: PodView, now: datetime) -> dict[str, Any]:
         "phase": current,
         "reason": reason,
         "message": message,
-        "startTime": timestamp(view.started_at),
+        "startTime": rfc3339(view.started_at),
         "hostIP": view.host_ip,
         "hostIPs": [{"ip": view.host_ip}],
         "podIP": view.address or None,
@@ -200,14 +201,14 @@ def _state(state: State) -> dict[str, Any]:
         case Waiting():
             return {"waiting": {"reason": state.reason, **({"message": state.message} if state.message else {})}}
         case Running():
-            return {"running": {"startedAt": timestamp(state.started_at)}}
+            return {"running": {"startedAt": rfc3339(state.started_at)}}
         case Terminated():
             optional = {
                 "signal": state.signal,
                 "message": state.message,
                 "containerID": state.container_id,
-                "startedAt": state.started_at and timestamp(state.started_at),
-                "finishedAt": state.finished_at and timestamp(state.finished_at),
+                "startedAt": state.started_at and rfc3339(state.started_at),
+                "finishedAt": state.finished_at and rfc3339(state.finished_at),
             }
             shown = {key: value for key, value in optional.items() if value}
             return {"terminated": {"exitCode": state.exit_code, "reason": state.reason, **shown}}
@@ -246,14 +247,9 @@ def merge_conditions(stored: Sequence[Wire], wanted: Mapping[str, Wire], now: da
     for name, content in wanted.items():
         old = before.get(name, {})
         same = old.get("status") == content["status"] and "lastTransitionTime" in old
-        changed = old["lastTransitionTime"] if same else timestamp(now)
+        changed = old["lastTransitionTime"] if same else rfc3339(now)
         ours.append({"type": name, "lastProbeTime": None, "lastTransitionTime": changed, **content})
     return [*ours, *(condition for name, condition in before.items() if name not in wanted)]
-
-
-def timestamp(moment: datetime) -> str:
-    """A moment as the Kubernetes API writes it: UTC, whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def recovered(pod: Pod, now: datetime) -> dict[str, ContainerView]:

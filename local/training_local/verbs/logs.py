@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,44 +112,40 @@ async def _print_what_there_is(
 
 
 async def _follow(transport: Transport, found: JobRef | PodRef, options: LogOptions, printer: LinePrinter) -> int:
-    choice = LogChoice(options.container or _default_container(found), options.tail)
-    if isinstance(found, PodRef):
-        await _follow_pod(transport, found, choice, printer)
-        return 0
-    follower = JobFollower(transport, found, choice)
-    async with asyncio.TaskGroup() as tasks:
-        printing = tasks.create_task(_print_all(follower.logs, printer))
-        await follower.until_end(lambda _: None)
-        await follower.logs.drain()
-        printing.cancel()
-    for line in follower.logs.pending():
-        printer.print(line)
+    if isinstance(found, JobRef):
+        job = JobFollower(transport, found, LogChoice(options.container or found.info.container, options.tail))
+        await _print_until(job.until_end(lambda _: None), job.logs, printer)
+    else:
+        choice = LogChoice(options.container or found.container, options.tail)
+        logs = LogFollower(transport, found.namespace, choice)
+        await _print_until(_pod_ended(transport, found, logs), logs, printer)
     return 0
 
 
-def _default_container(found: JobRef | PodRef) -> str:
-    return found.info.container if isinstance(found, JobRef) else found.container
+async def _print_until(ended: Coroutine[Any, Any, None], logs: LogFollower, printer: LinePrinter) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        printing = tasks.create_task(_print_all(logs, printer))
+        await ended
+        await logs.drain()
+        printing.cancel()
+    for line in logs.pending():
+        printer.print(line)
 
 
-async def _follow_pod(transport: Transport, pod: PodRef, choice: LogChoice, printer: LinePrinter) -> None:
-    """Print until the pod has ended or is gone."""
-    following, ended = LogFollower(transport, pod.namespace, choice), asyncio.Event()
+async def _pod_ended(transport: Transport, pod: PodRef, logs: LogFollower) -> None:
+    """Follow the pod's logs until it has ended or is gone."""
+    ended = asyncio.Event()
 
     def seen(change: str, stored: dict[str, Any]) -> None:
-        following.take(stored)
+        logs.take(stored)
         if change == "DELETED" or (stored.get("status") or {}).get("phase") in TERMINAL:
             ended.set()
 
     path, named = f"/api/v1/namespaces/{pod.namespace}/pods", {"fieldSelector": f"metadata.name={pod.replica.pod}"}
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(watch(transport, path, named, seen))
-        printing = tasks.create_task(_print_all(following, printer))
         await ended.wait()
         watching.cancel()
-        await following.drain()
-        printing.cancel()
-    for line in following.pending():
-        printer.print(line)
 
 
 async def _print_all(following: LogFollower, printer: LinePrinter) -> None:

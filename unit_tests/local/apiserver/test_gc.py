@@ -65,15 +65,6 @@ def test_what_has_lost_all_its_owners_goes(parents: list[list[int]], propagation
 
 
 @pytest.mark.virtual_time
-async def test_owners_of_kinds_that_are_not_served_are_taken_on_trust() -> None:
-    async with virtual_server() as client:
-        owner = {"apiVersion": "example.com/v1", "kind": "Unknown", "name": "x", "uid": "y"}
-        await client.create(PATH, "a", metadata={"ownerReferences": [owner]})
-        await asyncio.sleep(1)
-        assert "a" in await client.names(PATH)
-
-
-@pytest.mark.virtual_time
 async def test_an_owner_in_another_namespace_does_not_count() -> None:
     async with virtual_server() as client:
         await client.create("/api/v1/namespaces", "m")

@@ -47,16 +47,6 @@ async def everything(client: Client, path: str = CONFIG_MAPS) -> tuple[list[Json
     return listed["items"], listed["metadata"]["resourceVersion"]
 
 
-async def test_objects_keep_uid_and_version(tmp_path: Path) -> None:
-    with life(tmp_path) as client:
-        await client.create(CONFIG_MAPS, "a", data={"k": "ä"})
-        await client.create(CONFIG_MAPS, "b")
-        await client.call("DELETE", f"{CONFIG_MAPS}/b")
-        before = await everything(client)
-    with life(tmp_path) as client:
-        assert await everything(client) == before
-
-
 async def test_versions_never_go_back_not_even_after_deletions(tmp_path: Path) -> None:
     with life(tmp_path) as client:
         await client.create(CONFIG_MAPS, "a")

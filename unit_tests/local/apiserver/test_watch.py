@@ -36,11 +36,6 @@ async def test_bookmarks_tell_the_latest_version_of_all_resources() -> None:
         assert asyncio.get_running_loop().time() - begun == 2 * watches.BOOKMARK_SECONDS
 
 
-async def test_no_bookmarks_unless_asked_for() -> None:
-    async with virtual_server() as client, client.watch(POD_PATH, timeoutSeconds="300") as events:
-        assert [event async for event in events] == []
-
-
 async def test_a_watch_ends_after_its_time() -> None:
     async with virtual_server() as client:
         begun = asyncio.get_running_loop().time()
@@ -114,11 +109,3 @@ async def test_a_client_that_reads_nothing_is_cut_off(monkeypatch: pytest.Monkey
         lines = [line async for batch in idle.batches() for line in batch]
         assert len(lines) == 4
         assert not client.server.state.storage.collection(("", "pods")).subscribers
-
-
-async def test_a_closed_watch_leaves_nothing_behind() -> None:
-    async with virtual_server() as client:
-        subscribers = client.server.state.storage.collection(("", "pods")).subscribers
-        async with client.watch(POD_PATH, allowWatchBookmarks="true"):
-            assert len(subscribers) == 1
-        assert not subscribers

@@ -123,16 +123,6 @@ async def test_the_node_says_what_it_has_and_listens(with_gpus: Cluster) -> None
     await api.ended("cordoned")
 
 
-async def test_more_than_the_machine_has_stays_pending(on_host: Cluster) -> None:
-    huge = {"resources": {"requests": {"memory": "900Ti", "cpu": "10m"}}}
-    await on_host.api.create("pods", pod("huge", "true", container=huge))
-    message = await on_host.api.until(lambda: scheduled(on_host, "huge").get("message"))
-    assert "1 Insufficient memory." in message
-    assert on_host.api.phase("huge") == "Pending"
-    await on_host.api.delete("huge")
-    await on_host.api.gone("huge")
-
-
 def machine_with(root: Path, *, driver: int = 0, devices: int = 0) -> Path:
     for index in range(driver):
         (root / f"proc/driver/nvidia/gpus/0000:{index:02}:00.0").mkdir(parents=True)

@@ -69,14 +69,6 @@ async def test_an_empty_dir_wins(cluster: Cluster) -> None:
     assert await cluster.log("fed") == "from-init\n"
 
 
-async def test_a_volume_in_memory_at_tmp_has_its_size(sandboxed: Cluster) -> None:
-    mount = {"volumeMounts": [{"name": "v", "mountPath": "/tmp"}]}
-    volume = {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
-    fill = "head -c 2000000 /dev/zero > /tmp/file 2> /dev/null || stat -c %s /tmp/file"
-    await sandboxed.run("full", "sh", "-c", fill, container=mount, volumes=[volume])
-    assert int(await sandboxed.log("full")) == 1 << 20
-
-
 async def test_what_is_executed_in_a_container_sees_its_tmp(cluster: Cluster) -> None:
     hook = {"postStart": {"exec": {"command": ["sh", "-c", "echo there > /tmp/copying; mv /tmp/copying /tmp/copied"]}}}
     script = "until [ -e /tmp/copied ]; do sleep 0.02; done; cat /tmp/copied"

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from training_api import quantity
+from training_api.models.common import rfc3339
 from training_local.apiserver.errors import Json
 
 Where = tuple[Any, str | int] | None
@@ -313,10 +314,6 @@ def _unparsed(text: str) -> tuple[str, str]:
     return (text[whole.end() :], ".000000") if whole else (text, "2006")
 
 
-def _seconds(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _microseconds(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -347,7 +344,7 @@ _UNIONS: Mapping[str, Callable[[GoTypes], Decode]] = {
 _SPECIAL: Mapping[str, Decode] = {
     f"{COMMON}api.resource.Quantity": _quantity,
     f"{COMMON}util.intstr.IntOrString": _int_or_string,
-    f"{COMMON}apis.meta.v1.Time": _time_decoder("2006-01-02T15:04:05Z07:00", _RFC3339, _seconds),
+    f"{COMMON}apis.meta.v1.Time": _time_decoder("2006-01-02T15:04:05Z07:00", _RFC3339, rfc3339),
     f"{COMMON}apis.meta.v1.MicroTime": _time_decoder("2006-01-02T15:04:05.000000Z07:00", _MICROSECONDS, _microseconds),
 }
 _ZERO: Mapping[str, Any] = {

@@ -12,9 +12,9 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from training_local.node.sandbox import syscalls
 from training_local.node.sandbox.children import Child, raise_descriptor_limit
@@ -26,40 +26,7 @@ _OUTPUTS = 2
 _STREAMS = 3
 
 
-class Pods(Protocol):
-    """How pods are kept apart from each other and from the machine."""
-
-    missing: dict[str, str]
-
-    def add(self, spec: PodSpec) -> None:
-        """Make what a pod's containers share; raises `OSError`."""
-
-    def spawn(self, spec: ContainerSpec, streams: Sequence[int]) -> Child:
-        """Start a container."""
-
-    def spawn_inside(self, spec: ExecSpec, pid: int, streams: Sequence[int]) -> Child:
-        """Start a further program in the container whose first process is `pid`."""
-
-    def open_terminal(self, pod_id: str) -> Sequence[int]:
-        """Open a terminal for programs of a pod: both of its ends."""
-
-    def open_listener(self, port: int) -> int:
-        """Open a socket that listens where all pods reach it."""
-
-    def open_datagrams(self, port: int) -> int:
-        """Open a UDP socket where all pods reach it."""
-
-    def open_socket(self, pod_id: str, family: int) -> int:
-        """Open a TCP socket of a pod's network."""
-
-    def end(self, pids: Collection[int]) -> None:
-        """Kill what is left of containers whose first processes have ended."""
-
-    def remove(self, pod_id: str) -> None:
-        """Give up what a pod's containers shared."""
-
-    def close(self) -> None:
-        """End everything, because this process is about to."""
+Pods = IsolatedPods | SharedPods
 
 
 class _Running(NamedTuple):
