@@ -13,8 +13,8 @@ import yaml
 from training_api.yaml_text import nodes
 from training_migration.convert.conversion import Conversion
 from training_migration.findings import Finding, Severity
+from training_migration.lint.lines import STEP, below, name_of
 
-_STEP: Final = re.compile(r"[^.\[\]]+|\[([^\]]*)\]")
 _BESIDE: Final = re.compile(r"[\s:,\]})]*\s(#.*)")
 _TEMPLATE: Final = re.compile(r"spec\.\w+ReplicaSpecs\[(?P<type>\w+)\]\.template\.(?P<rest>.+)")
 _PATCH: Final = "spec.runtimePatches[0].trainingRuntimeSpec.template"
@@ -87,26 +87,12 @@ def _lines_of(path: str, conversion: Conversion, written: list[yaml.Node]) -> It
 def _at(root: yaml.Node, path: str) -> tuple[int, yaml.Node] | None:
     """Line and value of a field."""
     line, node = root.start_mark.line, root
-    for step in _STEP.finditer(path):
-        found = _below(node, step[1] if step[1] is not None else step[0])
+    for step in STEP.finditer(path):
+        found = below(node, step[1] if step[1] is not None else step[0])
         if found is None:
             return None
         line, node = found
     return line, node
-
-
-def _below(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        return next(((key.start_mark.line, value) for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode):
-        named = ((each.start_mark.line, each) for at, each in enumerate(node.value) if step in (_name(each), str(at)))
-        return next(named, None)
-    return None
-
-
-def _name(node: yaml.Node) -> str:
-    found = _below(node, "name") if isinstance(node, yaml.MappingNode) else None
-    return str(found[1].value) if found else ""
 
 
 def _kept(conversion: Conversion, source: str, written: list[yaml.Node]) -> Iterator[tuple[int, tuple[list[str], str]]]:
@@ -148,7 +134,7 @@ def _same(one: yaml.Node, other: yaml.Node, conversion: Conversion) -> Iterator[
     """Lines of two parts that say the same, from 0."""
     if isinstance(one, yaml.MappingNode) and isinstance(other, yaml.MappingNode):
         for key, value in one.value:
-            found = _below(other, _RENAMED.get(str(key.value), str(key.value))) or _below(other, str(key.value))
+            found = below(other, _RENAMED.get(str(key.value), str(key.value))) or below(other, str(key.value))
             if found is not None:
                 if not isinstance(value, yaml.ScalarNode) or value.value == found[1].value:
                     yield key.start_mark.line, found[0]
@@ -156,11 +142,13 @@ def _same(one: yaml.Node, other: yaml.Node, conversion: Conversion) -> Iterator[
     elif isinstance(one, yaml.SequenceNode) and isinstance(other, yaml.SequenceNode) and not other.flow_style:
         main = {conversion.job.job.main_container(name) for name in conversion.job.job.replicas}
         for each in one.value:
-            name = "node" if _name(each) in main else _name(each)
+            named = name_of(each)
+            name = "node" if named in main else named
             fits = (
                 entry
                 for entry in other.value
-                if (isinstance(each, yaml.ScalarNode) and entry.value == each.value) or (name and _name(entry) == name)
+                if (isinstance(each, yaml.ScalarNode) and entry.value == each.value)
+                or (name and name_of(entry) == name)
             )
             if (entry := next(fits, None)) is not None:
                 yield each.start_mark.line, entry.start_mark.line

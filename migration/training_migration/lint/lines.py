@@ -10,7 +10,7 @@ import yaml
 
 from training_api.yaml_text import nodes
 
-_STEP: Final = re.compile(r"[^.\[\]]+|\[([^\]]*)\]")
+STEP: Final = re.compile(r"[^.\[\]]+|\[([^\]]*)\]")
 
 
 class Lines:
@@ -29,11 +29,11 @@ class Lines:
         node = min(later, key=lambda each: each.start_mark.line)
         line = node.start_mark.line + 1
         last = line
-        for step in _STEP.finditer(path):
-            found = _below(node, step[1] if step[1] is not None else step[0])
+        for step in STEP.finditer(path):
+            found = below(node, step[1] if step[1] is not None else step[0])
             if found is None:
                 return range(line, line + 1)
-            line, node = found
+            line, node = found[0] + 1, found[1]
             # An alias stands elsewhere than what it means; text in a block ends where the next line begins.
             last = node.end_mark.line + (node.end_mark.column > 0)
         return range(line, max(line, last) + 1)
@@ -41,24 +41,25 @@ class Lines:
 
 def _items(root: yaml.Node) -> Iterator[yaml.Node]:
     """The entries of a List."""
-    found = _below(root, "items")
+    found = below(root, "items")
     if found is not None and isinstance(found[1], yaml.SequenceNode):
         yield from found[1].value
 
 
-def _below(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
-    """Line and value of a field, or of an entry by its number or its name."""
+def below(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
+    """Line, from 0, and value of a field, or of an entry by its number or its name."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value.lower() == step.lower():
-                return key.start_mark.line + 1, value
+                return key.start_mark.line, value
     elif isinstance(node, yaml.SequenceNode):
         for at, each in enumerate(node.value):
-            if step == str(at) or _name(each) == step:
-                return each.start_mark.line + 1, each
+            if step == str(at) or name_of(each) == step:
+                return each.start_mark.line, each
     return None
 
 
-def _name(node: yaml.Node) -> str | None:
-    found = _below(node, "name") if isinstance(node, yaml.MappingNode) else None
+def name_of(node: yaml.Node) -> str | None:
+    """The text at the key `name`."""
+    found = below(node, "name") if isinstance(node, yaml.MappingNode) else None
     return found[1].value if found is not None and isinstance(found[1], yaml.ScalarNode) else None

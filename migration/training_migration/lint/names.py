@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
 
-LONGEST: Final = 63
-"""Characters of the name of a pod."""
-RANDOM: Final = 6
-"""A hyphen and five characters, which the Job controller adds."""
+from training_migration.convert.names import LONGEST, RANDOM
+from training_migration.lint.checks import Spot
 
 
-def room_for(group: str, count: int) -> int:
-    """Characters that the name may have, so that the last pod of a replicated job of this name gets a valid one."""
-    return LONGEST - RANDOM - len(f"-{group}-0-{max(count - 1, 0)}")
+def too_long(name: str, groups: Iterable[tuple[str, int]]) -> Iterator[Spot]:
+    """A name that leaves no room for what v2 adds to it; `groups` are replicated jobs with their numbers of pods."""
+    added = [f"-{group}-0-{max(count - 1, 0)}" for group, count in groups]
+    longest = max(added, key=len, default="")
+    room = LONGEST - RANDOM - len(longest)
+    if added and len(name) > room:
+        message = (
+            f"the name has {len(name)} characters and may have {room}: a pod's name has {LONGEST}, of which"
+            f" {LONGEST - room} are for '{longest}' and a random ending."
+        )
+        yield Spot(message, "metadata.name")

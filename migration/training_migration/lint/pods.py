@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 Json = Mapping[str, Any]
 
@@ -21,6 +21,40 @@ def containers(pod: Json) -> list[dict[str, Any]]:
 def container(pod: Json, name: str) -> tuple[int, dict[str, Any]] | None:
     """Position and content of the ordinary container of this name."""
     return next(((at, each) for at, each in enumerate(containers(pod)) if each.get("name") == name), None)
+
+
+class Template(Protocol):
+    """The pods of one template as rules look at them: of a replica type of v1, or of a replicated job of a runtime."""
+
+    @property
+    def pod(self) -> Json:
+        """The spec of its pods."""
+
+    @property
+    def pod_path(self) -> str:
+        """Where that is."""
+
+    @property
+    def main(self) -> str:
+        """Name of the container that trains."""
+
+    @property
+    def container(self) -> Json:
+        """The container that trains; empty where there is none."""
+        found = container(self.pod, self.main)
+        return found[1] if found else {}
+
+    @property
+    def main_path(self) -> str:
+        """Where that is."""
+        found = container(self.pod, self.main)
+        return f"{self.pod_path}.containers[{found[0] if found else 0}]"
+
+    @property
+    def sidecars(self) -> list[tuple[str, Json]]:
+        """The other ordinary containers, each with its path."""
+        numbered = enumerate(containers(self.pod))
+        return [(f"{self.pod_path}.containers[{at}]", each) for at, each in numbered if each.get("name") != self.main]
 
 
 def env_names(given: Json) -> list[str]:

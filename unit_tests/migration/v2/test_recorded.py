@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,18 @@ def test_what_is_built_is_predicted(case: Any) -> None:
     objects = given(case)
     rendering = render_v2(objects[-1], runtime_of(case, objects), Target.V2_3)
     assert differences(expected(rendering), record(case)["built"]) == []
+
+
+def test_the_same_is_predicted_again_and_what_was_given_stays() -> None:
+    runtime, train_job = objects = given("torch-patched")
+    before = deepcopy(objects)
+    first, second = (render_v2(train_job, runtime, Target.V2_3) for _ in range(2))
+    assert first == second
+    assert objects == before
+    for pod in first.pods:
+        pod.pod["spec"].clear()
+    assert first.objects == second.objects
+    assert all(pod.pod["spec"] for pod in second.pods)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("rejected-") and case not in NOT_PREDICTED])

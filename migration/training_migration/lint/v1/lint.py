@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from training_api.constants import LABEL_PREFIX
 from training_migration.convert.conversion import Options
 from training_migration.findings import Finding
-from training_migration.lint import pods
-from training_migration.lint.checks import Spot
+from training_migration.lint import templates
 from training_migration.lint.entry_point import NOTHING, EntryPoint
 from training_migration.lint.inline import inline_findings
 from training_migration.lint.v1 import launch, lifecycle, target, topology
@@ -17,17 +15,8 @@ from training_migration.lint.v1.subject import V1, Subject
 from training_migration.lint.variables import set_by_v1
 from training_migration.v1_job import V1Job
 
-MODULES = (target, launch, topology, lifecycle)
+MODULES = (templates, target, launch, topology, lifecycle)
 """Those with checks."""
-
-
-@V1.rule("MIG401")
-def own_labels(subject: Subject) -> Iterator[Spot]:
-    """Pods that read v1's labels of themselves."""
-    for role in subject.roles:
-        for path, field in pods.label_fields(role.pod):
-            if LABEL_PREFIX in field:
-                yield Spot(f"{field} is empty in v2's pods.", f"{role.pod_path}.{path}")
 
 
 def lint_v1(

@@ -11,9 +11,10 @@ from training_api.kinds import Job, KindInfo
 from training_api.models.common import ReplicaSpec, RunPolicy
 from training_migration.convert.conversion import Options
 from training_migration.convert.launchers import Launcher, launcher_of
-from training_migration.lint import pods
 from training_migration.lint.checks import Checks
 from training_migration.lint.entry_point import NOTHING, EntryPoint
+from training_migration.lint.pods import Template
+from training_migration.lint.variables import FIXED_PORT, POLICY_OF
 from training_migration.targets import FEATURES, Features
 from training_migration.v1_job import V1Job
 
@@ -22,7 +23,7 @@ _LEADERS: Final = ("Master", "Chief", "Launcher")
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class Role(Template):
     """One replica type."""
 
     name: str
@@ -46,24 +47,6 @@ class Role:
     def pod_path(self) -> str:
         """Where that is."""
         return f"{self.path}.template.spec"
-
-    @property
-    def main_path(self) -> str:
-        """Where the container that trains is."""
-        found = pods.container(self.pod, self.main)
-        return f"{self.pod_path}.containers[{found[0] if found else 0}]"
-
-    @property
-    def container(self) -> Json:
-        """The container that trains."""
-        found = pods.container(self.pod, self.main)
-        return found[1] if found else {}
-
-    @property
-    def sidecars(self) -> list[tuple[str, Json]]:
-        """The other ordinary containers, each with its path."""
-        numbered = enumerate(pods.containers(self.pod))
-        return [(f"{self.pod_path}.containers[{at}]", each) for at, each in numbered if each.get("name") != self.main]
 
 
 @dataclass(frozen=True)
@@ -125,6 +108,18 @@ class Subject:
     def size(self) -> int:
         """How many pods the job has."""
         return sum(role.count for role in self.roles)
+
+    @property
+    def templates(self) -> Sequence[Role]:
+        """Those of all replica types; v2 changes the container that trains in each."""
+        return self.roles
+
+    training = templates
+
+    @property
+    def fixed_port(self) -> bool:
+        """Whether the policy of v2 for the kind has a port that cannot be chosen."""
+        return POLICY_OF.get(self.kind) in FIXED_PORT & self.features.policies
 
     @property
     def has_master(self) -> bool:

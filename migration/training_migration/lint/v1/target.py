@@ -11,7 +11,7 @@ from training_api.constants import MANAGED_BY_MULTIKUEUE
 from training_migration.convert.names import of_generated_name
 from training_migration.findings import Severity
 from training_migration.lint.checks import Spot
-from training_migration.lint.names import room_for
+from training_migration.lint.names import too_long
 from training_migration.lint.v1.subject import V1, Subject
 from training_migration.lint.variables import POLICY_OF
 
@@ -40,16 +40,9 @@ def missing_feature(subject: Subject) -> Iterator[Spot]:
 def long_name(subject: Subject) -> Iterator[Spot]:
     """A name that leaves no room for what v2 adds."""
     name = subject.options.name or subject.job.metadata.name
-    for group, count in _groups(subject):
-        room = room_for(group, count)
-        if len(name) > room:
-            message = (
-                f"the name has {len(name)} characters and may have {room}: a pod's name has 63, of which"
-                f" {63 - room} are for '-{group}-0-{count - 1}' and a random ending."
-            )
-            yield Spot(message, "metadata.name")
-            return
-    if not name[:1].isalpha():
+    if spots := list(too_long(name, _groups(subject))):
+        yield from spots
+    elif not name[:1].isalpha():
         yield Spot(f"{name!r} does not begin with a letter, as names of TrainJobs do.", "metadata.name")
 
 
@@ -81,12 +74,9 @@ def _fields(model: BaseModel) -> frozenset[str]:
 
 
 def _groups(subject: Subject) -> list[tuple[str, int]]:
-    """The replicated jobs that come of it, each with its number of pods, the longest name first."""
+    """The replicated jobs that come of it, each with its number of pods."""
     if subject.kind == "MPIJob":
-        workers = sum(role.count for role in subject.roles if role.name == "Worker")
-        found = [("launcher", 1), ("node", max(workers, 1))]
-    elif subject.kind in _ROLES_OF_THEIR_OWN:
-        found = [(role.name.lower(), role.count) for role in subject.roles]
-    else:
-        found = [("node", max(subject.size, 1))]
-    return sorted(found, key=lambda group: room_for(*group))
+        return [("launcher", 1), ("node", sum(role.count for role in subject.roles if role.name == "Worker"))]
+    if subject.kind in _ROLES_OF_THEIR_OWN:
+        return [(role.name.lower(), role.count) for role in subject.roles]
+    return [("node", subject.size)]

@@ -12,7 +12,7 @@ from training_migration.lint import pods
 from training_migration.lint.checks import Spot
 from training_migration.lint.differences import differing
 from training_migration.lint.v1.subject import V1, Role, Subject
-from training_migration.lint.variables import FIXED_PORT, POLICY_OF, TO_EVERY_CONTAINER, set_by_v1
+from training_migration.lint.variables import TO_EVERY_CONTAINER, set_by_v1
 
 _PAIRED: Final = frozenset({"PyTorchJob", "XGBoostJob"})
 """Kinds whose master and workers become nodes of one kind."""
@@ -25,10 +25,6 @@ _SMALL: Final = re.compile(
 def _pair(subject: Subject) -> tuple[Role, Role] | None:
     master, worker = subject.role("Master"), subject.role("Worker")
     return (master, worker) if subject.kind in _PAIRED and master and worker else None
-
-
-def _fixed_port(subject: Subject) -> bool:
-    return POLICY_OF.get(subject.kind) in FIXED_PORT & subject.features.policies
 
 
 @V1.rule("MIG201")
@@ -156,35 +152,6 @@ def paddle_master(subject: Subject) -> Iterator[Spot]:
         yield Spot("rank 0 must get its own IP in PADDLE_MASTER, the others its name.", "spec.paddleReplicaSpecs")
 
 
-@V1.rule("MIG215")
-def host_network(subject: Subject) -> Iterator[Spot]:
-    """The host's network with a policy whose port is fixed."""
-    for role in subject.roles if _fixed_port(subject) else ():
-        if role.pod.get("hostNetwork"):
-            yield Spot("two such jobs on one machine both want port 29500.", f"{role.pod_path}.hostNetwork")
-
-
-@V1.rule("MIG216")
-def unnamed_port(subject: Subject) -> Iterator[Spot]:
-    """A port without a name."""
-    for role in subject.roles if _fixed_port(subject) and subject.features.ports_clash else ():
-        for at, number in pods.unnamed_ports(role.container):
-            message = f"port {number} has no name: v2's port 29500 takes its place."
-            yield Spot(message, f"{role.main_path}.ports[{at}]")
-
-
-@V1.rule("MIG218")
-def own_host_name(subject: Subject) -> Iterator[Spot]:
-    """Names of hosts in a template."""
-    for role in subject.roles:
-        for name in ("hostname", "subdomain", "setHostnameAsFQDN"):
-            if role.pod.get(name):
-                yield Spot(
-                    f"{name} conflicts with the host names that v2's pods need.",
-                    f"{role.pod_path}.{name}",
-                )
-
-
 @V1.rule("MIG219")
 def second_node(subject: Subject) -> Iterator[Spot]:
     """Another container that is called `node`."""
@@ -218,24 +185,8 @@ def _mentions(container: Any, name: str) -> bool:
     return any(re.search(rf"\b{name}\b", text) for text in (*pods.words(container), *values))
 
 
-@V1.rule("MIG221")
-def lasting_sidecar(subject: Subject) -> Iterator[Spot]:
-    """Sidecars that are ordinary containers."""
-    for role in subject.roles:
-        for path, each in role.sidecars:
-            yield Spot(f"the pod has not finished before container {each.get('name')} has ended.", path)
-
-
 @V1.rule("MIG222")
 def no_replicas(subject: Subject) -> Iterator[Spot]:
     """A job that runs nothing."""
     if not subject.roles:
         yield Spot("it has no replicas; a TrainJob has one node at least.", f"spec.{subject.info.replica_field}")
-
-
-@V1.rule("MIG223")
-def clashing_ports(subject: Subject) -> Iterator[Spot]:
-    """Ports that v2 writes over each other."""
-    for role in subject.roles if subject.features.ports_clash else ():
-        for field, what in pods.clashing_ports(role.pod):
-            yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{role.pod_path}.{field}")

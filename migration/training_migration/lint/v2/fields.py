@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from training_api.constants import LABEL_PREFIX, MANAGED_BY_MULTIKUEUE
-from training_migration.lint import pods
+from training_api.constants import MANAGED_BY_MULTIKUEUE
 from training_migration.lint.checks import Spot
-from training_migration.lint.names import room_for
+from training_migration.lint.names import too_long
 from training_migration.lint.v2.subject import PLAIN, RUNTIMES, TRAIN_JOBS, Replicated, Runtime, TrainJob
 from training_migration.v2.names import CONTAINER_OF, TRAINER
 
@@ -56,14 +55,7 @@ def missing_policy(runtime: Runtime) -> Iterator[Spot]:
 def long_name(job: TrainJob) -> Iterator[Spot]:
     """A name that leaves no room for what is added to it."""
     groups = [(each.name, _count(job, each)) for each in (job.runtime.replicated if job.runtime else ())]
-    for group, count in sorted(groups, key=lambda each: room_for(*each))[:1]:
-        room = room_for(group, count)
-        if len(job.name) > room:
-            message = (
-                f"the name has {len(job.name)} characters and may have {room}: a pod's name has 63, of which"
-                f" {63 - room} are for '-{group}-0-{count - 1}' and a random ending."
-            )
-            yield Spot(message, "metadata.name")
+    yield from too_long(job.name, groups)
 
 
 def _count(job: TrainJob, replicated: Replicated) -> int:
@@ -75,15 +67,6 @@ def _count(job: TrainJob, replicated: Replicated) -> int:
         return 1 if launcher else max(job.num_nodes, 1)
     number = replicated.job.get("parallelism")
     return number if isinstance(number, int) else 1
-
-
-@RUNTIMES.rule("MIG401")
-def own_labels(runtime: Runtime) -> Iterator[Spot]:
-    """Pods that read v1's labels of themselves."""
-    for each in runtime.replicated:
-        for path, field in pods.label_fields(each.pod):
-            if LABEL_PREFIX in field:
-                yield Spot(f"{field} is empty in v2's pods.", f"{each.pod_path}.{path}")
 
 
 @TRAIN_JOBS.rule("MIG502")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from training_api.documents import Document
 from training_migration.findings import Finding
-from training_migration.lint import pods
+from training_migration.lint import pods, templates
 from training_migration.lint.entry_point import NOTHING, EntryPoint
 from training_migration.lint.inline import inline_findings
 from training_migration.lint.v2 import fields, launch, topology
@@ -19,7 +19,7 @@ from training_migration.v2.lookup import Runtimes
 from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME, TRAINER_GROUP
 from training_migration.v2.stock import stock
 
-MODULES = (launch, topology, fields)
+MODULES = (templates, launch, topology, fields)
 """Those with checks."""
 TRAIN_JOB: Final = "TrainJob"
 _OF_FIXED_PORTS: Final = frozenset({"MIG106"})

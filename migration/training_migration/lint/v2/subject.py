@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from training_migration.convert.launchers import Launcher, launcher_of
-from training_migration.lint import pods
 from training_migration.lint.checks import Checks
 from training_migration.lint.entry_point import NOTHING, EntryPoint
+from training_migration.lint.pods import Template
+from training_migration.lint.variables import FIXED_PORT
 from training_migration.targets import FEATURES, Features, Target
 from training_migration.v2.names import ANCESTOR, CONTAINER_OF, NODE, TRAINER
 
@@ -20,7 +21,7 @@ _SETTINGS: Final = frozenset({"numNodes"})
 
 
 @dataclass(frozen=True, slots=True)
-class Replicated:
+class Replicated(Template):
     """One replicated job of a runtime."""
 
     path: str
@@ -56,18 +57,6 @@ class Replicated:
     def main(self) -> str:
         """Name of the container that a TrainJob changes, or that trains."""
         return CONTAINER_OF.get(self.step, NODE)
-
-    @property
-    def container(self) -> Json:
-        """That container."""
-        found = pods.container(self.pod, self.main)
-        return found[1] if found else {}
-
-    @property
-    def main_path(self) -> str:
-        """Where it is."""
-        found = pods.container(self.pod, self.main)
-        return f"{self.pod_path}.containers[{found[0] if found else 0}]"
 
 
 @dataclass(frozen=True)
@@ -117,6 +106,21 @@ class Runtime:
     def trainer(self) -> Replicated | None:
         """The first replicated job that a TrainJob's `trainer` is for."""
         return next((each for each in self.replicated if each.step == TRAINER), None)
+
+    @property
+    def templates(self) -> Sequence[Replicated]:
+        """Those of all replicated jobs."""
+        return self.replicated
+
+    @property
+    def training(self) -> Sequence[Replicated]:
+        """The template that the policy changes."""
+        return () if self.trainer is None else (self.trainer,)
+
+    @property
+    def fixed_port(self) -> bool:
+        """Whether the policy has a port that cannot be chosen."""
+        return self.policy in FIXED_PORT
 
     @property
     def nodes(self) -> Replicated | None:

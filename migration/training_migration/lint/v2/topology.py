@@ -63,24 +63,6 @@ def paddle_master(job: TrainJob) -> Iterator[Spot]:
             yield Spot(message, f"spec.trainer.env[{at}]")
 
 
-@RUNTIMES.rule("MIG215")
-def host_network(runtime: Runtime) -> Iterator[Spot]:
-    """The host's network with a port that is fixed."""
-    for each in runtime.replicated if runtime.policy in FIXED_PORT else ():
-        if each.pod.get("hostNetwork"):
-            yield Spot("two such jobs on one machine both want port 29500.", f"{each.pod_path}.hostNetwork")
-
-
-@RUNTIMES.rule("MIG216")
-def unnamed_port(runtime: Runtime) -> Iterator[Spot]:
-    """A port without a name in the container that trains."""
-    trainer = runtime.trainer
-    if trainer is not None and runtime.policy in FIXED_PORT and runtime.features.ports_clash:
-        for at, number in pods.unnamed_ports(trainer.container):
-            message = f"port {number} has no name: v2's port 29500 takes its place."
-            yield Spot(message, f"{trainer.main_path}.ports[{at}]")
-
-
 @RUNTIMES.rule("MIG217")
 def other_subdomain(runtime: Runtime) -> Iterator[Spot]:
     """Another subdomain than the TrainJob's name."""
@@ -88,16 +70,6 @@ def other_subdomain(runtime: Runtime) -> Iterator[Spot]:
     if subdomain and runtime.policy in FIXED_PORT:
         message = f"subdomain {subdomain}: the addresses that v2 gives end in the TrainJob's name."
         yield Spot(message, "spec.template.spec.network.subdomain")
-
-
-@RUNTIMES.rule("MIG218")
-def own_host_name(runtime: Runtime) -> Iterator[Spot]:
-    """Names of hosts in a template."""
-    for each in runtime.replicated:
-        for name in ("hostname", "subdomain", "setHostnameAsFQDN"):
-            if each.pod.get(name):
-                message = f"{name} conflicts with the host names that v2's pods need."
-                yield Spot(message, f"{each.pod_path}.{name}")
 
 
 @RUNTIMES.rule("MIG220")
@@ -113,17 +85,6 @@ def sidecar_variables(runtime: Runtime) -> Iterator[Spot]:
         if name != trainer.main and name not in given and "PET_" in words:
             message = f"container {name} uses variables that v2 gives to {trainer.main} only."
             yield Spot(message, f"{trainer.pod_path}.containers[{at}]")
-
-
-@RUNTIMES.rule("MIG221")
-def lasting_sidecar(runtime: Runtime) -> Iterator[Spot]:
-    """Sidecars that are ordinary containers."""
-    for each in runtime.replicated:
-        ordinary = pods.containers(each.pod)
-        for at, container in enumerate(ordinary if pods.container(each.pod, each.main) else ()):
-            if container.get("name") != each.main:
-                message = f"the pod has not finished before container {container.get('name')} has ended."
-                yield Spot(message, f"{each.pod_path}.containers[{at}]")
 
 
 @RUNTIMES.rule("MIG507")
@@ -161,11 +122,3 @@ def lost_parallelism(runtime: Runtime) -> Iterator[Spot]:
         # Other policies are known to count nodes.
         severity = None if runtime.policy == "plain" else Severity.INFO
         yield Spot(message, f"{trainer.path}.template.spec.parallelism", severity=severity)
-
-
-@RUNTIMES.rule("MIG223")
-def clashing_ports(runtime: Runtime) -> Iterator[Spot]:
-    """Ports that v2 writes over each other."""
-    for each in runtime.replicated if runtime.features.ports_clash else ():
-        for field, what in pods.clashing_ports(each.pod):
-            yield Spot(f"{what}: v2 writes one over the other, and no pod is made.", f"{each.pod_path}.{field}")
