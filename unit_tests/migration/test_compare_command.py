@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from unit_tests.migration.html_page import Page
 
 from training_migration.cli import migrate
 from training_migration.compare import compare
@@ -131,17 +131,6 @@ def test_a_file_that_is_not_there_is_exit_code_2(tmp_path: Path) -> None:
 EVIL = "<script>alert(1)</script>&\"'"
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
-
-
 def test_nothing_of_a_record_becomes_markup() -> None:
     pods = (Pod(EVIL, 0, 0, 0),)
     evil = record(
@@ -151,21 +140,18 @@ def test_nothing_of_a_record_becomes_markup() -> None:
         processes=(Process(EVIL, 0, 0, 1, 0, group=EVIL),),
         metrics=(Series(EVIL, 0, ((1, 1.0), (2, 2.0))),),
     )
-    page = as_html(compare(V1, evil))
-    tags = Tags()
-    tags.feed(page)
-    assert "script" not in tags.seen
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page
+    text = as_html(compare(V1, evil))
+    assert "script" not in Page(text).tags
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
 
 
 def test_the_page_is_one_file_with_pictures_of_ranks_and_curves(tmp_path: Path) -> None:
-    page = called(tmp_path, V1, ALONE, "--format", "html").output
-    tags = Tags()
-    tags.feed(page)
-    assert tags.seen.count("svg") == 3
-    assert tags.links == []
-    assert "prefers-color-scheme: dark" in page
+    text = called(tmp_path, V1, ALONE, "--format", "html").output
+    page = Page(text)
+    assert page.tags.count("svg") == 3
+    assert page.links == set()
+    assert "prefers-color-scheme: dark" in text
 
 
 def drawn(picture: str) -> ElementTree.Element:

@@ -54,7 +54,7 @@ def naive(obj: Json) -> Rendering:
     return render_v2(job, stock(Target.V2_3)["torch-distributed"], Target.V2_3)
 
 
-def test_a_program_without_a_launcher_is_reported_no_rank_if_only_image_and_command_are_copied() -> None:
+def test_a_program_without_a_launcher_has_no_rank_if_only_image_and_command_are_copied() -> None:
     assert not any("RANK" in environment(pod) or "WORLD_SIZE" in environment(pod) for pod in naive(pytorch(2)).pods)
 
 
@@ -70,7 +70,7 @@ def test_the_comparison_shows_that_every_node_would_train_alone_and_that_the_con
 
 
 @pytest.mark.parametrize("obj", [pytorch(2), jax(3), xgboost({"Master": 1, "Worker": 2})], ids=RANKS)
-def test_converted_pods_are_reported_the_same_as_in_v1(obj: Json) -> None:
+def test_converted_pods_have_the_same_variables_as_in_v1(obj: Json) -> None:
     of_v1 = render_v1(v1_job(obj)).pods
     expected = [(str(rank), "3", True) for rank in range(3)]
     assert ranks(of_v1, obj["kind"]) == ranks(v2(obj).pods, obj["kind"]) == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from unit_tests.migration.conversions import jax, pytorch
 from unit_tests.migration.diff.renderings import WORKED, compared, converted, naive
+from unit_tests.migration.html_page import Page
 
 from training_api.yaml_text import dump
 from training_migration.cli import migrate
@@ -150,26 +150,16 @@ def test_markdown_has_a_table_for_each_part() -> None:
     ]
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-
-
 def test_html_has_pictures_and_no_markup_of_others() -> None:
     obj = pytorch(1, env=[{"name": "TEXT", "value": "<script>alert(1)</script>"}])
-    tags = Tags()
-    page = as_html(compared(*naive(obj, nodes=2)))
-    tags.feed(page)
-    assert "&lt;script&gt;" in page
-    assert tags.seen.count("svg") == 2
-    assert "script" not in tags.seen
+    text = as_html(compared(*naive(obj, nodes=2)))
+    page = Page(text)
+    assert "&lt;script&gt;" in text
+    assert page.tags.count("svg") == 2
+    assert "script" not in page.tags
 
 
-def test_the_picture_shows_who_is_reported_of_whom(tmp_path: Path) -> None:
+def test_the_picture_shows_who_knows_whom(tmp_path: Path) -> None:
     page = as_html(compared(*naive(pytorch(1), nodes=2)))
     assert "worker 0 is configured with pod 0" in page
     assert "node 1 is configured with" not in page

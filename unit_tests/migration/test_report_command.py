@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from unit_tests.migration.html_page import Page
 from unit_tests.migration.test_compare_command import ALONE, V1, V2
 
 from training_api.yaml_text import dump
@@ -160,22 +160,6 @@ def test_junit_fails_what_is_bad_and_skips_what_a_person_has_to_look_at(results:
     assert counted["verify"] == ("3", "1", "1")
     assert counted["compare"] == ("1", "1", "0")
     assert [suite.attrib["failures"] for suite in root if suite.attrib["name"].startswith("compare")] == ["0", "1"]
-
-
-class Page(HTMLParser):
-    """What a page refers to."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: set[str] = set()
-        self.anchors: set[str] = set()
-        self.tags: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
-        self.anchors |= {f"#{value}" for name, value in attrs if name == "id"}
 
 
 def test_the_page_has_pictures_and_needs_nothing_else(results: list[str], tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ FULL = RunRecord(
     duration=9.5,
     left_over=(LeftOver(role="node", index=0, phase="Succeeded"),),
     events=(Event(reason="Started", message="it began", about="Job/mnist", warning=True),),
-    faults=("exit:0:1",),
 )
 
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from e2e.support.profiles import tries
 from e2e.support.v1_examples.expected import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit_tests.migration.html_page import Page
 
 from training_api.documents import Document
 from training_api.yaml_text import dump
@@ -163,35 +163,6 @@ def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:
     assert result.stderr == f"Error: kubeconfig {tmp_path / 'none'} cannot be used: there is no such file.\n"
 
 
-class Page(HTMLParser):
-    """What a page refers to, and whether its elements nest."""
-
-    VOID = ("meta", "br", "input", "rect")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.links: set[str] = set()
-        self.anchors: set[str] = set()
-        self.tags: set[str] = set()
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self.VOID or tag == "rect":
-            self.open.append(tag)
-        self.tags.add(tag)
-        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
-        self.anchors |= {f"#{value}" for name, value in attrs if name == "id"}
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-
-
 def test_the_page_needs_nothing_else_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     out = tmp_path / "survey.html"
     hostile = jax_job("x")
@@ -206,7 +177,7 @@ def test_the_page_needs_nothing_else_and_every_link_leads_somewhere(tmp_path: Pa
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'\"" in text, "a browser runs this script and no other"
     assert "http" not in "".join(page.links)
-    assert {"svg", "details", "table"} <= page.tags
+    assert {"svg", "details", "table"} <= set(page.tags)
 
 
 def findings(*severities: tuple[str, str]) -> list[Json]:

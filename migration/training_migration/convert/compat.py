@@ -54,6 +54,14 @@ def v1_variables(
     return variables
 
 
+def variables_of(context: Context, environment: Environment, slot: Slot, hosts: Mapping[str, str]) -> list[Json]:
+    """What v1 sets in the pod of one slot, with host names of v1 replaced by those of v2."""
+    return [
+        {**variable, **({"value": translated(str(variable["value"]), hosts)} if "value" in variable else {})}
+        for variable in environment(context.job.job, slot)
+    ]
+
+
 RANKS: Final = frozenset({"RANK", "PET_NODE_RANK", "PROCESS_ID"})
 """Variables that are the index of the pod, also where there is one pod only."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from training_api.models.common import ReplicaSpec
 from training_api.models.mpi import MPIJobSpec
@@ -18,6 +18,7 @@ from training_migration.targets import FEATURES, Features
 from training_migration.v1_job import V1Job
 
 Json = dict[str, Any]
+_Spec = TypeVar("_Spec")
 SSH_PORT: Final = 2222
 """Where workers of MPI let their launcher in: above 1023, so that root is not needed."""
 
@@ -51,6 +52,12 @@ class Context:
         """Version of the cluster, or the oldest that the target supports."""
         text = self.options.kubernetes or self.features.kubernetes
         return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
+
+    def spec(self, model: type[_Spec]) -> _Spec:
+        """The spec of the job, whose kind has this model."""
+        spec = self.job.job.spec
+        assert isinstance(spec, model)
+        return spec
 
     def replica(self, replica_type: str) -> ReplicaSpec:
         """The replicas of a type, with defaults."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from training_api.models.pytorch import PyTorchElasticPolicy
-from training_migration.convert.launchers import Launcher
+from training_migration.convert.launchers import Launcher, words
 
 Json = Mapping[str, Any]
 _NODES: Final = re.compile(
@@ -62,8 +62,7 @@ def names_processes(container: Json) -> bool:
 
 def text_of(container: Json) -> str:
     """The command line as one text."""
-    words: Sequence[str] = [*(container.get("command") or ()), *(container.get("args") or ())]
-    return " ".join(map(str, words)).replace("\\\n", " ")
+    return " ".join(words(container)).replace("\\\n", " ")
 
 
 def _resolved(value: str, container: Json) -> str:

@@ -14,6 +14,7 @@ from training_api.constants import LABEL_PREFIX
 from training_migration.convert.compat import translated
 from training_migration.convert.context import Context, Json
 from training_migration.convert.host_names import RANK_OF_HOST, TAKEN, V1_HOST
+from training_migration.convert.launchers import words
 from training_migration.convert.plan import Group, Plan
 from training_migration.diff.pairing import Place, pair_places
 from training_migration.v2.names import INDEX_FIELD, INDEX_VARIABLE, JOBSET_LABEL
@@ -107,9 +108,9 @@ class _Rewriter:
         main = self.context.main_container(self.replica_type)
         path = f"{self._path}.{field}[{main if name == 'node' else name}]"
         changed = dict(container)
-        for words in ("command", "args"):
-            if container.get(words):
-                changed[words] = [self._text(str(each), f"{path}.{words}") for each in container[words]]
+        for part in ("command", "args"):
+            if container.get(part):
+                changed[part] = [self._text(str(each), f"{path}.{part}") for each in container[part]]
         if container.get("env"):
             changed["env"] = [each for one in container["env"] for each in self._variable(one, changed, path)]
         return changed
@@ -149,7 +150,7 @@ class _Rewriter:
         field = str(((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", ""))
         if (match := _LABEL_FIELD.fullmatch(field)) is not None:
             yield self._label_variable(name, match[1], f"{path}.env[{name}]") or variable
-        elif field == "metadata.name" and name in _OWN_ADDRESS.findall(" ".join(_words(container))):
+        elif field == "metadata.name" and name in _OWN_ADDRESS.findall(" ".join(words(container))):
             yield from self._own_address(name, variable, f"{path}.env[{name}]")
         else:
             yield variable
@@ -250,7 +251,3 @@ def _note_annotations(context: Context) -> None:
     for name in context.job.job.metadata.annotations:
         if name in V1_ONLY:
             context.notes.add("MIG314", f"{V1_ONLY[name]}.", f"metadata.annotations[{name}]")
-
-
-def _words(container: Json) -> list[str]:
-    return [str(each) for each in (*(container.get("command") or ()), *(container.get("args") or ()))]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 
 class Launcher(StrEnum):
@@ -140,9 +140,9 @@ def launcher_of(
     return Launcher.ABSENT if found in (Launcher.UNKNOWN, Launcher.PYTHON) else found
 
 
-def program_words(command: Sequence[str] | None, args: Sequence[str] | None) -> str:
-    """All words of a container's command line as one text, in which names can be looked for."""
-    return "\n".join([*(command or ()), *(args or ())])
+def words(container: Mapping[str, Any]) -> list[str]:
+    """Command and arguments of a container."""
+    return [str(each) for each in (*(container.get("command") or ()), *(container.get("args") or ()))]
 
 
 def _best(found: Iterable[Launcher]) -> Launcher:

@@ -11,7 +11,7 @@ from training_controllers.frameworks.mpi.objects import LAUNCHER, WORKER, has_gp
 from training_controllers.model.pod_spec import CannotBuild, env
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars, without_env
 from training_migration.convert.context import SSH_PORT, Context, Json
-from training_migration.convert.launchers import Launcher, launcher_of, program_words
+from training_migration.convert.launchers import Launcher, launcher_of, words
 from training_migration.convert.lifecycle import job_limits, with_restart_policy
 from training_migration.convert.mpi_ssh import with_client, with_daemon
 from training_migration.convert.plan import Group, Plan
@@ -40,7 +40,7 @@ def plan(context: Context) -> Plan:
     _note_what_is_gone(context)
     if not workers:
         return _launcher_alone(context)
-    slots = _spec(context).slots_per_worker or 1
+    slots = context.spec(MPIJobSpec).slots_per_worker or 1
     if as_node:
         text = "the launcher stays the first host; so that it can, it waits for the workers by itself."
         context.notes.add("MIG212", text, context.path(LAUNCHER), fixed=True)
@@ -147,8 +147,7 @@ def _note_what_is_gone(context: Context) -> None:
     for name in context.job.job.replicas:
         for container in (context.replica(name).template.get("spec") or {}).get("containers") or ():
             path = context.path(name, f"template.spec.containers[{container.get('name')}]")
-            words = program_words(container.get("command"), container.get("args"))
-            if gone := sorted(set(GONE.findall(words))):
+            if gone := sorted(set(GONE.findall("\n".join(words(container))))):
                 context.notes.add(
                     "MIG211",
                     f"{', '.join(gone)} is not there in v2: name the fixed hosts, -np N --hostfile {HOSTFILE}.",
@@ -158,9 +157,3 @@ def _note_what_is_gone(context: Context) -> None:
             if OTHER_MPI.search(str(container.get("image", ""))) or "I_MPI_" in variables:
                 text = "this looks like another MPI than Open MPI, the only one that v2 knows."
                 context.notes.add("MIG209", text, f"{path}.image")
-
-
-def _spec(context: Context) -> MPIJobSpec:
-    spec = context.job.job.spec
-    assert isinstance(spec, MPIJobSpec)
-    return spec

@@ -13,6 +13,7 @@ from typing import Any, Final
 from training_controllers.model.pod_spec import env
 from training_migration.convert.containers import main_of
 from training_migration.convert.context import SSH_PORT, Json
+from training_migration.convert.launchers import words
 from training_migration.convert.wrapper import wrapped
 
 MEMORY: Final = "/run/mpi"
@@ -36,7 +37,7 @@ SESSION: Final = f'. {SCRATCH}/environment; exec /bin/sh -c "$SSH_ORIGINAL_COMMA
 def with_daemon(template: Json, keys: str) -> Json:
     """A worker that lets in whoever has the key; a command of its own runs next to the server."""
     main = main_of(template)
-    if "sshd" in " ".join([*(main.get("command") or ()), *(main.get("args") or ())]):
+    if "sshd" in " ".join(words(main)):
         return template
     options = [
         f"Port={SSH_PORT}",

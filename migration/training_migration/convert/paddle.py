@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from training_api.models.paddle import PaddleJobSpec
 from training_controllers.frameworks.paddle import MASTER, WORKER, environment
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import container_named
-from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, translated, unbuffered
+from training_migration.convert.compat import UNBUFFERED, drop_overridden, give_sidecars, unbuffered, variables_of
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import Context, Json
 from training_migration.convert.lifecycle import job_limits, succeeds_with, with_restart_policy
@@ -27,7 +26,7 @@ OTHERS: Final = "others"
 
 def plan(context: Context) -> Plan:
     """Workers alone are nodes; with masters (parameter servers) each type is a group, and the masters decide."""
-    if (policy := _spec(context).elastic_policy) is not None:
+    if (policy := context.spec(PaddleJobSpec).elastic_policy) is not None:
         text = f"between {policy.min_replicas} and {policy.max_replicas} workers had no effect in v1 either."
         context.notes.add("MIG203", text, "spec.elasticPolicy", fixed=True)
     if context.count(MASTER):
@@ -92,13 +91,7 @@ def _group(
 
 
 def _variables(context: Context, replica_type: str, index: int) -> list[Json]:
-    """What v1 sets in one pod of a type, with v2's host names."""
-    hosts = _hosts(context)
-    variables: list[Mapping[str, Any]] = list(environment(context.job.job, Slot(replica_type, index)))
-    return [
-        {**variable, **({"value": translated(str(variable["value"]), hosts)} if "value" in variable else {})}
-        for variable in variables
-    ]
+    return variables_of(context, environment, Slot(replica_type, index), _hosts(context))
 
 
 def _endpoint(context: Context, replica_type: str, index: int) -> str:
@@ -136,9 +129,3 @@ def _branch(context: Context, container: Json, path: str, first: str, others: st
     wrapped(container, lines, WRAPPER)
     text = "a shell around the command gives the first pod its own address, and the others its name."
     context.notes.add("MIG214", text, f"{path}.command", fixed=True)
-
-
-def _spec(context: Context) -> PaddleJobSpec:
-    spec = context.job.job.spec
-    assert isinstance(spec, PaddleJobSpec)
-    return spec

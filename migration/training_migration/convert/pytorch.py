@@ -84,7 +84,7 @@ def _decides(context: Context, nodes: int) -> Decides:
         return Decides.ALL
     if context.count(MASTER):
         return Decides.FIRST
-    return Decides.ALL if _spec(context).elastic_policy is None else Decides.ANY
+    return Decides.ALL if context.spec(PyTorchJobSpec).elastic_policy is None else Decides.ANY
 
 
 def _compat(
@@ -96,7 +96,7 @@ def _compat(
     if launcher.needs_check:
         context.notes.add("MIG115", f"{launcher} has its own rules: check where it finds its peers.", path)
     if not master:
-        if _spec(context).elastic_policy is None and not meets_by_itself:
+        if context.spec(PyTorchJobSpec).elastic_policy is None and not meets_by_itself:
             text = "v1 gives workers without a master no rank and address; v2 sets PET_NODE_RANK and PET_MASTER_ADDR."
             context.notes.add("MIG108", text, path)
         return []
@@ -134,7 +134,7 @@ def _drop_reserved(context: Context, template: Json, path: str) -> None:
 
 def _processes(context: Context, main: Json, launcher: Launcher) -> int | None:
     """`numProcPerNode`; None leaves it to v2, which takes the number of GPUs."""
-    spec = _spec(context)
+    spec = context.spec(PyTorchJobSpec)
     elastic = spec.elastic_policy
     nproc = spec.nproc_per_node or str(elastic.n_proc_per_node if elastic and elastic.n_proc_per_node else AUTO)
     if re.fullmatch(r"[+]?[0-9]{1,9}", nproc):
@@ -177,7 +177,7 @@ def _insert_flag(main: Json, value: str) -> bool:
 
 def _rendezvous(context: Context, hosts: Mapping[Slot, str]) -> list[Json]:
     """The settings of an elastic job, which torchrun reads from the same variables as in v1."""
-    elastic = _spec(context).elastic_policy
+    elastic = context.spec(PyTorchJobSpec).elastic_policy
     if elastic is None:
         return []
     moved = [
@@ -201,7 +201,7 @@ def _moved(elastic: PyTorchElasticPolicy, variable: Json, hosts: dict[str, str])
 
 def _note_elasticity(context: Context, templates: Mapping[str, Json]) -> None:
     """What is lost of an elastic job: nothing where its command or its bounds fix the number of nodes."""
-    elastic, path = _spec(context).elastic_policy, "spec.elasticPolicy"
+    elastic, path = context.spec(PyTorchJobSpec).elastic_policy, "spec.elasticPolicy"
     if elastic is None or WORKER not in templates:
         return
     count, nodes = context.count(WORKER), sum(map(context.count, templates))
@@ -223,9 +223,3 @@ def _note_elasticity(context: Context, templates: Mapping[str, Json]) -> None:
             " create it again: it resumes from its checkpoint."
         )
         context.notes.add("MIG203", text, path)
-
-
-def _spec(context: Context) -> PyTorchJobSpec:
-    spec = context.job.job.spec
-    assert isinstance(spec, PyTorchJobSpec)
-    return spec

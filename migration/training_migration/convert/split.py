@@ -7,12 +7,12 @@ under a gang the workers are one Job, in whose pods a shell sets the ranks befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from training_controllers.model.plan import Slot
 from training_controllers.model.pod_spec import env_from_field
-from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, translated
+from training_migration.convert.compat import RANKS, Environment, drop_overridden, slots_of, variables_of
 from training_migration.convert.containers import checked_template, for_node, main_of, with_sidecars
 from training_migration.convert.context import Context, Json
 from training_migration.convert.gang import gang
@@ -37,11 +37,11 @@ def split(context: Context, master: str, worker: str, environment: Environment) 
     return Plan(
         framework="plainml",
         groups=[
-            _master(context, master, _variables(context, master, environment, names)),
+            _master(context, master, variables_of(context, environment, Slot(master, 0), names)),
             _workers(
                 context,
                 worker,
-                _variables(context, worker, environment, names),
+                variables_of(context, environment, Slot(worker, 0), names),
                 in_one_job=in_one_job,
                 after=_preparing(context, master),
             ),
@@ -49,14 +49,6 @@ def split(context: Context, master: str, worker: str, environment: Environment) 
         policy={"numNodes": 1},
         succeeds_with=[name.lower() for name in succeeds_with(context, master, {master: True, worker: True})],
     )
-
-
-def _variables(context: Context, replica_type: str, environment: Environment, names: Mapping[str, str]) -> list[Json]:
-    """What v1 sets in the first pod of a type, with v2's host names."""
-    return [
-        {**variable, **({"value": translated(str(variable["value"]), names)} if "value" in variable else {})}
-        for variable in environment(context.job.job, Slot(replica_type, 0))
-    ]
 
 
 def _preparing(context: Context, master: str) -> str:

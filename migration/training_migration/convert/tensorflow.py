@@ -34,7 +34,7 @@ def plan(context: Context) -> Plan:
             "metadata.name",
             fixed=True,
         )
-    if _spec(context).enable_dynamic_worker:
+    if context.spec(TFJobSpec).enable_dynamic_worker:
         context.notes.add(
             "MIG205",
             "the number of workers cannot change while the job runs; each still knows only itself and the servers."
@@ -89,7 +89,12 @@ def _group(context: Context, replica_type: str, *, decides: bool) -> Group:
 def _decides(context: Context, replica_type: str) -> Decides:
     """Worker 0 is enough where there is no chief and the success policy is not AllWorkers."""
     chief = any(context.count(name) for name in CHIEFS)
-    if replica_type != WORKER or chief or _spec(context).success_policy == ALL_WORKERS or context.count(WORKER) == 1:
+    if (
+        replica_type != WORKER
+        or chief
+        or context.spec(TFJobSpec).success_policy == ALL_WORKERS
+        or context.count(WORKER) == 1
+    ):
         return Decides.ALL
     return Decides.FIRST
 
@@ -97,7 +102,7 @@ def _decides(context: Context, replica_type: str) -> Decides:
 def tf_config(context: Context, replica_type: str) -> str:
     """The value for the pods of a role, with a place for their index."""
     task = {"type": replica_type.lower(), "index": "INDEX"}
-    if _spec(context).enable_dynamic_worker:
+    if context.spec(TFJobSpec).enable_dynamic_worker:
         config: dict[str, Any] = {"cluster": _sparse_cluster(context, replica_type), "task": task}
     else:
         types = sorted(context.job.job.replicas, key=str.lower)
@@ -131,9 +136,3 @@ def _endpoint(context: Context, replica_type: str, index: object) -> str:
 def _is_distributed(context: Context) -> bool:
     """Whether v1 sets TF_CONFIG."""
     return sum(context.count(name) for name in context.job.job.info.replica_types) != 1
-
-
-def _spec(context: Context) -> TFJobSpec:
-    spec = context.job.job.spec
-    assert isinstance(spec, TFJobSpec)
-    return spec

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from training_migration.convert.context import Json
+from training_migration.convert.launchers import words
 
 
 def wrapped(container: Json, lines: Sequence[str], name: str) -> None:
@@ -18,6 +19,5 @@ def wrapped(container: Json, lines: Sequence[str], name: str) -> None:
 
 def references_expanded(container: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Those of the variables that Kubernetes would have to fill in before the command starts."""
-    words = [*(container.get("command") or ()), *(container.get("args") or ())]
-    words += [str(variable.get("value", "")) for variable in container.get("env") or ()]
-    return [name for name in names if any(f"$({name})" in word for word in words)]
+    texts = [*words(container), *(str(variable.get("value", "")) for variable in container.get("env") or ())]
+    return [name for name in names if any(f"$({name})" in text for text in texts)]

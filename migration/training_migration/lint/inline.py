@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from training_migration.convert.launchers import words
 from training_migration.findings import Finding
 from training_migration.lint import pods
 from training_migration.lint.scripts.lint import lint_script
@@ -40,10 +41,10 @@ def inline_findings(
 
 def _texts(container: Json, replaced: frozenset[str]) -> Iterator[tuple[str, str, Language]]:
     """The command line as one text, Python that stands in it, and the values of variables."""
-    words = pods.words(container)
+    line = words(container)
     field = pods.command_field(container)
-    python = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-c" and "python" in words[at - 1]]
-    yield field, " ".join(word for word in words if word not in python), Language.SHELL
+    python = [line[at + 1] for at, word in enumerate(line[:-1]) if word == "-c" and "python" in line[at - 1]]
+    yield field, " ".join(word for word in line if word not in python), Language.SHELL
     yield from ((field, text, Language.PYTHON) for text in python)
     for variable in container.get("env") or ():
         name = variable.get("name")

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final, Protocol
 
+from training_migration.convert.launchers import words
+
 Json = Mapping[str, Any]
 
 _ACCELERATOR: Final = re.compile(r"(/mig-|tpu|gaudi|neuron|npu|/xpu|mlu|dcu|habana)", re.IGNORECASE)
@@ -60,11 +62,6 @@ class Template(Protocol):
 def env_names(given: Json) -> list[str]:
     """Names of the variables that are written out, in their order."""
     return [str(each.get("name", "")) for each in given.get("env") or ()]
-
-
-def words(given: Json) -> list[str]:
-    """Command and arguments of a container."""
-    return [str(each) for each in (*(given.get("command") or ()), *(given.get("args") or ()))]
 
 
 def command_field(given: Json) -> str:

@@ -131,8 +131,6 @@ class RunRecord(_Part, frozen=True, kw_only=True):
     """What the job asked for, where it says so; decides which left-over pods are expected on v1."""
     left_over: tuple[LeftOver, ...] | None = None
     events: tuple[Event, ...] = ()
-    faults: tuple[str, ...] = ()
-    """What was done to it on purpose, for example `exit:1:137`."""
 
 
 class BadRecord(ValueError):

@@ -43,7 +43,7 @@ def test_text_names_file_line_rule_and_remedy(tmp_path: Path) -> None:
     assert lines[-1] == "2 errors, 1 warning, 2 infos"
 
 
-def test_what_convert_mends_is_reported_from_what_is_left_to_people(tmp_path: Path) -> None:
+def test_what_convert_fixes_is_reported_apart_from_what_is_left_to_people(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text('import os\nport = 23456\nos.environ["RANK"]\n')
     file = write(tmp_path / "job.yaml", ALONE)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from training_migration.convert.elasticity import names_processes, names_rendezvous
-from training_migration.convert.launchers import Launcher
+from training_migration.convert.launchers import Launcher, words
 from training_migration.findings import Severity
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
@@ -25,7 +25,7 @@ def no_launcher(subject: Subject) -> Iterator[Spot]:
     if subject.kind != _PYTORCH or not subject.has_master:
         return
     for role, launcher in subject.launchers:
-        if launcher is Launcher.PYTHON and not assigned(pods.words(role.container), subject.scripts).issuperset(RANKS):
+        if launcher is Launcher.PYTHON and not assigned(words(role.container), subject.scripts).issuperset(RANKS):
             path = f"{role.main_path}.{pods.command_field(role.container)}"
             if subject.size > 1:
                 message = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from training_migration.convert.elasticity import size_of
+from training_migration.convert.launchers import words
 from training_migration.findings import Severity
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
@@ -182,7 +183,7 @@ def sidecar_variables(subject: Subject) -> Iterator[Spot]:
 
 def _mentions(container: Any, name: str) -> bool:
     values = [str(each.get("value") or "") for each in container.get("env") or ()]
-    return any(re.search(rf"\b{name}\b", text) for text in (*pods.words(container), *values))
+    return any(re.search(rf"\b{name}\b", text) for text in (*words(container), *values))
 
 
 @V1.rule("MIG222")

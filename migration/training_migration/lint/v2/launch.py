@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from training_migration.convert.launchers import Launcher
+from training_migration.convert.launchers import Launcher, words
 from training_migration.findings import Severity
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
@@ -48,7 +48,7 @@ def _is_torch(job: TrainJob) -> bool:
 
 def _alone_by_torchrun(job: TrainJob) -> str:
     """Why torchrun forms a world on each node; empty if it does not."""
-    text = " ".join(pods.words(job.container))
+    text = " ".join(words(job.container))
     if flag := _ONE_NODE.search(text):
         return f"{flag[0].strip()} keeps torchrun on its node"
     configured = _SEVERAL_NODES.search(text) or "PET_NNODES" in (*pods.env_names(job.container), *assigned([text], ()))
@@ -65,7 +65,7 @@ def _alone_by_python(job: TrainJob) -> str:
 
 def _missing_ranks(job: TrainJob) -> str:
     """What is wrong with the variables that PyTorch needs; empty if nothing is."""
-    set_there = assigned(pods.words(job.container), job.scripts)
+    set_there = assigned(words(job.container), job.scripts)
     if missing := [name for name in RANKS if name not in {*pods.env_names(job.container), *set_there}]:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
     if "RANK" not in set_there and pods.env_value(job.container, "RANK") is not None and job.num_nodes > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from training_migration.convert.launchers import words
 from training_migration.findings import Severity
 from training_migration.lint import pods
 from training_migration.lint.checks import Spot
@@ -80,11 +81,9 @@ def sidecar_variables(runtime: Runtime) -> Iterator[Spot]:
         return
     targets = (runtime.settings.get("envInjection") or {}).get("targets") or ()
     given = {name for target in targets for name in target.get("containerNames") or ()}
-    for at, each in enumerate(pods.containers(trainer.pod)):
-        name, words = each.get("name"), " ".join(pods.words(each))
-        if name != trainer.main and name not in given and "PET_" in words:
-            message = f"container {name} uses variables that v2 gives to {trainer.main} only."
-            yield Spot(message, f"{trainer.pod_path}.containers[{at}]")
+    for path, each in trainer.sidecars:
+        if each.get("name") not in given and "PET_" in " ".join(words(each)):
+            yield Spot(f"container {each.get('name')} uses variables that v2 gives to {trainer.main} only.", path)
 
 
 @RUNTIMES.rule("MIG507")
