@@ -1,8 +1,8 @@
 """Looks at the pages of a console with Chromium: `python -m e2e.console.look ADDRESS FOLDER PATH...`.
 
-Prints as JSON what it has seen of each page at the width of a telephone and of a large screen, and puts a picture of
-each into the folder; of the first page also what keys, filters and other colours do. It runs in the environment of
-`e2e.migration.page`, with Selenium, axe and nothing of ours.
+Prints as JSON what it has seen of each page, loaded once, at the widths of a telephone and of large screens, and in
+dark colours; of the first page also what keys and filters do. A picture of each view goes into the folder, unless that
+is `-`. It runs in the environment of `e2e.migration.page`, with Selenium, axe and nothing of ours.
 """
 
 from __future__ import annotations
@@ -50,17 +50,18 @@ def seen(driver: webdriver.Chrome, *, judged: bool) -> dict[str, Any]:
             f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in findings if each["impact"] in SERIOUS
         ],
         "complaints": [each["message"] for each in driver.get_log("browser") if EXPECTED not in each["message"]],
-        "times": driver.execute_script(TIMES),
         "grid": driver.execute_script(GRID),
     }
 
 
-def picture(driver: webdriver.Chrome, width: int, height: int) -> bytes:
-    """What the screen shows, without empty space below the page."""
+def draw(driver: webdriver.Chrome, folder: str, name: str, width: int, height: int) -> None:
+    """Write a picture of what the screen shows, without empty space below the page; none if the folder is `-`."""
+    if folder == "-":
+        return
     end = driver.execute_script("return document.getElementById('main').getBoundingClientRect().bottom")
     clip = {"x": 0, "y": 0, "width": width, "height": min(height, math.ceil(end)), "scale": 1}
     drawn = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})["data"]
-    return base64.b64decode(drawn)
+    Path(folder, f"{name}.png").write_bytes(base64.b64decode(drawn))
 
 
 def opened(driver: webdriver.Chrome, address: str) -> None:
@@ -117,15 +118,16 @@ def main(address: str, folder: str, *paths: str) -> None:
     told: dict[str, Any] = {"pages": {}}
     for number, path in enumerate(paths):
         told["pages"][path] = {}
-        for name, (width, height) in SIZES.items():
-            resize(driver, width, height)
-            opened(driver, address + path)
+        resize(driver, *SIZES["narrow"])
+        opened(driver, address + path)
+        for name, size in SIZES.items():
+            resize(driver, *size)
             told["pages"][path][name] = seen(driver, judged=name == "wide")
-            Path(folder, f"{number}-{name}.png").write_bytes(picture(driver, *SIZES[name]))
+            draw(driver, folder, f"{number}-{name}", *size)
         resize(driver, *SIZES["wide"])
         _colours(driver, "dark")
         told["pages"][path]["dark"] = seen(driver, judged=True)
-        Path(folder, f"{number}-dark.png").write_bytes(picture(driver, *SIZES["wide"]))
+        draw(driver, folder, f"{number}-dark", *SIZES["wide"])
         _colours(driver, "light")
     opened(driver, address + "/")
     told["keys"] = keys(driver)

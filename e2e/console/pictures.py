@@ -81,7 +81,7 @@ def looked_at(folder: Path) -> Iterator[str]:
 
 
 def look(address: str, folder: Path | str, paths: Sequence[str] = PATHS, program: str = "look") -> dict[str, Any]:
-    """Open pages in a browser; pictures go to the folder, what was seen comes back."""
+    """Open pages in a browser; pictures go to the folder unless it is `-`, what was seen comes back."""
     python = environment("browser", CONSTRAINTS) / "python"
     command = [str(python), "-m", f"e2e.console.{program}", address, str(folder), *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=400.0)

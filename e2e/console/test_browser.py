@@ -32,7 +32,7 @@ def test_the_pictures_show_the_pages_as_they_are_now(name: str) -> None:
 @needs_browser
 def test_every_page_fits_can_be_read_aloud_and_complains_of_nothing(tmp_path: Path) -> None:
     with looked_at(tmp_path) as address:
-        told = look(address, tmp_path)
+        told = look(address, "-")
     assert bad(told) == {}
     assert told["keys"] == {"help": True, "rows": [0, 1, 0], "search": "text", "typed": "j/?", "opened": True}
     assert told["shared"] == {"shown": ["Failed"], "same": ["Failed"]}
@@ -83,7 +83,7 @@ def test_a_grid_holds_4096_replicas_at_a_glance(tmp_path: Path) -> None:
     try:
         wait_until(lambda: "http://" in child.output(), "the console", [child])
         address = child.output().split()[0].rstrip("/")
-        told = look(address, tmp_path, ["/jobs/default/jaxjobs/wide"])
+        told = look(address, "-", ["/jobs/default/jaxjobs/wide"])
     finally:
         child.stop()
     assert bad(told) == {}
