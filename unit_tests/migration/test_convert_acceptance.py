@@ -135,10 +135,3 @@ def test_a_slice_of_a_gpu_counts_as_a_device() -> None:
     resources = {"limits": {"nvidia.com/mig-1g.5gb": 1, "cpu": 8}}
     pods = v2(pytorch(1, command=["torchrun", "t.py"], resources=resources)).pods
     assert {environment(pod)["PET_NPROC_PER_NODE"] for pod in pods} == {"1"}
-
-
-def test_hosts_of_mpi_have_their_slots() -> None:
-    obj = mpi(2)
-    obj["spec"]["slotsPerWorker"] = 2
-    hosts = next(each for each in v2(obj).objects if each["metadata"]["name"] == "job-mpi-hostfile")
-    assert hosts["data"]["hostfile"] == "job-node-0-0.job slots=2\njob-node-0-1.job slots=2\n"

@@ -57,5 +57,5 @@ def test_a_verb_for_one_job_ends_with_that_sentence(verb: str, options: tuple[st
 @pytest.mark.parametrize("verb", ["run", "probe"])
 def test_it_is_not_run(verb: str) -> None:
     done = invoked(verb, PLUGINS_JOB)
-    assert done.stderr == f"Error: {PLUGINS_JOB}: line 6: DeepSpeedJob deepspeed-sum: {SAID}\n"
+    assert done.stderr == f"Error: {PLUGINS_JOB}:6: DeepSpeedJob deepspeed-sum: {SAID}\n"
     assert done.exit_code == 4

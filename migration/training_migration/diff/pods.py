@@ -127,15 +127,9 @@ class Pods:
         values = (replace(each, called=partial(canonical_hosts, view)) for each, view in zip(taken, views, strict=True))
         yield from together(compared(self.kind, *values, brief=self.brief))
 
-    def _leaves(self, side: int, place: Place) -> PodValues:
-        known = self._taken_apart
-        if (side, place) not in known:
-            known[side, place] = leaves(self.sides[side].pods[place])
-        return known[side, place]
-
     @cached_property
-    def _taken_apart(self) -> dict[tuple[int, Place], PodValues]:
-        return {}
+    def _leaves(self) -> Callable[[int, Place], PodValues]:
+        return cache(lambda side, place: leaves(self.sides[side].pods[place]))
 
     @cached_property
     def _views(self) -> tuple[Callable[[Place], View], Callable[[Place], View]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from training_migration.diff.pairing import Place
@@ -91,13 +91,11 @@ class RenderedSide:
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """Variables of the container that trains, references to each other resolved."""
-        if place not in self._environments:
-            self._environments[place] = environment(self.pods[place], _KNOWN)
-        return self._environments[place]
+        return self._environment(place)
 
     @cached_property
-    def _environments(self) -> dict[Place, Mapping[str, str]]:
-        return {}
+    def _environment(self) -> Callable[[Place], Mapping[str, str]]:
+        return cache(lambda place: environment(self.pods[place], _KNOWN))
 
     def words(self, place: Place) -> tuple[list[str], list[str]]:
         """Command and arguments of the container that trains, references to variables resolved."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from training_api.documents import Document, read
+from training_api.documents import Document
 from training_migration.exits import Exit, Failure
 from training_migration.runs.record import Ref
 from training_migration.runs.templates import is_runtime, is_train_job
-from training_migration.v1_job import Invalid, V1Job, is_v1_job, not_converted, v1_job
+from training_migration.v1_job import V1Job, is_v1_job
 from training_migration.v2.lookup import Runtimes, namespace_of, reference_of
-from training_migration.verbs.loading import readable
+from training_migration.verbs.loading import checked, documents, where
 
 Json = dict[str, Any]
 
@@ -75,22 +74,20 @@ def hosts_of(job: V1Job) -> list[str]:
 
 def read_sides(paths: Iterable[str], stock: Mapping[str, Json]) -> Sides:
     """Find one v1 job, one TrainJob, or both; `stock` are the runtimes that v2 ships, by name. Raises Failure."""
-    documents = [readable(each) for each in read(paths, sys.stdin)]
-    found = [(each, each.object) for each in documents if each.object is not None]
+    given = documents(paths)
+    found = [(each, each.object) for each in given if each.object is not None]
     for document, obj in found:
         if not (isinstance(obj.get("apiVersion"), str) and isinstance(obj.get("kind"), str) and _name(obj)):
-            where = f"{document.source}: line {document.line}"
-            raise Failure(f"{where}: not an object with apiVersion, kind and metadata.name.", Exit.USAGE)
-        if why := not_converted(obj):
-            raise Failure(f"{document.source}: line {document.line}: {obj['kind']} {_name(obj)}: {why}", Exit.REJECTED)
+            place = where(document.source, document.line)
+            raise Failure(f"{place}: not an object with apiVersion, kind and metadata.name.", Exit.USAGE)
     v1 = _only([(d, o) for d, o in found if is_v1_job(o)], "training job of v1")
     train_job = _only([(d, o) for d, o in found if is_train_job(o)], "TrainJob")
     if v1 is None and train_job is None:
         raise Failure("there is neither a training job of v1 nor a TrainJob in the files.", Exit.USAGE)
     others = [o for _, o in found if not (is_v1_job(o) or is_train_job(o) or is_runtime(o))]
-    runtimes = Runtimes(documents, stock)
+    runtimes = Runtimes(given, stock)
     return Sides(
-        None if v1 is None else _checked(*v1),
+        None if v1 is None else checked(v1[0]),
         None if train_job is None else with_runtime(*train_job, runtimes),
         tuple(_once(others)),
     )
@@ -108,19 +105,12 @@ def _only(found: Sequence[tuple[Document, Json]], what: str) -> tuple[Document, 
     return found[0] if found else None
 
 
-def _checked(document: Document, obj: Json) -> V1Job:
-    try:
-        return v1_job(obj, document.source, document.line)
-    except Invalid as invalid:
-        raise Failure(f"{document.source}: line {document.line}: v1 rejects it: {invalid}", Exit.USAGE) from None
-
-
 def with_runtime(document: Document, train_job: Json, runtimes: Runtimes) -> V2Side:
     """A TrainJob with its runtime; raises Failure where that is nowhere."""
     runtime = runtimes.of(train_job, document.source)
     if runtime is None:
-        where = f"{document.source}: TrainJob {train_job['metadata'].get('name')}"
-        raise Failure(f"{where} wants {' '.join(reference_of(train_job))}, which is not in the files.", Exit.USAGE)
+        place = f"{document.source}: TrainJob {train_job['metadata'].get('name')}"
+        raise Failure(f"{place} wants {' '.join(reference_of(train_job))}, which is not in the files.", Exit.USAGE)
     return V2Side(train_job, runtime, document.source)
 
 

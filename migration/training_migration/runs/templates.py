@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from training_migration.v1_job import is_v1_job
+from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME, TRAINER_GROUP
 
 Json = dict[str, Any]
 
-RUNTIMES: Final = ("TrainingRuntime", "ClusterTrainingRuntime")
-V2_GROUP: Final = "trainer.kubeflow.org/"
 
-
-def is_runtime(obj: Json) -> bool:
+def is_runtime(obj: Mapping[str, Any]) -> bool:
     """Whether this is a runtime of Trainer v2, of either scope."""
-    return obj.get("kind") in RUNTIMES and str(obj.get("apiVersion", "")).startswith(V2_GROUP)
+    return obj.get("kind") in (RUNTIME, CLUSTER_RUNTIME) and str(obj.get("apiVersion", "")).startswith(TRAINER_GROUP)
 
 
-def is_train_job(obj: Json) -> bool:
+def is_train_job(obj: Mapping[str, Any]) -> bool:
     """Whether this is a TrainJob."""
-    return obj.get("kind") == "TrainJob" and str(obj.get("apiVersion", "")).startswith(V2_GROUP)
+    return obj.get("kind") == "TrainJob" and str(obj.get("apiVersion", "")).startswith(TRAINER_GROUP)
 
 
 def templates(obj: Json) -> Iterator[tuple[str, Json]]:

@@ -62,7 +62,7 @@ def test_a_runtime_of_the_release_need_not_be_in_the_files(tmp_path: Path) -> No
         ([TRAIN_JOB], "wants ClusterTrainingRuntime torch, which is not in the files"),
         ([JOB, CONFIG_MAP, {**CONFIG_MAP, "data": {}}], "ConfigMap script is in the files twice"),
         ([JOB, {"kind": "ConfigMap"}], "not an object with apiVersion, kind and metadata.name"),
-        ([{**JOB, "spec": {"pytorchReplicaSpecs": {"Boss": {}}}}], "v1 rejects it"),
+        ([{**JOB, "spec": {"pytorchReplicaSpecs": {"Boss": {}}}}], "would be rejected by v1"),
     ],
     ids=["no job", "two jobs", "no runtime", "twice", "no name", "rejected"],
 )

@@ -14,9 +14,9 @@ from training_migration.lint.inline import inline_findings
 from training_migration.lint.v2 import fields, launch, topology
 from training_migration.lint.v2.subject import RUNTIMES, TRAIN_JOBS, Runtime, TrainJob
 from training_migration.lint.variables import FIXED_PORT, POLICY_OF, V1_VARIABLES
+from training_migration.runs.templates import is_runtime, is_train_job
 from training_migration.targets import Target
 from training_migration.v2.lookup import Runtimes
-from training_migration.v2.names import CLUSTER_RUNTIME, RUNTIME, TRAINER_GROUP
 from training_migration.v2.stock import stock
 
 MODULES = (templates, launch, topology, fields)
@@ -32,8 +32,7 @@ KIND_OF: Final = {policy: kind for kind, policy in POLICY_OF.items()}
 
 def is_v2(obj: Mapping[str, Any]) -> bool:
     """Whether this is a runtime or a TrainJob."""
-    kinds = (TRAIN_JOB, RUNTIME, CLUSTER_RUNTIME)
-    return str(obj.get("apiVersion", "")).startswith(TRAINER_GROUP) and obj.get("kind") in kinds
+    return is_runtime(obj) or is_train_job(obj)
 
 
 def lint_v2(
