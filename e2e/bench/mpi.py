@@ -17,7 +17,6 @@ from pathlib import Path
 
 from e2e.harness.binaries import programs
 from e2e.harness.client import Api, connect, eventually
-from e2e.harness.cluster import Cluster
 from e2e.harness.local_up import LocalUp, local_up
 from e2e.jobs.mpi_launch import OVER_SSH, PODS, mpi_job, play
 from rich.console import Console
@@ -92,7 +91,7 @@ async def let_go(cluster: LocalUp, api: Api, way: Way, workers: int) -> float:
 
     await eventually(all_run, "all pods run", LIMIT, poll=0.05)
     seconds = time.monotonic() - begun
-    kubectl = Cluster("local", cluster.kubeconfig, str(programs()["kubectl"]))
+    kubectl = cluster.cluster
     await asyncio.to_thread(kubectl.run_kubectl, "exec", "bench-launcher", "--", "touch", f"{way.folder}/go")
     return seconds
 

@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from e2e.harness.binaries import programs
 from e2e.harness.client import Object
-from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, master_pod, typical
 from e2e.harness.local_up import local_up
@@ -31,7 +29,7 @@ echo $HOSTNAME ends
 @pytest.fixture(scope="module")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     with local_up(tmp_path_factory.mktemp("kubectl")) as up:
-        yield Cluster("local up", up.kubeconfig, str(programs()["kubectl"])).run_kubectl
+        yield up.cluster.run_kubectl
 
 
 def running(name: str, kind: str, script: str) -> Object:

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from e2e.harness.binaries import programs
-from e2e.harness.cluster import Cluster
 from e2e.harness.environment import environment
 from e2e.harness.local_up import local_up
 from e2e.harness.startup import wait_until
@@ -70,7 +68,7 @@ def mark() -> str:
 def looked_at(folder: Path) -> Iterator[str]:
     """Run the jobs on a local cluster until they are as the pages are to show them; yields its console's address."""
     with local_up(folder, "--name=looked-at", "--console", grace=60.0) as up:
-        cluster = Cluster("local", up.kubeconfig, str(programs()["kubectl"]))
+        cluster = up.cluster
         cluster.run_kubectl("apply", "-f", str(JOBS))
         for job, condition in (("pytorchjob/language-model", "Running"), ("jaxjob/diverges", "Failed")):
             cluster.run_kubectl("wait", f"--for=condition={condition}", job, "--timeout=110s")

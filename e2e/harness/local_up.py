@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from e2e.harness.binaries import programs
+from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
 from e2e.harness.operator import PROGRAM
 from e2e.harness.processes import Child
@@ -19,6 +21,15 @@ class LocalUp:
 
     kubeconfig: Path
     child: Child
+
+    @property
+    def cluster(self) -> Cluster:
+        """The same for what works through kubectl."""
+        return Cluster("local up", self.kubeconfig, str(programs()["kubectl"]))
+
+    def kubectl(self, *arguments: str, program: str = "kubectl") -> list[str | Path]:
+        """The command line of a kubectl, by its name among the programs, for this cluster."""
+        return [programs()[program], f"--kubeconfig={self.kubeconfig}", *arguments]
 
 
 @contextmanager

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.harness.binaries import programs
 from e2e.harness.client import Api, Object, eventually
-from e2e.harness.cluster import Cluster
 from e2e.harness.local_up import LocalUp
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/mpijobs"
@@ -77,7 +75,7 @@ async def play(cluster: LocalUp, api: Api, job: Object, limit: float = 60.0) -> 
         launcher = await api.get(f"{PODS}/{name}-launcher")
         assert launcher is not None, f"{name} has no launcher"
         restarts = launcher["status"]["containerStatuses"][0]["restartCount"]
-        kubectl = Cluster("local", cluster.kubeconfig, str(programs()["kubectl"]))
+        kubectl = cluster.cluster
         return Ended(conditions, seconds, restarts, kubectl.run_kubectl("logs", f"{name}-launcher"))
     finally:
         await api.delete(f"{JOBS}/{name}")

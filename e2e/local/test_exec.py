@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import select
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e.harness.binaries import programs
-from e2e.harness.local_up import LocalUp, local_up
+from e2e.harness.local_up import LocalUp
 from e2e.support import marks
 from kubernetes import client, config
 from kubernetes.stream import stream
@@ -42,49 +39,39 @@ POD = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    with local_up(tmp_path_factory.mktemp("exec")) as up:
-        for command, said in (
-            (["apply", "-f", "-"], json.dumps(POD)),
-            (["wait", "--for=condition=Ready", "pod/box"], ""),
-        ):
-            run("kubectl", up, *command, stdin=said.encode(), check=True)
-        yield up
+@pytest.fixture(scope="module", autouse=True)
+def box(cluster_up: LocalUp) -> None:
+    cluster_up.cluster.send("apply", POD)
+    cluster_up.cluster.run_kubectl("wait", "--for=condition=Ready", "pod/box")
 
 
-def run(
-    program: str, cluster: LocalUp, *arguments: str, stdin: bytes = b"", check: bool = False
-) -> subprocess.CompletedProcess[bytes]:
-    command: list[str | Path] = [programs()[program], f"--kubeconfig={cluster.kubeconfig}", *arguments]
+def run(command: list[str | Path], stdin: bytes = b"", check: bool = False) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=check)
 
 
 def test_kubectl(cluster_up: LocalUp, tmp_path: Path) -> None:
-    done = run(
-        "kubectl", cluster_up, "exec", "box", "--", "sh", "-c", "echo $GREETING $HOSTNAME; echo oops >&2; exit 3"
-    )
+    kubectl = cluster_up.kubectl
+    done = run(kubectl("exec", "box", "--", "sh", "-c", "echo $GREETING $HOSTNAME; echo oops >&2; exit 3"))
     assert (done.returncode, done.stdout) == (3, b"hello box\n")
     assert done.stderr == b"oops\ncommand terminated with exit code 3\n"
     data = os.urandom(10 << 20)
-    echoed = run("kubectl", cluster_up, "exec", "-i", "box", "--", "cat", stdin=data)
+    echoed = run(kubectl("exec", "-i", "box", "--", "cat"), stdin=data)
     assert (echoed.returncode, echoed.stdout == data) == (0, True)
-    missing = run("kubectl", cluster_up, "exec", "box", "--", "nosuch")
+    missing = run(kubectl("exec", "box", "--", "nosuch"))
     assert (missing.returncode, b'exec: "nosuch": executable file not found in $PATH' in missing.stderr) == (1, True)
-    unknown = run("kubectl", cluster_up, "exec", "box", "-c", "other", "--", "true")
+    unknown = run(kubectl("exec", "box", "-c", "other", "--", "true"))
     assert (unknown.returncode, b"container other is not valid for pod box" in unknown.stderr) == (1, True)
     file = tmp_path / "file"
     file.write_bytes(data)
-    run("kubectl", cluster_up, "cp", str(file), "box:/tmp/file", check=True)
-    run("kubectl", cluster_up, "cp", "box:/tmp/file", str(tmp_path / "back"), check=True)
+    run(kubectl("cp", str(file), "box:/tmp/file"), check=True)
+    run(kubectl("cp", "box:/tmp/file", str(tmp_path / "back")), check=True)
     assert (tmp_path / "back").read_bytes() == data
     assert not Path("/tmp/file").exists()
 
 
 def test_kubectl_in_a_terminal(cluster_up: LocalUp) -> None:
     ours, theirs = pty.openpty()
-    kubectl = str(programs()["kubectl"])
-    command = [kubectl, f"--kubeconfig={cluster_up.kubeconfig}", "exec", "-it", "box", "--", "sh"]
+    command = cluster_up.kubectl("exec", "-it", "box", "--", "sh")
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
         os.close(theirs)
         try:
@@ -113,7 +100,7 @@ def until(terminal: int, text: bytes, times: int = 1) -> None:
 
 
 def test_the_oldest_kubectl(cluster_up: LocalUp) -> None:
-    done = run("kubectl-1.30", cluster_up, "exec", "box", "--", "echo", "here")
+    done = run(cluster_up.kubectl("exec", "box", "--", "echo", "here", program="kubectl-1.30"))
     assert (done.returncode, done.stdout) == (0, b"here\n")
 
 

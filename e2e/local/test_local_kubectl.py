@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import yaml
-from e2e.harness.binaries import KUBECTLS, programs
-from e2e.harness.local_up import LocalUp, local_up
+from e2e.harness.binaries import KUBECTLS
+from e2e.harness.local_up import LocalUp
 from e2e.support import marks
 from e2e.support.profiles import often
 
@@ -54,12 +53,6 @@ COUNTER = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    with local_up(tmp_path_factory.mktemp("kubectl")) as cluster:
-        yield cluster
-
-
 @pytest.fixture(scope="module", params=often(KUBECTLS, [*KUBECTLS][-1]))
 def kubectl(request: pytest.FixtureRequest, cluster_up: LocalUp, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     """Run kubectl of one version in a namespace of its own, with both pods."""
@@ -67,9 +60,8 @@ def kubectl(request: pytest.FixtureRequest, cluster_up: LocalUp, tmp_path_factor
     namespace = f"kubectl-1-{request.param}"
 
     def run(command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        program: list[str | Path] = [programs()[KUBECTLS[request.param]], f"--kubeconfig={cluster_up.kubeconfig}"]
-        options = [f"--cache-dir={cache}", f"--namespace={namespace}"]
-        words = [*program, *options, *command.split()]
+        options = (f"--cache-dir={cache}", f"--namespace={namespace}")
+        words = cluster_up.kubectl(*options, *command.split(), program=KUBECTLS[request.param])
         return subprocess.run(words, input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
     assert run(f"create namespace {namespace}").returncode == 0

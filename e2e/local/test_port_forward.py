@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import signal
 import subprocess
@@ -12,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from e2e.harness.binaries import programs
-from e2e.harness.local_up import LocalUp, local_up
+from e2e.harness.local_up import LocalUp
 from e2e.harness.operator import PROGRAM
 from e2e.harness.startup import wait_until
 from e2e.support import marks
@@ -48,16 +46,10 @@ OBJECTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalUp]:
-    with local_up(tmp_path_factory.mktemp("forward")) as up:
-        for command, said in (
-            (["apply", "-f", "-"], "\n---\n".join(json.dumps(each) for each in OBJECTS)),
-            (["wait", "--for=condition=Ready", "pod/board"], ""),
-        ):
-            kubectl: list[str | Path] = [programs()["kubectl"], f"--kubeconfig={up.kubeconfig}", *command]
-            subprocess.run(kubectl, input=said.encode(), timeout=60, check=True)
-        yield up
+@pytest.fixture(scope="module", autouse=True)
+def board(cluster_up: LocalUp) -> None:
+    cluster_up.cluster.send("apply", *OBJECTS)
+    cluster_up.cluster.run_kubectl("wait", "--for=condition=Ready", "pod/board")
 
 
 @contextmanager
@@ -85,28 +77,14 @@ def page(port: int) -> str:
 @pytest.mark.parametrize("program", ["kubectl-1.30", "kubectl"])  # SPDY; SPDY within a WebSocket
 def test_kubectl(cluster_up: LocalUp, program: str, target: str) -> None:
     ports = ":80" if target.startswith("service") else ":6006"
-    command: list[str | Path] = [
-        programs()[program],
-        f"--kubeconfig={cluster_up.kubeconfig}",
-        "port-forward",
-        target,
-        ports,
-    ]
-    with forwarded(command) as (port, process):
+    with forwarded(cluster_up.kubectl("port-forward", target, ports, program=program)) as (port, process):
         assert [page(port) for _ in range(3)] == ["hello from board"] * 3
     assert process.returncode == 0
 
 
 def test_kubectl_says_that_nothing_listens(cluster_up: LocalUp) -> None:
     for program in ("kubectl-1.30", "kubectl"):
-        command: list[str | Path] = [
-            programs()[program],
-            f"--kubeconfig={cluster_up.kubeconfig}",
-            "port-forward",
-            "board",
-            ":81",
-        ]
-        with forwarded(command) as (port, process):
+        with forwarded(cluster_up.kubectl("port-forward", "board", ":81", program=program)) as (port, process):
             with pytest.raises(OSError):
                 page(port)
             assert process.stdout is not None
@@ -134,8 +112,7 @@ def test_local_forward(cluster_up: LocalUp, tmp_path: Path) -> None:
 def test_it_ends_with_the_pod(cluster_up: LocalUp) -> None:
     local: list[str | Path] = [PROGRAM, "local", "forward", f"--kubeconfig={cluster_up.kubeconfig}", "board", ":6006"]
     with forwarded(local) as (port, process):
-        kubectl: list[str | Path] = [programs()["kubectl"], f"--kubeconfig={cluster_up.kubeconfig}"]
-        subprocess.run([*kubectl, "delete", "pod", "board", "--grace-period=1"], timeout=60, check=True)
+        cluster_up.cluster.run_kubectl("delete", "pod", "board", "--grace-period=1")
         with pytest.raises(OSError):
             page(port)
         assert process.stdout is not None
