@@ -52,8 +52,8 @@ async def main(names: list[str]) -> int:
             continue
         wrong = comparison.outcome is not EXPECTED.get(name, Outcome.EQUAL)
         failed |= wrong
-        result = f"{time.monotonic() - begun:.0f} s"
-        rows.append((name, "WRONG" if wrong else "ok", comparison.outcome, result, _summary(comparison)))
+        took = f"{time.monotonic() - begun:.0f} s"
+        rows.append((name, "WRONG" if wrong else "ok", comparison.outcome, took, _summary(comparison)))
     print(Table(("case", "", "outcome", "time", "seen"), rows).plain())
     return int(failed)
 

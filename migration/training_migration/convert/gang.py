@@ -46,7 +46,7 @@ def gang(context: Context) -> Gang:
         timeout = {} if seconds is None else {"scheduleTimeoutSeconds": seconds}
         return Gang(scheduler, {"coscheduling": timeout})
     if not context.features.volcano:
-        context.notes.add("MIG002", f"Trainer {context.options.target} knows no pod groups of Volcano.", PATH)
+        context.notes.add("MIG002", f"Trainer {context.options.target} has no pod groups of Volcano.", PATH)
         return Gang(scheduler)
     return Gang(scheduler, {"volcano": {}}, {QUEUE: chosen.queue} if chosen.queue else {})
 

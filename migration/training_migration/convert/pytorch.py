@@ -101,8 +101,8 @@ def _compat(
             context.notes.add("MIG108", text, path)
         return []
     chosen = [each for each in variables if each["name"] in COMPAT]
-    wish = context.options.compat_env
-    needed = wish is CompatEnv.ALWAYS or (wish is CompatEnv.AUTO and (not launcher.sets_ranks or bool(mentions)))
+    option = context.options.compat_env
+    needed = option is CompatEnv.ALWAYS or (option is CompatEnv.AUTO and (not launcher.sets_ranks or bool(mentions)))
     single = sum(context.count(name) for name in (MASTER, WORKER)) == 1
     if mentions:
         text = f"{', '.join(mentions)} in the command line or in variables of the template"

@@ -108,7 +108,7 @@ def _note_clean_up(context: Context, policy: CleanPodPolicy | None) -> None:
 
 
 def note_extensions(context: Context) -> None:
-    """Say which wishes beyond v1 have no counterpart; others are met, or v2 does what they ask for by itself."""
+    """Note which extensions of v1 have no counterpart; others are met, or v2 does what they ask for by itself."""
     key = DISRUPTIONS.annotation
     if key in context.job.job.metadata.annotations:
         text = f"{key} is dropped: pods that are evicted count as failed in v2."

@@ -126,9 +126,9 @@ def _head(conversion: Conversion, noted: Collection[Finding]) -> Iterator[str]:
     left = [each for each in conversion.findings if not each.fixed and each not in noted]
     for severity, heading in _TITLES.items():
         yield from _section(heading, [each for each in left if each.level is severity])
-    if mended := sorted({each.rule.id for each in conversion.findings if each.fixed}):
+    if fixed := sorted({each.rule.id for each in conversion.findings if each.fixed}):
         yield ""
-        yield f"Done by the conversion: {', '.join(mended)}"
+        yield f"Done by the conversion: {', '.join(fixed)}"
 
 
 def _section(heading: str, findings: list[Finding]) -> Iterator[str]:

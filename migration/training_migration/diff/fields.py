@@ -213,7 +213,7 @@ def compared(kind: str, v1: PodValues, v2: PodValues, *, brief: bool = False) ->
             continue
         if _not_compared(path) or _compared_elsewhere(path) or _says_nothing(path, v1, v2):
             continue
-        entry = _lonely_entry(path, v1, v2)
+        entry = _unmatched_entry(path, v1, v2)
         if entry is None:
             yield _item(kind, path, path, v1, v2, brief=brief)
         elif entry not in done:
@@ -273,7 +273,7 @@ def _class(path: str) -> Class:
     return next(each for each in _CLASSES if re.match(each.pattern, path))
 
 
-def _lonely_entry(path: str, v1: PodValues, v2: PodValues) -> str | None:
+def _unmatched_entry(path: str, v1: PodValues, v2: PodValues) -> str | None:
     """The outermost entry of a list around this value that the other side has nothing of."""
     first, second = v1.by_path.get(path), v2.by_path.get(path)
     if first and second:

@@ -31,7 +31,7 @@ class Meeting:
     """That of any pod; None for one that does not train."""
     counts: tuple[int, int]
     """How many pods there are."""
-    astray: bool
+    self_addressed: bool
     """Whether v1 gives each of several pods its own address as that of the others: none ever meets another one."""
 
     @property
@@ -98,7 +98,7 @@ class Meeting:
         if v1 is None:
             return Likeness.GAINED, f"{who} finds no {role} on v1"
         if v1.meaning != v2.meaning:
-            if self.astray and role in _LED:
+            if self.self_addressed and role in _LED:
                 return Likeness.DIFFERENT, "each pod of v1 looks for the others at itself, and meets none"
             other = f"{who} starts another number of processes in each pod"
             return Likeness.DIFFERENT, other if role is Role.LOCAL else f"{who} learns another {role}"
@@ -111,7 +111,7 @@ class Meeting:
             return None
         if role is Role.RANK and self.reader[1] is MPI:
             return Severity.WARNING  # the same processes, each in another pod
-        if self.astray and role in _LED:
+        if self.self_addressed and role in _LED:
             return Severity.WARNING
         if role is Role.ELASTIC or (role is Role.PEERS and not self.reader[1].native):
             return Severity.WARNING
@@ -136,7 +136,7 @@ def _numbers(meaning: Hashable | Sequence[Hashable]) -> Iterator[int]:
             yield from _numbers(each)
 
 
-def _astray(wirings: Mapping[Place, Wiring], numbers: Mapping[Place, int]) -> bool:
+def _self_addressed(wirings: Mapping[Place, Wiring], numbers: Mapping[Place, int]) -> bool:
     pods = [(numbers[place], wiring.facts) for place, wiring in wirings.items()]
     return len(pods) > 1 and all(
         Role.HOST in facts and facts[Role.HOST].meaning == own and Role.SIZE in facts and facts[Role.SIZE].shown != "1"
@@ -187,7 +187,7 @@ def _meeting(
         for one, places in zip(read, sample, strict=True)
     )
     counts = len(numbers[0]), len(numbers[1])
-    return Meeting(pair, certain, (first, second), read, counts, _astray(first, numbers[0]))
+    return Meeting(pair, certain, (first, second), read, counts, _self_addressed(first, numbers[0]))
 
 
 def _reading(

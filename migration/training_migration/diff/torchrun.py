@@ -111,8 +111,8 @@ def _wiring(view: View, settings: Mapping[str, str], names: Mapping[str, str]) -
     if settings["rdzv_backend"] == "static" and "standalone" not in settings:
         facts[Role.RANK] = Fact(settings["node_rank"], settings["node_rank"], (names["node_rank"],))
     itself = facts[Role.HOST].meaning == view.numbers.get(view.place) and settings["node_rank"] == "0"
-    lonely = "standalone" in settings or nodes == "1" or (settings["master_addr"] == "127.0.0.1" and itself)
-    return Wiring(facts, alone=lonely)
+    alone = "standalone" in settings or nodes == "1" or (settings["master_addr"] == "127.0.0.1" and itself)
+    return Wiring(facts, alone=alone)
 
 
 def processes(nproc: str, view: View) -> Hashable:

@@ -1,4 +1,4 @@
-"""How rules are applied: one small function for each rule and each sort of input, registered under the rule's id."""
+"""How rules are applied: one small function for each rule and each kind of input, registered under the rule's id."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Check = Callable[[Subject], Iterable[Spot]]
 
 
 class Checks(Generic[Subject]):
-    """The checks on one sort of input."""
+    """The checks on one kind of input."""
 
     def __init__(self) -> None:
         self._checks: list[tuple[str, Check[Subject]]] = []
@@ -46,7 +46,7 @@ class Checks(Generic[Subject]):
 
     @property
     def rules(self) -> frozenset[str]:
-        """Ids of the rules that can apply to this sort of input."""
+        """Ids of the rules that can apply to this kind of input."""
         return frozenset(rule for rule, _ in self._checks)
 
     def __call__(self, subject: Subject, *, source: str = "", line: int = 0) -> list[Finding]:

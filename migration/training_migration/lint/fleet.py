@@ -150,17 +150,17 @@ def _of_scripts(fleet: Fleet, scripts: Sequence[Text], work: _Work) -> Iterator[
     """What is found in files of scripts and in ConfigMaps."""
     commands = list(_commands(fleet, scripts, work.jobs))
     # What a script lacks the conversion gives to all of its jobs, unless another client has written some of them.
-    mended = bool(work.jobs) and len(work.jobs) == _count(fleet, work) and not work.left
+    converted = bool(work.jobs) and len(work.jobs) == _count(fleet, work) and not work.left
     for path, text in fleet.scripts:
         kind, launched = _use(path, commands)
         for finding in lint_script(path, text, kind=kind, launched=launched):
-            yield replace(finding, fixed=mended and finding.rule.converted)
+            yield replace(finding, fixed=converted and finding.rule.converted)
     for document in fleet.documents:
         for name, text in _scripts_of(document.object or {}):
             kind, launched = _use(name, commands)
             for finding in lint_script(name, text, kind=kind, launched=launched):
                 in_map = replace(finding, source=document.source, line=document.line, path=f"data[{name}]")
-                yield replace(in_map, fixed=mended and finding.rule.converted)
+                yield replace(in_map, fixed=converted and finding.rule.converted)
 
 
 class _Command(NamedTuple):

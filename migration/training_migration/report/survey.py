@@ -162,8 +162,8 @@ def findings_of(job: Json) -> str:
 def _finding(finding: Json) -> str:
     name = escape(finding["id"])
     path = f" <code>{escape(finding['path'])}</code>" if finding["path"] else ""
-    mended = ", fixed by the conversion" if finding["fixed"] else ""
-    text = f"({escape(finding['severity'])}{mended}): {escape(finding['message'])}{path}"
+    fixed = ", fixed by the conversion" if finding["fixed"] else ""
+    text = f"({escape(finding['severity'])}{fixed}): {escape(finding['message'])}{path}"
     return f'<li><a href="#{name}">{name}</a> {text}</li>'
 
 

@@ -128,7 +128,7 @@ RULES: Final = (
     Rule(
         "MIG313",
         Severity.WARNING,
-        "A wish that goes beyond v1",
+        "An extension of v1",
         "Annotations below `extension.training.kubeflow.org` ask this operator for what v1 does not have: restarts of "
         "the whole job, the action on disrupted pods. v2 does not read them.",
         "For `restart-scope: job` keep the failure policy of the JobSet that `convert` writes. For `disruptions` see "

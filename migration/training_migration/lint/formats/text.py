@@ -24,10 +24,10 @@ def as_text(findings: Sequence[Finding]) -> str:
     lines = []
     for each in left_open(findings):
         field = f" [{each.path}]" if each.path else ""
-        mended = " (fixed by `convert`)" if each.rule.converted else ""
+        fixed = " (fixed by `convert`)" if each.rule.converted else ""
         lines.append(f"{place(each)}: {each.level.value} {each.rule.id}: {each.message}{field}")
-        lines.append(f"    {remedy(each)}{mended}")
-    return "\n".join([*lines, *_mended(findings), summary(findings)])
+        lines.append(f"    {remedy(each)}{fixed}")
+    return "\n".join([*lines, *_fixed(findings), summary(findings)])
 
 
 def left_open(findings: Sequence[Finding]) -> list[Finding]:
@@ -35,7 +35,7 @@ def left_open(findings: Sequence[Finding]) -> list[Finding]:
     return [each for each in findings if not each.fixed]
 
 
-def _mended(findings: Sequence[Finding]) -> Iterator[str]:
+def _fixed(findings: Sequence[Finding]) -> Iterator[str]:
     """A line for each file."""
     rules: dict[str, set[str]] = defaultdict(set)
     for each in findings:
@@ -49,5 +49,5 @@ def summary(findings: Sequence[Finding]) -> str:
     """How many of each severity."""
     counted = Counter(each.level for each in left_open(findings))
     parts = [f"{counted[level]} {level.value}{'s' if counted[level] != 1 else ''}" for level in Severity]
-    mended = len(findings) - counted.total()
-    return ", ".join(parts) + (f"; {mended} more fixed by `convert`" if mended else "")
+    fixed = len(findings) - counted.total()
+    return ", ".join(parts) + (f"; {fixed} more fixed by `convert`" if fixed else "")

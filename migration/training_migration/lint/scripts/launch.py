@@ -91,7 +91,7 @@ def _asked(script: Script, manner: Manner) -> list[Access]:
 
 
 @SCRIPTS.rule("MIG102")
-def goes_on_alone(script: Script) -> Iterator[Spot]:
+def continues_alone(script: Script) -> Iterator[Spot]:
     """A default or a test for a variable without which a process believes to be alone."""
     severity = Severity.INFO if script.launched else None
     for line, names in _by_line(each for each in _asked(script, Manner.GOES_ON) if each.name in WORLD):

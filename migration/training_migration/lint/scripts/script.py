@@ -101,13 +101,13 @@ class Script:
         open_line = False
         for line in self.lines:
             text = line.text.rstrip()
-            goes_on = text.endswith("\\")
-            text = text[:-1] if goes_on else text
+            continued = text.endswith("\\")
+            text = text[:-1] if continued else text
             if open_line:
                 joined[-1] = Line(joined[-1].number, f"{joined[-1].text} {text.strip()}")
             else:
                 joined.append(Line(line.number, text))
-            open_line = goes_on
+            open_line = continued
         return tuple(joined)
 
     def number(self, line: int) -> int:

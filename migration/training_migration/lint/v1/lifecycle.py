@@ -14,7 +14,7 @@ from training_migration.lint.checks import Spot
 from training_migration.lint.v1.subject import V1, Subject
 
 _MORE_THAN_V1: Final = frozenset({RESTART_SCOPE.annotation, DISRUPTIONS.annotation})
-"""Wishes of which v2 knows nothing; the others are met by it, or by a conversion."""
+"""Extensions that v2 does not have; the others are met by it, or by a conversion."""
 _RUN: Final = "spec.runPolicy"
 
 

@@ -120,7 +120,7 @@ def _launcher_trains(subject: Subject) -> bool:
 
 
 @V1.rule("MIG210")
-def lonely_launcher(subject: Subject) -> Iterator[Spot]:
+def launcher_alone(subject: Subject) -> Iterator[Spot]:
     """A launcher that trains without workers."""
     if _launcher_trains(subject) and subject.role("Worker") is None:
         yield Spot(

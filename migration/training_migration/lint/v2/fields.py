@@ -48,7 +48,7 @@ def missing_policy(runtime: Runtime) -> Iterator[Spot]:
     if "envInjection" in runtime.settings and not runtime.features.torch_env_injection:
         yield Spot(f"Trainer {runtime.target} has no envInjection.", "spec.mlPolicy.torch.envInjection")
     if "volcano" in (runtime.spec.get("podGroupPolicy") or {}) and not runtime.features.volcano:
-        yield Spot(f"Trainer {runtime.target} knows no pod groups of Volcano.", "spec.podGroupPolicy.volcano")
+        yield Spot(f"Trainer {runtime.target} has no pod groups of Volcano.", "spec.podGroupPolicy.volcano")
 
 
 @TRAIN_JOBS.rule("MIG003")
@@ -140,7 +140,7 @@ def _rejected_pod(pod: Mapping[str, Any], path: str, known: frozenset[str] | Non
 
 
 @RUNTIMES.rule("MIG508")
-def deadly_time_to_live(runtime: Runtime) -> Iterator[Spot]:
+def time_to_live_that_runs_again(runtime: Runtime) -> Iterator[Spot]:
     """A time to live with a release that then starts again."""
     if runtime.job_set.get("ttlSecondsAfterFinished") is not None and runtime.features.ttl_runs_again:
         message = f"with Trainer {runtime.target} a failed TrainJob starts again when its JobSet expires, forever."

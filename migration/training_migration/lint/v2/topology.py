@@ -26,12 +26,12 @@ def other_mpi(runtime: Runtime) -> Iterator[Spot]:
     """Another implementation of MPI."""
     name = runtime.settings.get("mpiImplementation")
     if runtime.policy == "mpi" and name not in (None, "", "OpenMPI"):
-        message = f"v2's controller knows no {name}, and makes no pods."
+        message = f"v2's controller does not support {name}, and makes no pods."
         yield Spot(message, "spec.mlPolicy.mpi.mpiImplementation", severity=Severity.ERROR)
 
 
 @TRAIN_JOBS.rule("MIG210")
-def lonely_launcher(job: TrainJob) -> Iterator[Spot]:
+def launcher_alone(job: TrainJob) -> Iterator[Spot]:
     """One node where the launcher is one."""
     if job.policy == "mpi" and job.runtime and job.runtime.settings.get("runLauncherAsNode") and job.num_nodes == 1:
         message = "with runLauncherAsNode one node becomes two hosts: the launcher and a node."

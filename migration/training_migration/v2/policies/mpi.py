@@ -48,7 +48,7 @@ def _enforce(draft: Draft) -> None:
     launcher = draft.role(LAUNCHER)
     if launcher is not None and (container := launcher.container(NODE)) is not None:
         if policy["mpiImplementation"] != "OpenMPI":
-            raise Denied("spec.mlPolicy.mpi.mpiImplementation", "v2 knows no implementation but OpenMPI")
+            raise Denied("spec.mlPolicy.mpi.mpiImplementation", "v2 supports no implementation but OpenMPI")
         put_variables(container, _variables(_slots(draft)))
 
 
