@@ -118,6 +118,7 @@ def test_beside_jobs(cluster: Cluster, tmp_path: Path) -> None:
             assert printed, f"{block.page}: {block.commands}"
 
 
+@marks.local  # help texts are the program's: no API server matters
 def test_options_of_kubectl(cluster: Cluster) -> None:
     """What the unit tests take for kubectl's options is what its help lists."""
     common = cluster.run_kubectl("options")
