@@ -189,6 +189,16 @@ async def test_a_server_that_is_always_slow_gets_as_many_requests_as_ever() -> N
     assert server.limit.now == IN_FLIGHT
 
 
+def test_a_round_that_takes_much_longer_than_usual_lowers_the_limit_by_a_quarter() -> None:
+    limit = AdaptiveLimit()
+    for _ in range(IN_FLIGHT):
+        limit.succeeded("create pods", 0.1, 0)
+    assert limit.now == IN_FLIGHT
+    for _ in range(IN_FLIGHT):
+        limit.succeeded("create pods", 1.0, IN_FLIGHT)
+    assert limit.now == IN_FLIGHT * 3 // 4
+
+
 def test_the_limit_grows_by_one_per_round_and_halves_on_overload() -> None:
     limit = AdaptiveLimit(largest=6, start=4)
     for now in (4, 4, 4, 5, 5, 5, 5, 5, 6):

@@ -180,6 +180,7 @@ def test_service_account_config_map_role_and_binding() -> None:
         ("Role", "sim-launcher"),
         ("RoleBinding", "sim-launcher"),
     ]
+    assert {each["metadata"]["namespace"] for each in built} == {"ns"}
     assert all(each["metadata"]["labels"] == {"app": "sim"} for each in built)
     assert all(each["metadata"]["ownerReferences"][0]["controller"] for each in built)
     assert built[2]["rules"] == [
