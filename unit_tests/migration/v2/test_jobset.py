@@ -9,6 +9,7 @@ import pytest
 from unit_tests.migration.v2.written import container, objects, rendered, replicated_job, runtime, train_job, variables
 
 from training_migration.v2.denied import Denied, NotPredicted
+from training_migration.v2.names import DEFAULT_CONTAINER
 
 PREFIX = "jobset.sigs.k8s.io/"
 
@@ -255,3 +256,10 @@ def test_exclusive_placement_is_not_predicted() -> None:
     template = {"metadata": {"annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}}}
     with pytest.raises(NotPredicted, match="where JobSet puts pods"):
         rendered(train_job({}), runtime({}, template=template))
+
+
+@pytest.mark.parametrize(("annotations", "expected"), [({}, "first"), ({DEFAULT_CONTAINER: "second"}, "second")])
+def test_without_a_node_the_container_for_logs_trains_or_the_first(annotations: dict[str, str], expected: str) -> None:
+    job = replicated_job("own", container("first"), container("second"), ancestor="")
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": annotations}
+    assert rendered(train_job(None), runtime(None, job)).pods[0].container == expected
