@@ -139,7 +139,7 @@ class ContainerSpecBuilder:
             hidden=[*machine_sockets.places(context.own_environment), *map(str, context.private)],
         )
         if attempt == 0:
-            self._tell_unseen(container, spec)
+            self._report_unseen(container, spec)
             if event := python.event(spec.argv):
                 self._announce(*event)
         arguments: Arguments = as_given
@@ -156,7 +156,7 @@ class ContainerSpecBuilder:
             await asyncio.to_thread(shutil.rmtree, folder / str(attempt - 1), ignore_errors=True)
         return scratch.make(folder / str(attempt), here, map(str, needed))
 
-    def _tell_unseen(self, container: Container, spec: ContainerSpec) -> None:
+    def _report_unseen(self, container: Container, spec: ContainerSpec) -> None:
         """Say so if the container names what lies in the machine's temporary folders, and will not find it there."""
         replaced = {mount.target for mount in spec.own}
         shared = [place for place in scratch.PLACES if place not in replaced]

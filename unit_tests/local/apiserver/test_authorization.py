@@ -232,7 +232,7 @@ def test_denials_are_those_of_kube_apiserver_1_34(path: str, what: str, cannot: 
     assert answer["details"] == {key: value for key, value in expected.items() if value}
 
 
-def test_reviews_tell_a_service_account_the_truth() -> None:
+def test_reviews_answer_a_service_account_truly() -> None:
     server = Server()
     server.grant(rule("create", resources="pods/exec", resourceNames=["a"]))
 

@@ -97,7 +97,7 @@ async def test_what_objects_of_a_deleted_definition_own_goes_with_them() -> None
         assert "on-trust" in await client.names(CONFIG_MAPS)
 
 
-async def test_discovery_tells_which_version_is_stored() -> None:
+async def test_discovery_shows_which_version_is_stored() -> None:
     async with server_with_toys() as client:
         first = await stored_hash(client)
         versions = [{**V1, "storage": False}, {**V1, "name": "v2"}]

@@ -24,7 +24,7 @@ async def _pods_version(client: Client) -> str:
     return str(listed["metadata"]["resourceVersion"])
 
 
-async def test_bookmarks_tell_the_latest_version_of_all_resources() -> None:
+async def test_bookmarks_have_the_latest_version_of_all_resources() -> None:
     async with virtual_server() as client, client.watch(POD_PATH, allowWatchBookmarks="true") as events:
         begun = asyncio.get_running_loop().time()
         other = await client.create("/api/v1/namespaces/n/configmaps", "other")

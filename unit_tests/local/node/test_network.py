@@ -43,7 +43,7 @@ async def test_pods_that_come_together_are_content_with_one_look() -> None:
         assert [found.name for found in await seen.services(late, counting)] == ["first", "second"]
 
 
-async def test_a_change_that_is_told_late_undoes_nothing() -> None:
+async def test_a_change_that_is_reported_late_undoes_nothing() -> None:
     async with Api().serving() as api:
         seen, path = network(), "/api/v1/namespaces/default/services/again"
         old = await api.create("services", service("again"))

@@ -133,7 +133,7 @@ def test_a_missing_module_is_said_with_the_way_to_get_it() -> None:
         python_for(Demo("x", "sys", "install it"), Path("/nonexistent/python"))
 
 
-def test_warnings_are_told_without_their_wrapping() -> None:
+def test_warnings_are_printed_without_their_wrapping() -> None:
     header = r'299 - "unknown field \"spec.a\"", 299 - "too, old"'
     assert warnings_of(Response(201, headers={"warning": header})) == ['unknown field "spec.a"', "too, old"]
     assert warnings_of(Response(201)) == []

@@ -124,7 +124,7 @@ def test_a_picture_never_leaves_its_terminal(width: int, height: int, size: int,
     assert not any(category(character) == "Cc" for character in picture.replace("\n", ""))
 
 
-def test_the_head_tells_which_conditions_hold() -> None:
+def test_the_head_shows_which_conditions_hold() -> None:
     conditions = ({"type": "Running", "status": "False"}, {"type": "Created", "status": "True"}, SUCCEEDED)
     head, message = drawn(scene(progress(conditions=conditions)))
     assert head == "JAXJob default/sim  Succeeded  1:15  conditions Created, Succeeded"
