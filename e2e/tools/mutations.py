@@ -97,7 +97,7 @@ MODULES: Final[Mapping[str, Module]] = {
     ),
     "queue": _of_operator("queue.py", tests=["queue", "controller"]),
     "leader": _of_operator("leader.py", tests=["leader", "leader_fence"]),
-    "cache": _of_operator("cache/*.py", tests=["reflector", "store", "crd_changes"]),
+    "cache": _of_operator("cache/*.py", tests=["reflector", "store", "crd_changes", "adapters"]),
     "client": _of_operator("kube/client.py", tests=["client", "flow", "leader_fence", "permissions"]),
     "flow": _of_operator("kube/flow.py", tests=["flow"]),
 }
