@@ -26,27 +26,27 @@ class DecodeError(ValueError):
 
 
 class _Port(ApiModel):
-    """What everybody may rely on in a port of a container; its number may be missing."""
+    """What all code may rely on in a port of a container; its number may be missing."""
 
     name: str = ""
     protocol: str = ""
 
 
 class _Variable(ApiModel):
-    """What everybody may rely on in a variable of a container's environment."""
+    """What all code may rely on in a variable of a container's environment."""
 
     name: str
 
 
 class _Resources(ApiModel):
-    """What everybody may rely on in the resources of a container, or of a pod."""
+    """What all code may rely on in the resources of a container, or of a pod."""
 
     limits: dict[str, Any] = Field(default_factory=dict)
     requests: dict[str, Any] = Field(default_factory=dict)
 
 
 class _Container(ApiModel):
-    """What everybody may rely on in a container."""
+    """What all code may rely on in a container."""
 
     name: str = ""
     image: str = ""
@@ -60,7 +60,7 @@ class _Container(ApiModel):
 
 
 class _PodSpec(ApiModel):
-    """What everybody may rely on in a pod spec."""
+    """What all code may rely on in a pod spec."""
 
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
@@ -73,14 +73,14 @@ class _PodSpec(ApiModel):
 
 
 class _TemplateMetadata(ApiModel):
-    """What everybody may rely on in the metadata of a pod template."""
+    """What all code may rely on in the metadata of a pod template."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
 class _Template(ApiModel):
-    """What everybody may rely on in a pod template; nothing is required, and null is the same as absent."""
+    """What all code may rely on in a pod template; nothing is required, and null is the same as absent."""
 
     metadata: _TemplateMetadata = Field(default_factory=_TemplateMetadata)
     spec: _PodSpec = Field(default_factory=_PodSpec)

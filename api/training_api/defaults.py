@@ -14,7 +14,7 @@ def with_defaults(job: Job) -> Job:
     """The job with canonical replica types in processing order and all defaults but one applied.
 
     `cleanPodPolicy` stays absent where it is absent, because a job that exceeds a limit treats an explicit `None`
-    differently (K-18); to everybody else absent means `None`.
+    differently (K-18); everywhere else absent means `None`.
     The input is not changed, and what is not changed is shared with the result.
     """
     replicas = {

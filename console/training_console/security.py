@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from training_console.reading.viewers import Refused
+from training_console.reading.viewers import Forbidden
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -34,7 +34,7 @@ class Settings:
             f"form-action 'self'; base-uri 'none'; frame-ancestors {self.frame_ancestors}"
         )
 
-    def refusal_of_host(self, request: web.Request) -> web.Response | None:
+    def rejection_of_host(self, request: web.Request) -> web.Response | None:
         """Return the answer to a request that names another server; None if it names this one."""
         host = request.headers.get("Host", "")
         if _without_port(host) in self.hosts:
@@ -42,10 +42,10 @@ class Settings:
         return web.Response(status=421, text=f"This console is not reached as {host[:200]!r}: see --allowed-host.\n")
 
     @staticmethod
-    def refusal_of_site(request: web.Request) -> web.Response | None:
-        """Return the answer to what a page of another site asks for; None for a link that somebody has followed.
+    def rejection_of_site(request: web.Request) -> web.Response | None:
+        """Return the answer to what a page of another site asks for; None for a link that was followed.
 
-        The browser would not show it the answer anyhow; this way nobody even asks the API server for it.
+        The browser would not show it the answer anyhow; this way the API server is not even asked for it.
         """
         site, mode = (request.headers.get(f"Sec-Fetch-{name}", "") for name in ("Site", "Mode"))
         if site in ("", "same-origin", "none") or mode == "navigate":
@@ -53,10 +53,10 @@ class Settings:
         return web.Response(status=403, text="Requests from pages of other sites are rejected.\n")
 
     def check_origin(self, request: web.Request) -> None:
-        """Raise `Refused` for a form that another site has sent."""
+        """Raise `Forbidden` for a form that another site has sent."""
         origin = urlsplit(request.headers.get("Origin", "")).netloc
         if not origin or _without_port(origin) not in self.hosts:
-            raise Refused("This form was not sent by a page of this console.")
+            raise Forbidden("This form was not sent by a page of this console.")
 
     async def set_headers(self, _request: web.BaseRequest, answer: web.StreamResponse) -> None:
         """Say in every answer what the browser may do with it."""

@@ -24,14 +24,14 @@ from training_console.pages.page import Page, Snapshots, stream
 from training_console.reading.cluster import Cluster, Reader, TooManyViewers
 from training_console.reading.feeds import NoAnswer, NotAllowed
 from training_console.reading.verdicts import Search, Verdicts, searching
-from training_console.reading.viewers import SESSION_COOKIE, SESSION_SECONDS, Authenticator, Refused, Sessions, Viewer
+from training_console.reading.viewers import SESSION_COOKIE, SESSION_SECONDS, Authenticator, Forbidden, Sessions, Viewer
 from training_console.security import Settings
 
 EVENT_STREAM: Final = "text/event-stream"
 LONGEST_TOKEN: Final = 16_384
 STATIC: Final = {"console.js": "text/javascript", "console.css": "text/css", "icon.svg": "image/svg+xml"}
 PROBLEMS: Final[Mapping[type[Exception], tuple[int, str]]] = {
-    Refused: (403, "Not signed in"),
+    Forbidden: (403, "Not signed in"),
     NotAllowed: (403, "Not allowed"),
     NotFound: (404, "Not found"),
     NoAnswer: (503, "No answer"),
@@ -83,12 +83,12 @@ class Console:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse strangers, and turn refusals into pages."""
+        """Reject unknown hosts and sites, and turn errors into pages."""
         if request.path == "/healthz":
             return await handler(request)
-        refusal = self._settings.refusal_of_host(request) or self._settings.refusal_of_site(request)
-        if refusal is not None:
-            return refusal
+        rejection = self._settings.rejection_of_host(request) or self._settings.rejection_of_site(request)
+        if rejection is not None:
+            return rejection
         if request.path.startswith(f"{self._settings.base_path}/static/"):
             return await handler(request)
         try:

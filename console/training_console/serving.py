@@ -20,7 +20,7 @@ from aiohttp import web
 from training_console.export import export
 from training_console.reading.archive import ArchiveTransport, run_of
 from training_console.reading.cluster import Cluster, over_http
-from training_console.reading.viewers import Authenticator, Everybody, Sessions, TrustedProxy, Viewer
+from training_console.reading.viewers import Authenticator, KubeconfigUser, Sessions, TrustedProxy, Viewer
 from training_console.security import LOOPBACK, Settings
 from training_console.server import Console
 from training_local.cluster.overview import access
@@ -164,7 +164,7 @@ def authenticator_of(wanted: Wanted) -> Authenticator:
             f"--host {wanted.host}: with --auth kubeconfig any client of the console has the permissions of "
             "its kubeconfig, so it listens on the loopback interface only; use --auth header or token"
         )
-    return Everybody()
+    return KubeconfigUser()
 
 
 def settings_of(wanted: Wanted) -> Settings:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from e2e.bench.hostile.attacks import define, huge, many_without_room, refusals
+from e2e.bench.hostile.attacks import define, huge, many_without_room, rejections
 from e2e.bench.hostile.limited import shipped_limit
 from e2e.bench.hostile.scenes import Cost, scene
 from e2e.harness.bare import bare
@@ -67,10 +67,10 @@ async def test_huge_jobs_without_maximum_are_bad_jobs(own_cluster: Cluster, own_
         assert_harmless(await stage.under(all_of_them, hostile, lags=LAGS))
 
         async def told() -> bool:
-            return len(await refusals(own_api, hostile)) == len(numbers)
+            return len(await rejections(own_api, hostile)) == len(numbers)
 
         await eventually(told, "an event about each")
-        said = sorted(await refusals(own_api, hostile))
+        said = sorted(await rejections(own_api, hostile))
         assert said == sorted(
             f"PyTorchJob failed validation because spec.pytorchReplicaSpecs[Worker].replicas: Invalid value: {workers}"
             ": should be less than or equal to 10000; the operator's flag --max-replicas allows up to 150000"

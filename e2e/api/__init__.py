@@ -1,1 +1,1 @@
-"""What the API server takes, refuses and shows."""
+"""What the API server takes, rejects and shows."""

@@ -1,4 +1,4 @@
-"""The API server admits and refuses what the table says, in clear words."""
+"""The API server admits and rejects what the table says, in clear words."""
 
 from __future__ import annotations
 

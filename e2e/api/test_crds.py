@@ -33,7 +33,7 @@ def collection(namespace: str, plural: str) -> str:
     return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{plural}"
 
 
-def refused(cluster: Cluster, *arguments: str, stdin: str) -> str:
+def rejected(cluster: Cluster, *arguments: str, stdin: str) -> str:
     """What kubectl says when it fails."""
     command = [cluster.kubectl, f"--kubeconfig={cluster.kubeconfig}", *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
@@ -64,7 +64,7 @@ def test_explain_reaches_into_the_pod_template(kubectl: Kubectl) -> None:
 
 def test_typing_error_is_reported(cluster: Cluster, namespace: str) -> None:
     text = json.dumps(JOBS["PyTorchJob"]).replace('"image"', '"comand": ["true"], "image"')
-    said = refused(cluster, f"--namespace={namespace}", "apply", "-f", "-", stdin=text)
+    said = rejected(cluster, f"--namespace={namespace}", "apply", "-f", "-", stdin=text)
     assert 'unknown field "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].comand"' in said
 
 
@@ -122,9 +122,9 @@ def test_scale(kubectl: Kubectl, kind: str) -> None:
     assert spec[KINDS[kind].replica_field]["Worker"]["replicas"] == 5
 
 
-def test_scaling_a_pytorchjob_to_nothing_is_refused(cluster: Cluster, kubectl: Kubectl, namespace: str) -> None:
+def test_scaling_a_pytorchjob_to_nothing_is_rejected(cluster: Cluster, kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "-f", "-", stdin=json.dumps(JOBS["PyTorchJob"]))
-    said = refused(cluster, f"--namespace={namespace}", "scale", "pytorchjob/job", "--replicas=0", stdin="")
+    said = rejected(cluster, f"--namespace={namespace}", "scale", "pytorchjob/job", "--replicas=0", stdin="")
     assert "spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1" in said
 
 
@@ -197,7 +197,7 @@ async def test_the_definition_may_allow_more_replicas(api: Api, namespace: str, 
     jobs, definition = collection(namespace, lenient.plural), f"{DEFINITIONS}/{lenient.plural}.{GROUP}"
     await api.patch(definition, {"spec": build(lenient, max_replicas=20_000)["spec"]})
 
-    async def refusal(replicas: int) -> str:
+    async def rejection(replicas: int) -> str:
         spec = {
             "jaxReplicaSpecs": {"Worker": {**JOBS["JAXJob"]["spec"]["jaxReplicaSpecs"]["Worker"], "replicas": replicas}}
         }
@@ -208,10 +208,10 @@ async def test_the_definition_may_allow_more_replicas(api: Api, namespace: str, 
         return ""
 
     async def holds() -> bool:
-        return "should be less than or equal to 20000" in await refusal(20_001)
+        return "should be less than or equal to 20000" in await rejection(20_001)
 
     await eventually(holds, "the maximum holds")
-    assert await refusal(20_000) == ""
+    assert await rejection(20_000) == ""
 
 
 RULES = ("x-kubernetes-validations", "maxLength", "maximum")

@@ -115,7 +115,7 @@ def fine_tune(s: Session, name: str, **training: Any) -> None:
     )
 
 
-def refused(call: Callable[[], Any]) -> str:
+def rejected(call: Callable[[], Any]) -> str:
     """The sentence with which a call fails."""
     try:
         call()

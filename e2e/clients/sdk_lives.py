@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, SETTINGS, Session, job, refused, run, until
+from e2e.clients.sdk_jobs import KINDS, SETTINGS, Session, job, rejected, run, until
 from kubernetes import client as k8s
 
 CHECKS = ("created", "running", "restarting", "succeeded", "failed")
@@ -52,7 +52,7 @@ def life(kind: str, s: Session) -> dict[str, Any]:
     }
     client.delete_job(name, job_kind=kind, delete_options=k8s.V1DeleteOptions(propagation_policy="Foreground"))
     s.pods(name, 0)
-    until(lambda: "(404)" in refused(lambda: s.raw(kind, name)), "the end of the job")
+    until(lambda: "(404)" in rejected(lambda: s.raw(kind, name)), "the end of the job")
     seen["left"] = left(s)
     return seen
 
@@ -131,7 +131,7 @@ def suspended(s: Session) -> dict[str, Any]:
         "before": len(none),
         "resumed": resumed,
         "not running": client.is_job_running("paused"),
-        "waiting for it": refused(lambda: s.wait("paused", "Suspended")),
+        "waiting for it": rejected(lambda: s.wait("paused", "Suspended")),
     }
 
 

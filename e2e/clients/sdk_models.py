@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, Session, refused, run, until
+from e2e.clients.sdk_jobs import KINDS, Session, rejected, run, until
 from kubernetes.client import ApiException
 
 Json = dict[str, Any]
@@ -177,7 +177,7 @@ def statuses(s: Session) -> Json:
             )
         except ApiException as error:
             return f"not stored: {error.body}"
-        return refused(lambda: s.client.get_job(name)) + f", {len(s.client.get_job_conditions(name))} conditions"
+        return rejected(lambda: s.client.get_job(name)) + f", {len(s.client.get_job_conditions(name))} conditions"
 
     return {
         "none": look({}),
@@ -198,7 +198,7 @@ def autoscaled(s: Session) -> Json:
     made = create(s, body)["spec"]
     s.pods("scaled", 2)
     until(lambda: s.raw("PyTorchJob", "scaled").get("status"), "a status")
-    return {"same spec": s.raw("PyTorchJob", "scaled")["spec"] == made, "list": refused(s.client.list_jobs)}
+    return {"same spec": s.raw("PyTorchJob", "scaled")["spec"] == made, "list": rejected(s.client.list_jobs)}
 
 
 TOPICS: dict[str, Callable[[Session], Any]] = {

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, LIMIT, Session, fine_tune, job, refused, run, template, until
+from e2e.clients.sdk_jobs import KINDS, LIMIT, Session, fine_tune, job, rejected, run, template, until
 from kubeflow.training import models
 from kubernetes import client as k8s
 
@@ -49,7 +49,7 @@ def from_object(kind: str, s: Session) -> dict[str, Any]:
     }
     client.delete_job(name, job_kind=kind)
     s.pods(name, 0)
-    seen["gone"] = refused(lambda: client.get_job(name, job_kind=kind))
+    seen["gone"] = rejected(lambda: client.get_job(name, job_kind=kind))
     return seen
 
 
@@ -147,13 +147,13 @@ def failing(s: Session) -> dict[str, Any]:
     """A job that fails, with what the SDK says of it, and one that takes too long."""
     s.client.create_job(job("PyTorchJob", "failing", "echo oh no; exit 3", backoff_limit=0))
     s.client.create_job(job("JAXJob", "slow", "sleep 600"))
-    told = refused(lambda: s.wait("failing"))
+    told = rejected(lambda: s.wait("failing"))
     late = {"wait_timeout": 1, "polling_interval": 0.5, "job_kind": "JAXJob"}
     return {
         "told": told,
         "expected": s.wait("failing", "Failed").kind,
         "is failed": s.client.is_job_failed("failing"),
-        "too late": refused(lambda: s.client.wait_for_job_conditions("slow", **late)),
+        "too late": rejected(lambda: s.client.wait_for_job_conditions("slow", **late)),
     }
 
 
@@ -161,10 +161,10 @@ def expiring(s: Session) -> dict[str, Any]:
     """A job with a short time to live: seen as long as it was promised, and then no more."""
     s.client.create_job(job("JAXJob", "short", ttl_seconds_after_finished=2))
     done = s.wait("short", kind="JAXJob")
-    until(lambda: "(404)" in refused(lambda: s.client.get_job("short", job_kind="JAXJob")), "the end of the job")
+    until(lambda: "(404)" in rejected(lambda: s.client.get_job("short", job_kind="JAXJob")), "the end of the job")
     return {
         "lived": time.time() - done.status.completion_time.timestamp(),
-        "waited for": refused(lambda: s.wait("short", kind="JAXJob")),
+        "waited for": rejected(lambda: s.wait("short", kind="JAXJob")),
     }
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from e2e.clients.sdk_jobs import KINDS, Session, fine_tune, job, refused, run, until
+from e2e.clients.sdk_jobs import KINDS, Session, fine_tune, job, rejected, run, until
 from kubeflow.training import TrainingClient
 from kubernetes import client as k8s
 from kubernetes import config
@@ -22,7 +22,7 @@ def work(parameters: dict[str, float]) -> None:
     print(parameters)
 
 
-def refusals(s: Session) -> dict[str, str]:
+def rejections(s: Session) -> dict[str, str]:
     """The sentences that users read when something cannot be done."""
     client = s.client
     client.create_job(job("PyTorchJob", "there", suspend=True))
@@ -35,21 +35,21 @@ def refusals(s: Session) -> dict[str, str]:
     client.create_job(job("PyTorchJob", "labelled", suspend=True), labels={"team": "a"})
     return {
         "labels beside an object": str(s.raw("PyTorchJob", "labelled")["metadata"].get("labels")),
-        "unknown kind": refused(lambda: TrainingClient(job_kind="RayJob")),
-        "unknown kind of a job": refused(lambda: client.get_job("there", job_kind="RayJob")),
-        "unknown manager": refused(lambda: client.create_job(job("PyTorchJob", "bad", managed_by="nobody"))),
-        "other manager": refused(lambda: client.update_job(moved, "theirs")),
-        "bad replica type": refused(lambda: client.create_job(missing)),
-        "twice": refused(lambda: client.create_job(job("PyTorchJob", "there"))),
-        "absent": refused(lambda: client.get_job("absent")),
-        "absent update": refused(lambda: client.update_job(moved, "absent")),
-        "absent delete": refused(lambda: client.delete_job("absent")),
-        "object and function": refused(lambda: client.create_job(of_jax, train_func=work)),
-        "kind without functions": refused(lambda: client.create_job(name="f", job_kind="JAXJob", train_func=work)),
-        "nameless": refused(lambda: client.create_job(train_func=work)),
-        "replica type of pods": refused(lambda: client.get_job_pods("there", replica_type="Evaluator")),
+        "unknown kind": rejected(lambda: TrainingClient(job_kind="RayJob")),
+        "unknown kind of a job": rejected(lambda: client.get_job("there", job_kind="RayJob")),
+        "unknown manager": rejected(lambda: client.create_job(job("PyTorchJob", "bad", managed_by="nobody"))),
+        "other manager": rejected(lambda: client.update_job(moved, "theirs")),
+        "bad replica type": rejected(lambda: client.create_job(missing)),
+        "twice": rejected(lambda: client.create_job(job("PyTorchJob", "there"))),
+        "absent": rejected(lambda: client.get_job("absent")),
+        "absent update": rejected(lambda: client.update_job(moved, "absent")),
+        "absent delete": rejected(lambda: client.delete_job("absent")),
+        "object and function": rejected(lambda: client.create_job(of_jax, train_func=work)),
+        "kind without functions": rejected(lambda: client.create_job(name="f", job_kind="JAXJob", train_func=work)),
+        "nameless": rejected(lambda: client.create_job(train_func=work)),
+        "replica type of pods": rejected(lambda: client.get_job_pods("there", replica_type="Evaluator")),
         "part of a replica type": str(client.get_job_pods("there", replica_type="ork")),
-        "object of another kind": refused(lambda: client.get_job_conditions(job=of_jax)),
+        "object of another kind": rejected(lambda: client.get_job_conditions(job=of_jax)),
     }
 
 
@@ -129,7 +129,7 @@ def train(s: Session) -> dict[str, Any]:
     }
     s.client.delete_job("tuned")
     s.pods("tuned", 0)
-    until(lambda: "(404)" in refused(lambda: s.client.get_job("tuned")), "the end of the job")
+    until(lambda: "(404)" in rejected(lambda: s.client.get_job("tuned")), "the end of the job")
     fine_tune(s, "tuned")
     seen["again"] = len(s.pods("tuned", 2))
     return seen
@@ -152,12 +152,12 @@ def constructors(s: Session) -> dict[str, Any]:
         "default namespace": named.namespace,
         "another namespace": [each.metadata.name for each in named.list_jobs(namespace=s.namespace)],
         "default kind": TrainingClient().job_kind,
-        "no such context": refused(lambda: TrainingClient(context="absent")),
+        "no such context": rejected(lambda: TrainingClient(context="absent")),
     }
 
 
 TOPICS: dict[str, Callable[[Session], Any]] = {
-    "refusals": refusals,
+    "rejections": rejections,
     "left-alone": left_alone,
     "bodies": bodies,
     "train": train,

@@ -19,12 +19,12 @@ def seen(cluster: Cluster, operator: Operator) -> Iterator[Seen]:
     operator.child.check_alive()
 
 
-REFUSALS = {
+REJECTIONS = {
     "unknown kind": ("ValueError", "Job kind must be one of these"),
     "unknown kind of a job": ("ValueError", "Job kind must be one of these"),
     "unknown manager": (
         "RuntimeError",
-        "Failed to create PyTorchJob: sdk-requests-refusals/bad. Error: (422)",
+        "Failed to create PyTorchJob: sdk-requests-rejections/bad. Error: (422)",
         "spec.runPolicy.managedBy: Unsupported value",
     ),
     "other manager": ("RuntimeError", "spec.runPolicy.managedBy: Forbidden: field is immutable"),
@@ -43,9 +43,9 @@ REFUSALS = {
 
 @pytest.mark.shows("SDK-1.9", "SDK-4.1", "SDK-4.2", "SDK-4.3", "SDK-4.5", "SDK-4.7", "SDK-4.14", "SDK-4.15")
 @pytest.mark.shows("SDK-5.5.1", "SDK-5.5.2", "SDK-S4")
-@pytest.mark.parametrize("case", REFUSALS)
-def test_refusals(seen: Seen, case: str) -> None:
-    sentence, (kind, *words) = seen("refusals")[case], REFUSALS[case]
+@pytest.mark.parametrize("case", REJECTIONS)
+def test_rejections(seen: Seen, case: str) -> None:
+    sentence, (kind, *words) = seen("rejections")[case], REJECTIONS[case]
     assert sentence.startswith(f"{kind}: ")
     assert [each for each in words if each not in sentence] == []
 
@@ -53,13 +53,13 @@ def test_refusals(seen: Seen, case: str) -> None:
 @pytest.mark.shows("SDK-9.5")
 def test_part_of_a_replica_type(seen: Seen) -> None:
     """The SDK lets it pass, and no pod has such a label."""
-    assert seen("refusals")["part of a replica type"] == "[]"
+    assert seen("rejections")["part of a replica type"] == "[]"
 
 
 @pytest.mark.shows("SDK-9.6")
 def test_labels_beside_an_object(seen: Seen) -> None:
     """The SDK drops them."""
-    assert seen("refusals")["labels beside an object"] == "None"
+    assert seen("rejections")["labels beside an object"] == "None"
 
 
 @pytest.mark.shows("SDK-5.3.7", "SDK-S4")

@@ -31,8 +31,8 @@ CORE_PLURALS = {
     "Secret": "secrets",
     "PersistentVolumeClaim": "persistentvolumeclaims",
 }
-REFUSALS = (400, 403, 422)
-"""By schema, rule or webhook: that a job is refused is part of the recording, by whom and in which words is not."""
+REJECTIONS = (400, 403, 422)
+"""By schema, rule or webhook: that a job is rejected is part of the recording, by whom and in which words is not."""
 START, END = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 
 
@@ -67,7 +67,7 @@ class Case:
             try:
                 await self._api.create(self._jobs, self._job)
             except ApiError as error:
-                if error.status not in REFUSALS:
+                if error.status not in REJECTIONS:
                     raise
                 return {"case": self.name, "rejected": True, "snapshots": []}
             return {"case": self.name, "rejected": False, "snapshots": await self._play()}
@@ -118,7 +118,7 @@ class Case:
                     f"{self._core}/pods/{pod['metadata']['name']}/status", {"status": pod_status(pod, wanted)}
                 )
             except ApiError as error:
-                if error.status not in (404, 422):  # gone meanwhile, or a transition that the API refuses
+                if error.status not in (404, 422):  # gone meanwhile, or a transition that the API rejects
                     raise
 
     async def _matching(self, selector: dict[str, Any]) -> list[Object]:

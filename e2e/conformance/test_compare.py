@@ -101,7 +101,7 @@ def test_a_rule_explains_its_value_only() -> None:
 
 
 @pytest.mark.parametrize("raw", [{"case": "*", "path": "*"}, {"case": "*", "path": "*", "why": "K-30", "hours": 1}])
-def test_a_rule_with_wrong_keys_is_refused(raw: dict[str, Any]) -> None:
+def test_a_rule_with_wrong_keys_is_rejected(raw: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="keys"):
         Rule.parse(raw)
 

@@ -48,7 +48,7 @@ async def _play_all(kubeconfig: Path) -> dict[str, Outcome]:
         try:
             pod = await api.create("/api/v1/namespaces/default/pods?dryRun=All", PROBE)
         except ApiError as error:
-            pytest.fail(f"the API server refuses a plain pod: {error}")
+            pytest.fail(f"the API server rejects a plain pod: {error}")
         if "serviceAccountName" in pod["spec"]:
             pytest.skip("the recordings were made without ServiceAccount admission, which this cluster has")
         async with watching(api, PLURALS.values()) as activity:

@@ -34,15 +34,15 @@ class Rule:
         """The verbs and the first resource."""
         return f"{'-'.join(self.content['verbs'])}-{self.content['resources'][0].replace('/', '-')}"
 
-    def is_named_by(self, refusal: str) -> bool:
-        """Whether a request was refused for want of this rule: for itself, to own something, or to grant something."""
+    def is_named_by(self, rejection: str) -> bool:
+        """Whether a request was rejected for want of this rule: for itself, to own something, or to grant something."""
         resources = self.content["resources"]
-        if "can't set finalizers" in refusal:
+        if "can't set finalizers" in rejection:
             return any(resource.endswith("/finalizers") for resource in resources)
-        if "not currently held" in refusal:
-            return any(f'Resources:["{resource}"]' in refusal for resource in resources)
+        if "not currently held" in rejection:
+            return any(f'Resources:["{resource}"]' in rejection for resource in resources)
         return any(
-            f'cannot {verb} resource "{resource}" in API group "{group}"' in refusal
+            f'cannot {verb} resource "{resource}" in API group "{group}"' in rejection
             for group in self.content["apiGroups"]
             for resource in resources
             for verb in self.content["verbs"]
@@ -103,8 +103,8 @@ async def ask_for_everything(jobs: Namespace, name: str) -> None:
     await jobs.api.delete(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{LEASE}")
 
 
-def refusals(cluster: Cluster) -> list[str]:
-    """What the operator's account of a bare cluster was told where it was refused something."""
+def rejections(cluster: Cluster) -> list[str]:
+    """What the operator's account of a bare cluster was told where it was rejected something."""
     entries = map(json.loads, cluster.kubeconfig.with_name(AUDIT_LOG).read_text().splitlines())
     answers = (entry["responseStatus"] for entry in entries if "responseStatus" in entry)
     return [answer.get("message", "") for answer in answers if answer["code"] == 403]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from e2e.deployment.installation import DEPLOY, Right, account_kubeconfig, asked, granted, render
-from e2e.deployment.needed import ASKING, RULES, Rule, ask_for_everything, begin, refusals, without
+from e2e.deployment.needed import ASKING, RULES, Rule, ask_for_everything, begin, rejections, without
 from e2e.harness.bare import bare
 from e2e.harness.client import connect, eventually
 from e2e.harness.cluster import Cluster
@@ -80,8 +80,8 @@ async def test_every_right_is_used_and_no_other_one_is_missing(
     finally:
         left = wanted - {right for right, _ in asked(cluster)}
         assert not left, f"rights that nothing needed: {sorted(left)}"
-    refused = sorted({right for right, allowed in asked(cluster) if not allowed})
-    assert not refused, f"missing rights: {refused}"
+    rejected = sorted({right for right, allowed in asked(cluster) if not allowed})
+    assert not rejected, f"missing rights: {rejected}"
 
 
 def cleaned_up(body: dict[str, Any]) -> dict[str, Any]:
@@ -160,19 +160,19 @@ async def another_pod(jobs: Namespace, uid: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-async def test_without_a_rule_something_is_refused(
+async def test_without_a_rule_something_is_rejected(
     cluster: Cluster, operator: Operator, jobs: Namespace, rule: Rule
 ) -> None:
     name = f"without-{RULES.index(rule)}"
     await begin(jobs, name)
     async with without(jobs.api, rule):
-        before = len(refusals(cluster))
+        before = len(rejections(cluster))
         await ask_for_everything(jobs, name)
 
-        async def refused() -> bool:
-            return any(rule.is_named_by(refusal) for refusal in refusals(cluster)[before:])
+        async def rejected() -> bool:
+            return any(rule.is_named_by(rejection) for rejection in rejections(cluster)[before:])
 
-        await eventually(refused, f"a refusal for want of {rule}", 30)
+        await eventually(rejected, f"a rejection for want of {rule}", 30)
     operator.child.check_alive()
 
 

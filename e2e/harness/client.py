@@ -22,7 +22,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class ApiError(Exception):
-    """A refusal of the API server."""
+    """A rejection of the API server."""
 
     def __init__(self, status: int, body: Object) -> None:
         super().__init__(f"{status} {body.get('reason', '')}: {body.get('message', '')}")

@@ -23,7 +23,7 @@ LABEL = "inject"
 def installed(cluster: Cluster, name: str, change: Callable[[Object], list[Object]]) -> Iterator[None]:
     """Have a webhook called for pods of namespaces labelled `inject: <name>` while the context lasts.
 
-    `change` gets a pod about to be created and answers a JSON patch, or raises `LookupError` to refuse it.
+    `change` gets a pod about to be created and answers a JSON patch, or raises `LookupError` to reject it.
     """
     with _serving(name, change) as configuration:
         cluster.send("create", configuration)

@@ -60,13 +60,13 @@ class Katib:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.refusals = 1
-        """How many pods are refused first, as while Katib is down."""
+        self.rejections = 1
+        """How many pods are rejected first, as while Katib is down."""
 
     def change(self, pod: Object) -> list[Object]:
         """Refuse a pod whose owners are not as they must be; give the primary one a collector."""
-        if self.refusals > 0:
-            self.refusals -= 1
+        if self.rejections > 0:
+            self.rejections -= 1
             raise LookupError("Katib is down")
         kinds = PLURALS | {"Trial": "trials"}
         owners, names = pod["metadata"].get("ownerReferences", ()), []

@@ -1,4 +1,4 @@
-"""`status.waiting` on a real API server: what it refuses, and what scheduler and kubelet would say of pods.
+"""`status.waiting` on a real API server: what it rejects, and what scheduler and kubelet would say of pods.
 
 What gangs wait for is in `test_gang.py`.
 """
@@ -80,7 +80,7 @@ async def test_quota(stage: Stage) -> None:
     await stage.jobs.pods_reach(NAME, 1)
 
 
-async def test_a_template_that_the_api_server_refuses(stage: Stage) -> None:
+async def test_a_template_that_the_api_server_rejects(stage: Stage) -> None:
     mounts = [{"name": "nowhere", "mountPath": "/data"}]
     container = {"name": "pytorch", "image": "example.com/train:1", "volumeMounts": mounts}
     await stage.create(containers=[container])
@@ -91,7 +91,7 @@ async def test_a_template_that_the_api_server_refuses(stage: Stage) -> None:
 
 
 @marks.real  # nor Pod Security
-async def test_a_template_that_a_policy_of_the_namespace_refuses(stage: Stage) -> None:
+async def test_a_template_that_a_policy_of_the_namespace_rejects(stage: Stage) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     await stage.api.patch(stage.core, {"metadata": {"labels": labels}})
     await stage.create()

@@ -65,7 +65,7 @@ def install() -> None:
 
 
 def _refused() -> str:
-    """The kernel's word if it refuses namespaces or control groups, else nothing."""
+    """The kernel's word if it rejects namespaces or control groups, else nothing."""
     namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true"]
     done = subprocess.run(namespaces, capture_output=True, text=True, check=False)
     if done.returncode != 0:

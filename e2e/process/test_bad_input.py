@@ -48,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         operator.child.kill()
 
 
-def refusal(*flags: str) -> str:
+def rejection(*flags: str) -> str:
     """The one sentence that the operator says before it gives up by itself."""
     done = subprocess.run(
         [PROGRAM, "run", "--metrics-bind-address=0", "--health-probe-bind-address=0", *flags],
@@ -74,7 +74,7 @@ def kubeconfig(cluster: Cluster, path: Path, token: str) -> Path:
 
 def test_expired_token(cluster: Cluster, tmp_path: Path) -> None:
     file = kubeconfig(cluster, tmp_path / "kubeconfig", "no-longer-valid")
-    said = refusal(f"--kubeconfig={file}")
+    said = rejection(f"--kubeconfig={file}")
     assert str(file) in said
     assert "expired" in said
     assert "no-longer-valid" not in said
@@ -265,9 +265,9 @@ class TestLargeObjects:
     async def test_a_job_near_the_limit_runs(self, jobs: Namespace) -> None:
         await jobs.run_to_success(job("large", Master=1, arguments=("x" * (MEBIBYTE + MEBIBYTE // 4),)))
 
-    async def test_a_job_beyond_the_limit_is_refused(self, jobs: Namespace) -> None:
-        with pytest.raises(ApiError) as refused:
+    async def test_a_job_beyond_the_limit_is_rejected(self, jobs: Namespace) -> None:
+        with pytest.raises(ApiError) as rejected:
             await jobs.create(job("huge", Master=1, arguments=("x" * 10 * MEBIBYTE,)))
-        assert refused.value.status == 413
-        assert "limit is 3145728" in refused.value.message
+        assert rejected.value.status == 413
+        assert "limit is 3145728" in rejected.value.message
         await jobs.run_to_success(job("next", Master=1))

@@ -31,7 +31,7 @@ class Admission:
     update: Object | None
     """Merge patch of the admitted job."""
     field: str
-    """Field of which the refusal speaks; empty if all is admitted."""
+    """Field of which the rejection speaks; empty if all is admitted."""
     says: str
     api_only: bool
 
@@ -39,7 +39,7 @@ class Admission:
         return f"{self.info.kind}-{self.name.replace(' ', '-')}"
 
     def is_explained_by(self, message: str) -> bool:
-        """Whether a refusal names the field and has the words that are expected."""
+        """Whether a rejection names the field and has the words that are expected."""
         return f"{uniform(self.field)}: " in uniform(message) and self.says in message
 
 

@@ -57,7 +57,7 @@ UNMUTATED: Final = (r"_log\.\w+\(", r"get_logger\(", r"raise [A-Z]\w*\(")
 """Words for people."""
 MYPY: Final = ("mypy", "--output", "json", "--no-warn-unused-ignores", "--disable-error-code", "no-redef",
                "--cache-dir", str(ROOT / "build" / "mutations-mypy"))  # fmt: skip
-"""What mypy refuses is noticed, too; the mutants of a constructor declare its attributes again."""
+"""What mypy rejects is noticed, too; the mutants of a constructor declare its attributes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Verdict:
 
     mutants: list[str]
     tried: list[str] = field(default_factory=list)
-    """All that mypy does not refuse, or a sample of them."""
+    """All that mypy does not reject, or a sample of them."""
     equivalent: list[Change] = field(default_factory=list)
     survivors: list[Change] = field(default_factory=list)
     """What nobody noticed."""
@@ -167,8 +167,8 @@ class Workspace:
             names = [name for path in self._files(module) for name in self._spans[str(path)]]
         return [name for name in names if name != _original(name)]
 
-    def refused(self) -> set[str]:
-        """The mutants that mypy refuses."""
+    def rejected(self) -> set[str]:
+        """The mutants that mypy rejects."""
         packages = (word for package in self._packages for word in ("-p", package))
         command = [sys.executable, "-m", *MYPY, *packages]
         done = subprocess.run(command, cwd=WORKSPACE, capture_output=True, text=True, check=False)
@@ -258,10 +258,10 @@ def judge(
 ) -> dict[str, Verdict]:
     """Try mutants of each module, all if there is no `sample`."""
     workspace = Workspace([MODULES[name] for name in names])
-    refused, noticed = workspace.refused(), set[str]()
+    rejected, noticed = workspace.rejected(), set[str]()
     verdicts = {name: Verdict(workspace.names(MODULES[name])) for name in names}
     for verdict in verdicts.values():
-        verdict.tried = [each for each in verdict.mutants if each not in refused]
+        verdict.tried = [each for each in verdict.mutants if each not in rejected]
         if sample is not None:
             verdict.tried = random.Random(seed).sample(verdict.tried, min(sample, len(verdict.tried)))
         noticed |= workspace.noted(verdict.tried) if resume else set()
@@ -286,7 +286,7 @@ def main() -> int:
     """Return 0 if enough is noticed in every module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"one of {', '.join(MODULES)}; all by default")
-    parser.add_argument("--all", action="store_true", help="try every mutant that mypy does not refuse")
+    parser.add_argument("--all", action="store_true", help="try every mutant that mypy does not reject")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of each module (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="of the sample")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="processes (%(default)s)")

@@ -23,7 +23,7 @@ def test_the_manifest_names_an_archive_of_the_release_for_each_architecture() ->
     assert (written["apiVersion"], written["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
     assert re.fullmatch(r"[a-z][a-z-]*", written["metadata"]["name"])
     spec = written["spec"]
-    assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"]), "krew refuses a version without v"
+    assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"]), "krew rejects a version without v"
     assert len(spec["shortDescription"]) <= 50
     assert not spec["shortDescription"].endswith(".")
     assert "python3.13" in spec["caveats"]
@@ -49,4 +49,4 @@ def test_krews_own_validator_accepts_the_manifest(tmp_path: Path) -> None:
         return done.stderr if done.returncode else ""
 
     assert said() == ""
-    assert "version" in said(version="0.1.0"), "krew refuses a version without v"
+    assert "version" in said(version="0.1.0"), "krew rejects a version without v"

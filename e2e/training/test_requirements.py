@@ -25,6 +25,6 @@ def test_a_required_library_that_is_missing_fails(tmp_path: Path) -> None:
     assert "lightning is required" in done.stdout
 
 
-def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_is_rejected(tmp_path: Path) -> None:
     done = run(tmp_path, "ligthning", "--collect-only")
     assert "there is no ligthning" in done.stderr

@@ -20,7 +20,7 @@ from unit_tests.operator.cluster import job_types
 from training_api.kinds import KindInfo
 from training_api.registry import KINDS
 from training_console.reading.cluster import over_http
-from training_console.reading.viewers import Authenticator, Everybody
+from training_console.reading.viewers import Authenticator, KubeconfigUser
 from training_console.security import Settings
 from training_console.serving import serving
 from training_operator.kube.config import ClusterConfig, trusting
@@ -156,7 +156,7 @@ async def served(
         cluster = HttpTransport(own)
         shown = settings or Settings()
         async with (
-            serving(over_http(config), authenticator or Everybody(), shown, "127.0.0.1", 0) as port,
+            serving(over_http(config), authenticator or KubeconfigUser(), shown, "127.0.0.1", 0) as port,
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             yield Served(f"http://127.0.0.1:{port}{shown.base_path}", browser, cluster)

@@ -17,7 +17,7 @@ from unit_tests.local.pods import pod, terminated
 from training_api.registry import KINDS
 from training_console.cli import console
 from training_console.reading.archive import ArchiveTransport, run_of
-from training_console.reading.viewers import Everybody
+from training_console.reading.viewers import KubeconfigUser
 from training_console.security import Settings
 from training_console.serving import serving
 from training_operator.kube.transport import Request
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def pages(run: Path) -> AsyncIterator[str]:
-    async with serving(lambda _: ArchiveTransport(run_of(run)), Everybody(), Settings(), "127.0.0.1", 0) as port:
+    async with serving(lambda _: ArchiveTransport(run_of(run)), KubeconfigUser(), Settings(), "127.0.0.1", 0) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -108,7 +108,7 @@ async def test_logs_show_no_escapes_and_lead_to_the_first_traceback(
     with log.open("a") as file:
         file.writelines(f"{STAMP.format(9)} stdout F {line}\n" for line in added)
     async with (
-        serving(lambda _: ArchiveTransport(run_of(run)), Everybody(), Settings(), "127.0.0.1", 0) as port,
+        serving(lambda _: ArchiveTransport(run_of(run)), KubeconfigUser(), Settings(), "127.0.0.1", 0) as port,
         aiohttp.ClientSession() as browser,
         browser.get(f"http://127.0.0.1:{port}/jobs/default/jaxjobs/sim/logs?replica=worker-0") as answer,
     ):

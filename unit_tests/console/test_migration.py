@@ -61,7 +61,7 @@ async def test_it_is_what_the_survey_of_the_cluster_says(
 
 async def test_the_column_is_there_when_it_is_asked_for(console: Served, judgements: list[str]) -> None:
     assert "Migration Why" not in await console.text("/")
-    assert not judgements, "nobody has asked"
+    assert not judgements, "not asked for yet"
     page = await console.text("/?migration=on")
     assert "Migration Why" in page and "needs-work" in page and "Not judged" not in page
     assert sorted(judgements) == sorted([LONG, "plain"])

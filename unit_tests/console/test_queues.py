@@ -108,7 +108,7 @@ async def test_where_kueue_says_nothing_the_place_is_computed(
     assert (await positions.of(WAITING))["second"] == Position(1, 2)
     now[0] += 2 * FRESH_SECONDS
     assert (await positions.of(WAITING))["second"] == Position(1, 2)
-    assert len(kueue.asked) == 1, "a refusal is not asked for again at once"
+    assert len(kueue.asked) == 1, "a rejected request is not sent again at once"
     now[0] += SILENT_SECONDS
     assert (await positions.of(WAITING))["second"] == Position(2, 2, 4)
 

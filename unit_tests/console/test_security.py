@@ -21,7 +21,7 @@ from training_console.reading.cluster import Cluster, Reader, ReadOnly, TooManyV
 from training_console.reading.viewers import (
     SESSION_COOKIE,
     SESSION_SECONDS,
-    Refused,
+    Forbidden,
     Sessions,
     TrustedProxy,
     Viewer,
@@ -116,7 +116,7 @@ async def test_a_token_is_kept_here_and_not_in_the_browser(tmp_path: Path) -> No
 )
 def test_nobody_but_the_proxy_names_the_user(headers: list[tuple[str, str]], peer: str, problem: str) -> None:
     proxy = TrustedProxy("kubeflow-userid", "groups", ["10.0.0.0/8"])
-    with pytest.raises(Refused, match=problem):
+    with pytest.raises(Forbidden, match=problem):
         proxy.viewer(_request(headers, peer))
 
 

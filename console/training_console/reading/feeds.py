@@ -1,4 +1,4 @@
-"""Lists that are watched while somebody looks: one watch for all open pages of a viewer, none without any."""
+"""Lists that are watched while a page shows them: one watch for all open pages of a viewer, none without any."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Key = tuple[str, str, str, str]
 """Path, kind, label selector and name."""
 
 LINGER_SECONDS: Final = 15.0
-"""A feed that nobody reads any more is kept so long: the next page often needs it again."""
+"""A feed without readers is kept so long: the next page often needs it again."""
 PATIENCE_SECONDS: Final = 10.0
 """For the first list."""
 MOST_OBJECTS: Final = 20_000
-"""Of one feed, so that nobody can fill the memory of everybody's console."""
+"""Of one feed, so that no viewer can fill the memory of the console."""
 
 
 class NotAllowed(Exception):

@@ -17,7 +17,7 @@ MOST_QUEUES: Final = 20
 FRESH_SECONDS: Final = 10.0
 """An answer is good for so long."""
 SILENT_SECONDS: Final = 300.0
-"""After a refusal Kueue is not asked again for so long."""
+"""After a rejection Kueue is not asked again for so long."""
 
 Get = Callable[[str, Mapping[str, str]], Awaitable[Mapping[str, Any] | None]]
 """Reads a path of the API server as the viewer."""

@@ -31,7 +31,7 @@ class Viewer:
     """A person, as the API server is to see them."""
 
     name: str
-    """What the page shows; empty where everybody is the user of the kubeconfig."""
+    """What the page shows; empty where each viewer is the user of the kubeconfig."""
     impersonated: tuple[tuple[str, str], ...] = ()
     """Headers that name a user and groups."""
     token: str = field(default="", repr=False)
@@ -48,7 +48,7 @@ class Viewer:
         return replace(config, headers=self.impersonated)
 
 
-class Refused(Exception):
+class Forbidden(Exception):
     """A request whose sender is not known, or not believed; the message is one sentence for users."""
 
 
@@ -59,12 +59,12 @@ class Authenticator(Protocol):
     """Whether users can sign in by pasting a token."""
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
-        """Return who looks, None before they have signed in; raises `Refused`."""
+        """Return who looks, None before they have signed in; raises `Forbidden`."""
         ...
 
 
-class Everybody:
-    """Everybody is the user of the kubeconfig: for the loopback of one person's machine."""
+class KubeconfigUser:
+    """Every viewer is the user of the kubeconfig: for the loopback of one person's machine."""
 
     signs_in = False
 
@@ -84,13 +84,13 @@ class TrustedProxy:
         self._proxies = [ipaddress.ip_network(each) for each in proxies]
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
-        """Return the user that the proxy names; raises `Refused` if none is named, or by another client."""
+        """Return the user that the proxy names; raises `Forbidden` if none is named, or by another client."""
         peer = ipaddress.ip_address((request.remote or "0.0.0.0").partition("%")[0])
         if not any(peer in network for network in self._proxies):
-            raise Refused("Open this console through its authenticating proxy.")
+            raise Forbidden("Open this console through its authenticating proxy.")
         users = request.headers.getall(self._user_header, [])
         if len(users) != 1:
-            raise Refused(f"The proxy must name one user in the header {self._user_header}.")
+            raise Forbidden(f"The proxy must name one user in the header {self._user_header}.")
         groups = [
             group.strip()
             for header in (request.headers.getall(self._groups_header, []) if self._groups_header else ())
@@ -100,16 +100,16 @@ class TrustedProxy:
         for name in (users[0], *groups):
             _check_name(name)
         if len(groups) > MOST_GROUPS:
-            raise Refused(f"The proxy names {len(groups)} groups; at most {MOST_GROUPS} are taken.")
+            raise Forbidden(f"The proxy names {len(groups)} groups; at most {MOST_GROUPS} are taken.")
         named = (("Impersonate-User", users[0]), *(("Impersonate-Group", each) for each in groups))
         return Viewer(users[0], named)
 
 
 def _check_name(name: str) -> None:
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise Refused("The proxy names a user or group that is empty, too long, or not printable.")
+        raise Forbidden("The proxy names a user or group that is empty, too long, or not printable.")
     if name.startswith(RESERVED):
-        raise Refused(f"The proxy names {name}: users and groups of the cluster itself are not impersonated.")
+        raise Forbidden(f"The proxy names {name}: users and groups of the cluster itself are not impersonated.")
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class Sessions:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     def viewer(self, request: web.BaseRequest) -> Viewer | None:
-        """Return who has signed in with this browser; None if nobody has, or too long ago."""
+        """Return who has signed in with this browser; None without one, or if that was too long ago."""
         self._forget_expired()
         session = self._sessions.get(request.cookies.get(SESSION_COOKIE, ""))
         return None if session is None else Viewer("signed in by token", token=session.token)

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import uvloop
-from e2e.bench.hostile.attacks import define, huge, many_without_room, refusals
+from e2e.bench.hostile.attacks import define, huge, many_without_room, rejections
 from e2e.bench.hostile.scenes import Cost, Scene, scene
 from e2e.bench.one_job import ENDPOINT_SLICES
 from e2e.harness.bare import bare
@@ -75,7 +75,7 @@ async def stored(stages: Stages, seconds: float) -> None:
             cost = await stage.under(partial(huge, workers=workers), hostile, seconds)
             say(f"one job of {workers:,} workers, stored without maximum", cost)
         pods = await _count(stages.api, PODS.path(hostile.name))
-        print(f"    events about them: {len(await refusals(stages.api, hostile))}, pods: {pods}")
+        print(f"    events about them: {len(await rejections(stages.api, hostile))}, pods: {pods}")
     async with stages.open() as (stage, _):
         say("the operator starts again with all of them", await stage.under(_nothing, hostile, seconds))
 

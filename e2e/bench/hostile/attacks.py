@@ -62,7 +62,7 @@ async def many_without_room(api: Api, namespace: Namespace, jobs: int, workers: 
     await asyncio.gather(*(namespace.create(job(f"full-{number}", Worker=workers)) for number in range(jobs)))
 
 
-async def refusals(api: Api, namespace: Namespace) -> list[str]:
-    """The events by which the operator refuses jobs."""
+async def rejections(api: Api, namespace: Namespace) -> list[str]:
+    """The events by which the operator rejects jobs."""
     events = (await api.call("GET", f"/api/v1/namespaces/{namespace.name}/events"))["items"]
     return [each["message"] for each in events if each["reason"] == "PyTorchJobFailedValidation"]

@@ -1,4 +1,4 @@
-"""Horizontal pod autoscalers: defaults and refusals."""
+"""Horizontal pod autoscalers: defaults and rejections."""
 
 from __future__ import annotations
 

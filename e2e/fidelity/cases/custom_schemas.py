@@ -1,4 +1,4 @@
-"""Custom resources and their schemas: pruning, defaults, refusals."""
+"""Custom resources and their schemas: pruning, defaults, rejections."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ async def what_was_wrong_before_may_stay(api: Player) -> None:
     }
     path = f"{DEFINITIONS}/hardeneds.{GROUP}"
     await api.quietly("PATCH", path, [hard], "application/json-patch+json")
-    # The new schema is in force when a new object is refused.
+    # The new schema is in force when a new object is rejected.
     for _ in range(100):
         answer = await api.quietly("POST", collection, resource("Hardened", "c", a="too long"), dryRun="All")
         if answer.status == 422:

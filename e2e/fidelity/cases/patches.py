@@ -1,4 +1,4 @@
-"""Patches as the server treats them: versions, kinds of patches, refusals."""
+"""Patches as the server treats them: versions, kinds of patches, rejections."""
 
 from __future__ import annotations
 

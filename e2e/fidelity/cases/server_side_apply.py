@@ -1,4 +1,4 @@
-"""Server-side apply of builtin objects: who owns which fields, conflicts, removal, refusals."""
+"""Server-side apply of builtin objects: who owns which fields, conflicts, removal, rejections."""
 
 from __future__ import annotations
 

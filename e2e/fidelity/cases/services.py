@@ -1,4 +1,4 @@
-"""Services: defaults, refusals, changes."""
+"""Services: defaults, rejections, changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Config maps, secrets, claims, quotas, roles, leases, priority classes: defaults and refusals."""
+"""Config maps, secrets, claims, quotas, roles, leases, priority classes: defaults and rejections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Create, get, replace and their refusals."""
+"""Create, get, replace and their rejections."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CHECK = "other-clusters"
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 SPARED = {"matchExpressions": [{"key": ORIGIN, "operator": "DoesNotExist"}]}
 SPARE_JAXJOBS = {"webhooks": [{"name": "vjaxjob.kb.io", "objectSelector": SPARED}]}
-"""Patch of the worker's webhooks: Kueue 0.18 can dispatch JAXJobs, but its own validation refuses the copies."""
+"""Patch of the worker's webhooks: Kueue 0.18 can dispatch JAXJobs, but its own validation rejects the copies."""
 COPIED = ("conditions", "replicaStatuses", "startTime", "completionTime")
 """What Kueue knows of a job's status, and thus copies."""
 

@@ -76,7 +76,7 @@ def kind_reference(info: KindInfo) -> str:
         "Replica types:",
         table(("type", "replicas where absent", "limits"), _replica_types(info)),
         "Also rejected:",
-        "\n".join(f"- {text}" for text in _refusals(info)),
+        "\n".join(f"- {text}" for text in _rejections(info)),
     ]
     return "\n\n".join(parts)
 
@@ -180,7 +180,7 @@ def _replica_types(info: KindInfo) -> Iterator[tuple[str, str, str]]:
         yield "any other", "1", "runs, and does not influence the status"
 
 
-def _refusals(info: KindInfo) -> Iterator[str]:
+def _rejections(info: KindInfo) -> Iterator[str]:
     """The messages of the rules about jobs and specs of a kind, with `…` for what depends on the job."""
     schema = build(info)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     spec = schema["properties"]["spec"]

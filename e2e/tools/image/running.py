@@ -42,7 +42,7 @@ for folder, folders, _ in os.walk('/'):
 
 
 def answers(bundle: Bundle) -> str:
-    """The entry point knows its version and v1's flags, and refuses others in one sentence."""
+    """The entry point knows its version and v1's flags, and rejects others in one sentence."""
     version = bundle.run("--version").strip()
     expect("--gang-scheduler-name" in bundle.run("run", "--help"), "v1's flags are missing in the help")
     try:
