@@ -45,6 +45,13 @@ def test_no_package_of_tests_hides_a_module_of_the_standard_library() -> None:
     assert packages & sys.stdlib_module_names == set()
 
 
+def test_what_is_committed_is_text_or_a_picture() -> None:
+    """A wheel or a program that a tool left behind is neither."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    binary = [name for name in listed.split("\0") if name and b"\0" in (ROOT / name).read_bytes()]
+    assert [name for name in binary if not name.endswith(".png")] == []
+
+
 def test_every_test_and_program_has_a_folder() -> None:
     assert {path.name for path in (ROOT / "e2e").iterdir() if path.is_file()} == {"README.md", "conftest.py"}
     assert {path.name for path in (ROOT / "unit_tests").iterdir() if path.is_file()} == {"conftest.py"}

@@ -65,13 +65,13 @@ class Creator:
             for replica_type, group in groupby(planned, key=lambda new: _slot(new).replica_type):
                 of_type, key, new = Failures(), (kind.noun, replica_type), list(group)
                 memory.create_errors.pop(key, None)
-                first = len(new) if key in memory.creating else 1
+                first = len(new) if key in memory.accepted else 1
                 await slow_start(new, self._create, context, kind, of_type, created, over=turn.is_over, first=first)
                 if of_type.failed:
-                    memory.creating.discard(key)
+                    memory.accepted.discard(key)
                     failures.add(of_type)
                 else:
-                    memory.creating.add(key)
+                    memory.accepted.add(key)
                     self._events.clear_error(context, _creation(kind.noun, replica_type))
         finally:
             self._events.emit(context, *created)

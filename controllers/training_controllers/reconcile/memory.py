@@ -63,8 +63,8 @@ class JobMemory:
     """Why owned objects that pods wait for could not be created, by kind."""
     create_errors: dict[tuple[str, str], Cause] = field(default_factory=dict)
     """Why pods and services could not be created at the last attempt, by kind and replica type or name."""
-    creating: set[tuple[str, str]] = field(default_factory=set)
-    """Kind and replica type of pods and services whose last creations went well: no slow start for the next ones."""
+    accepted: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and replica type of pods and services whose last creations went well: the next ones need no slow start."""
     throttle: StatusThrottle = field(default_factory=StatusThrottle)
     created_unwatched: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of existing objects of kinds that are not watched: no cache shows them."""

@@ -29,8 +29,8 @@ async def slow_start(
 ) -> None:
     """Run `do(*context, item)` for all work in batches of 1, 2, 4 ... 32, then all the rest, 40 at a time.
 
-    Work of which much has gone well before may have a larger `first` batch. Nothing more of a batch is begun after one
-    returned False, and the next batch has size 1. Nothing is begun once it is `over`.
+    The `first` batch is larger where the last requests like these were accepted. Nothing more of a batch is begun after
+    one returned False, and the next batch has size 1. Nothing is begun once it is `over`.
     """
     left, size, failed = deque(work), first, 0
     while left and failed < FAILED_BATCHES and not over():
