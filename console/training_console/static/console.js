@@ -25,7 +25,7 @@ const place = (id, html, after) => {
   else list.prepend(element);
 };
 
-// Keeps a stream open while the page can be seen: a hidden one has no viewer, and it asks for nothing.
+// Keeps a stream open while the page can be seen: nobody looks at a hidden one, and it asks for nothing.
 const live = document.getElementById("live");
 const streamed = (query, take) => {
   const address = new URL(location.href);
