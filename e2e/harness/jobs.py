@@ -7,22 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from e2e.harness.client import Api, ApiError, Object, eventually
-from e2e.support.every_kind import EVERY_KIND
+from e2e.support.every_kind import EVERY_KIND, lead
 
 from training_api.registry import KINDS
 
 PLURALS = {kind: info.plural for kind, info in KINDS.items()}
 REPLICAS = {kind: info.replica_field for kind, info in EVERY_KIND.items()}
 CONTAINERS = {kind: info.container for kind, info in EVERY_KIND.items()}
-LEADS = {
-    "PyTorchJob": "Master",
-    "TFJob": "Chief",
-    "XGBoostJob": "Master",
-    "MPIJob": "Launcher",
-    "PaddleJob": "Master",
-    "JAXJob": "Worker",
-}
-"""The replica type whose first pod has the role of the master."""
 NO_SCHEDULER = "nobody"
 """Pods wait for a scheduler of this name for ever, so that a cluster with nodes does not run them."""
 
@@ -48,13 +39,13 @@ def job(name: str, kind: str = "PyTorchJob", *, arguments: tuple[str, ...] = (),
 
 def typical(name: str, kind: str, workers: int = 1) -> Object:
     """A job with workers and what leads them."""
-    replicas: dict[str, Any] = {LEADS[kind]: 1} | {"Worker": workers}
+    replicas: dict[str, Any] = {lead(kind): 1} | {"Worker": workers}
     return job(name, kind, **replicas)
 
 
 def master_pod(name: str, kind: str) -> str:
     """The name of the pod that has the role of the master."""
-    return f"{name}-launcher" if kind == "MPIJob" else f"{name}-{LEADS[kind].lower()}-0"
+    return f"{name}-launcher" if kind == "MPIJob" else f"{name}-{lead(kind).lower()}-0"
 
 
 class Namespace:

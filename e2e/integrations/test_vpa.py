@@ -8,10 +8,11 @@ import pytest
 from e2e.harness.client import Api, Object, eventually
 from e2e.harness.cluster import Cluster
 from e2e.harness.injector import LABEL, installed
-from e2e.harness.jobs import LEADS, REPLICAS, Namespace, typical
+from e2e.harness.jobs import REPLICAS, Namespace, typical
 from e2e.harness.operator import Operator, rests
 from e2e.jobs.scene import NAME, Scene, ready_node, training
 from e2e.support import marks
+from e2e.support.every_kind import lead
 from e2e.support.profiles import often
 
 WEBHOOK = "autoscaler"
@@ -163,4 +164,4 @@ async def test_a_vertical_autoscaler_finds_the_pods_of_a_job(operator: Operator,
     chosen = await eventually(selector, "a selector")
     found = await jobs.api.call("GET", f"/api/v1/namespaces/{jobs.name}/pods?labelSelector={chosen}")
     assert [pod["metadata"]["name"] for pod in found["items"]] == ["scaled-worker-0", "scaled-worker-1"]
-    assert LEADS[kind] == "Worker" or len(await jobs.pods("scaled")) == 3
+    assert lead(kind) == "Worker" or len(await jobs.pods("scaled")) == 3

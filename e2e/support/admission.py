@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from e2e.support.every_kind import EVERY_KIND
+from e2e.support.every_kind import EVERY_KIND, led
 
 from training_api.constants import API_VERSION
 from training_api.kinds import KindInfo
@@ -72,7 +72,8 @@ def _job(info: KindInfo, patch: Object) -> Object:
         "apiVersion": API_VERSION,
         "kind": info.kind,
         "metadata": {"name": "job"},
-        "spec": TABLE["base"][info.kind],
+        "spec": TABLE["base"].get(info.kind)
+        or {"replicas": {name: {"replicas": count} for name, count in led(info.kind).items()}},
     }
     job = merge(base, patch)
     container = {"name": info.container, "image": "example.com/train:1"}

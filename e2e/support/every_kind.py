@@ -30,6 +30,18 @@ def every_framework(options: FrameworkOptions | None = None) -> Mapping[str, Fra
 EVERY_KIND: Final[Mapping[str, KindInfo]] = {kind: framework.info for kind, framework in every_framework().items()}
 
 
+def lead(kind: str) -> str:
+    """The replica type whose first pod leads the others."""
+    info = EVERY_KIND[kind]
+    return next(name for name in (*info.single_types, "Chief", "Master", "Worker") if name in info.replica_types)
+
+
+def led(kind: str, workers: int = 2) -> dict[str, int]:
+    """Replicas of a job: one that leads, and so many workers."""
+    first = lead(kind)
+    return {first: 1, "Worker": workers + (first == "Worker")}
+
+
 def install_plugin(folder: Path) -> None:
     """Let pip put the plugin into a folder, for `PYTHONPATH`, with the build backend of this Python."""
     alone = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]

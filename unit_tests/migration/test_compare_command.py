@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from unit_tests.migration.html_page import Page
 
+from training_controllers.frameworks.plugins import kinds
 from training_migration.cli import migrate
 from training_migration.compare import compare
 from training_migration.report.compare import as_html
@@ -107,7 +108,7 @@ def test_markdown_is_a_table(tmp_path: Path) -> None:
         (
             record(Side.V1, ref=Ref("Deployment", "a", "b")),
             to_json(V2),
-            "ref.kind 'Deployment' is none of v1's: PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob.",
+            f"ref.kind 'Deployment' is none of v1's: {', '.join(kinds())}.",
         ),
     ],
 )

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import training_operator.serve
 from training_api.crd.build import build
 from training_api.registry import KINDS
+from training_controllers.frameworks.plugins import kinds
 from training_operator import __version__, cli, run_command
 from training_operator.settings import LogFormat, LogLevel, Settings
 
@@ -58,7 +59,7 @@ def test_the_defaults_are_v1_s_except_as_decided(served: list[Settings]) -> None
     assert settings.kube_api_qps is None
     assert settings.pytorch_init_container_image == "alpine:3.10"
     assert settings.pytorch_init_container_max_tries == 100
-    assert settings.kinds == ("PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob")
+    assert settings.kinds == tuple(kinds())
 
 
 @pytest.mark.shows("E-134")

@@ -15,8 +15,9 @@ from typing import Any, Final
 import yaml
 from e2e.deployment.installation import RELEASED
 from e2e.harness.errors import HarnessError
-from e2e.harness.jobs import CONTAINERS, LEADS, PLURALS, REPLICAS, typical
+from e2e.harness.jobs import CONTAINERS, PLURALS, REPLICAS, typical
 from e2e.harness.kind import require_kind
+from e2e.support.every_kind import lead
 from e2e.support.paths import ROOT
 
 HERE: Final = Path(__file__).resolve().parent
@@ -69,7 +70,7 @@ def sleeping(kind: str) -> dict[str, Any]:
     body = typical(f"over-{kind.lower()}", kind)
     for replica_type, spec in body["spec"][REPLICAS[kind]].items():
         container: dict[str, Any] = {"name": CONTAINERS[kind], "image": "busybox:1.36"}
-        if kind != "MPIJob" or replica_type == LEADS[kind]:
+        if kind != "MPIJob" or replica_type == lead(kind):
             container["command"] = SLEEP
         spec["template"] = {"spec": {"containers": [container]}}
     return body

@@ -6,7 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 from e2e.harness.client import Object
-from e2e.harness.jobs import CONTAINERS, LEADS, REPLICAS
+from e2e.harness.jobs import CONTAINERS, REPLICAS
+from e2e.support.every_kind import lead, led
 
 from training_api.registry import KINDS
 
@@ -38,7 +39,7 @@ class Scripted:
     @property
     def lead(self) -> Slot:
         """The replica whose success ends the job; it waits for the others."""
-        return self.name, LEADS[self.kind].lower(), 0
+        return self.name, lead(self.kind).lower(), 0
 
     @property
     def slots(self) -> list[Slot]:
@@ -63,7 +64,7 @@ class Scripted:
 def draw(rng: random.Random, name: str, kind: str) -> Scripted:
     """One small job."""
     workers = rng.randint(1, 3)
-    replicas = {LEADS[kind]: 1} | {"Worker": workers + (kind == "JAXJob")}
+    replicas = led(kind, workers)
     container = {"name": CONTAINERS[kind], "image": "example.com/train:1"}
     template = {"spec": {"schedulerName": "nobody", "containers": [container]}}
     specs = {

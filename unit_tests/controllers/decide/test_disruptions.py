@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from e2e.support.every_kind import EVERY_KIND
+from e2e.support.every_kind import EVERY_KIND, led
 from unit_tests.controllers.builders import START, World, conditions, message, pod, texts, world
 
 from training_controllers.model.plan import Counter, Plan
@@ -16,15 +16,13 @@ from training_controllers.observe.pod_failures import is_disrupted
 ANNOTATION = "extension.training.kubeflow.org/disruptions"
 SCOPE = "extension.training.kubeflow.org/restart-scope"
 LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
-FIRST = {"MPIJob": "Launcher", "DeepSpeedJob": "Launcher", "TFJob": "Chief"}
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": LOW}
 DRAINED = {"deleting": True, "disrupted": True, "disruption": "EvictionByEvictionAPI"}
 """What a pod looks like that is evicted through the API: condition and deletion come together."""
 
 
 def running(kind: str = "JAXJob", *, restart: str = "OnFailure", mode: str = "", scope: str = "", **run: Any) -> World:
-    replicas = {"Worker": 3} if kind == "JAXJob" else {FIRST.get(kind, "Master"): 1, "Worker": 2}
-    w = world(kind, replicas, restart=restart, run_policy=run)
+    w = world(kind, led(kind), restart=restart, run_policy=run)
     annotations = {ANNOTATION: mode, SCOPE: scope}
     w.stored["metadata"]["annotations"] = {key: value for key, value in annotations.items() if value}
     w.settle()

@@ -6,29 +6,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from e2e.support.every_kind import every_framework
+from e2e.support.every_kind import EVERY_KIND, every_framework, led
 from unit_tests.controllers.builders import START, World, conditions, message, stored_job, texts
 
 from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.schedulers import gang_scheduler
 from training_controllers.model.plan import OwnedVerb
 
-KINDS = {
-    "PyTorchJob": {"Master": 1, "Worker": 2},
-    "TFJob": {"Worker": 3},
-    "XGBoostJob": {"Master": 1, "Worker": 2},
-    "MPIJob": {"Launcher": 1, "Worker": 2},
-    "PaddleJob": {"Worker": 3},
-    "JAXJob": {"Worker": 3},
-    "DeepSpeedJob": {"Launcher": 1, "Worker": 2},
-}
 KEY = ("PodGroup", "sim")
 COSCHEDULER = "scheduler-plugins-scheduler"
 
 
 def gang(kind: str = "JAXJob", *, scheduler: str = "volcano", **options: Any) -> World:
     """A job of three pods."""
-    world = World(stored_job(kind, KINDS[kind], **options), kind)
+    world = World(stored_job(kind, {"Worker": 3} if kind == "TFJob" else led(kind), **options), kind)
     world.own_framework = every_framework(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
     return world
 
@@ -61,7 +52,7 @@ def waits(w: World) -> tuple[str, str] | None:
 
 @pytest.mark.shows("E-125", "SDK-5.3.6", "INT-069")
 @pytest.mark.parametrize("phase", ["", "Pending"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: str) -> None:
     w = gang(kind).settle()
     admit(w, phase)
@@ -75,7 +66,7 @@ def test_nothing_starts_while_volcano_has_not_let_the_gang_in(kind: str, phase: 
 
 @pytest.mark.shows("E-126", "INT-070")
 @pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_all_start_once_it_has(kind: str, phase: str) -> None:
     w = gang(kind).settle()
     w.advance(100)
@@ -85,7 +76,7 @@ def test_all_start_once_it_has(kind: str, phase: str) -> None:
 
 
 @pytest.mark.shows("E-127", "INT-082")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_scheduler_plugins_gets_all_pods_once_the_pod_group_is_there(kind: str) -> None:
     w = gang(kind, scheduler=COSCHEDULER)
     w.step()
@@ -202,7 +193,7 @@ def test_a_queue_given_by_others_is_kept_and_not_fought_over() -> None:
 
 @pytest.mark.shows("K-36", "E-132", "INT-075")
 @pytest.mark.parametrize("policy", ["All", "Running", "None"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: str) -> None:
     w = gang(kind, run_policy={"cleanPodPolicy": policy}).settle()
     admit(w, "Inqueue")
@@ -220,7 +211,7 @@ def test_the_pod_group_of_a_finished_job_goes_with_one_event(kind: str, policy: 
 
 
 @pytest.mark.shows("E-132", "INT-084", "INT-118")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_suspension_deletes_the_pod_group_and_resume_waits_again(kind: str) -> None:
     w = gang(kind).settle()
     admit(w, "Running")

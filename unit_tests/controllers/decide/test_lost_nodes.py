@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from e2e.support.every_kind import EVERY_KIND
+from e2e.support.every_kind import EVERY_KIND, led
 from unit_tests.controllers.builders import START, World, conditions, message, texts, world
 
 from training_controllers.decide.decide import decide
 from training_controllers.model.plan import Plan
 from training_controllers.observe.lost_nodes import lost_since
 
-FIRST = {"MPIJob": "Launcher", "DeepSpeedJob": "Launcher", "TFJob": "Chief"}
 LOST_AT = START + timedelta(minutes=5)
 
 
@@ -23,8 +22,7 @@ def running(
     kind: str = "JAXJob", restart: str = "OnFailure", annotations: dict[str, str] | None = None, **run: Any
 ) -> World:
     """A job whose worker 1 runs on node `lost`, and all others on node `well`."""
-    replicas = {"Worker": 3} if kind == "JAXJob" else {FIRST.get(kind, "Master"): 1, "Worker": 2}
-    w = world(kind, replicas, restart=restart, run_policy=run)
+    w = world(kind, led(kind), restart=restart, run_policy=run)
     prefix = "extension.training.kubeflow.org/"
     w.stored["metadata"]["annotations"] = {prefix + name: value for name, value in (annotations or {}).items()}
     w.settle()

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
-from e2e.support.every_kind import EVERY_KIND
+from e2e.support.every_kind import EVERY_KIND, led
 from unit_tests.controllers.builders import World, conditions, framework_of, load, message, stored_job, world
 
 from training_api.constants import MANAGED_BY_US
+from training_api.registry import KINDS
 from training_controllers.model.plan import NewPod, Plan, Slot
 from training_controllers.model.records import ContainerState
 from training_controllers.reconcile.builders import build_pod, build_service
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-REPLICAS = {
-    "PyTorchJob": {"Master": 1, "Worker": 2},
-    "TFJob": {"PS": 1, "Worker": 2, "Chief": 1, "Evaluator": 1},
-    "XGBoostJob": {"Master": 1, "Worker": 2},
-    "MPIJob": {"Launcher": 1, "Worker": 2},
-    "PaddleJob": {"Worker": 2},
-    "JAXJob": {"Worker": 2},
-    "DeepSpeedJob": {"Launcher": 1, "Worker": 2},
-}
+REPLICAS = {kind: led(kind) for kind in EVERY_KIND} | {"TFJob": {"PS": 1, "Worker": 2, "Chief": 1, "Evaluator": 1}}
 EVERY = pytest.mark.parametrize("kind", EVERY_KIND)
 
 
@@ -34,9 +26,9 @@ def job_of(kind: str, **options: Any) -> World:
     return world(kind, REPLICAS[kind], **options)
 
 
-@EVERY
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_declaration_has_samples_of_its_variables_for_the_docs(kind: str) -> None:
-    assert kind == "DeepSpeedJob" or framework_of(kind).samples
+    assert framework_of(kind).samples
 
 
 @pytest.mark.shows("PT-031", "TF-020", "XGB-017", "MPI-035", "PD-019", "JAX-016")
@@ -175,12 +167,6 @@ def test_events_of_creation_and_expiry_are_v1_s(kind: str) -> None:
     assert framework.job_delete_failed_reason == f"FailedDelete{noun}"
     if kind != "MPIJob":
         assert framework.pod_created(Slot("Worker", 0), "a") == ("SuccessfulCreatePod", "Created pod: a")
-
-
-@EVERY
-def test_every_kind_says_how_it_moves_to_trainer_v2(kind: str) -> None:
-    module, _, function = framework_of(kind).migration.partition(":")
-    assert callable(getattr(importlib.import_module(module), function))
 
 
 @pytest.mark.shows("TF-035")

@@ -6,24 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND, led
 from unit_tests.controllers.builders import START, World, conditions, pod, world
 
 from training_controllers.model.records import ContainerState, PodRecord
 from training_controllers.observe.injected_sidecars import phases_by_template
 
-KINDS = {
-    "PyTorchJob": {"Master": 1, "Worker": 1},
-    "TFJob": {"Chief": 1, "Worker": 1},
-    "XGBoostJob": {"Master": 1, "Worker": 1},
-    "MPIJob": {"Launcher": 1, "Worker": 1},
-    "PaddleJob": {"Master": 1, "Worker": 1},
-    "JAXJob": {"Worker": 2},
-    "DeepSpeedJob": {"Launcher": 1, "Worker": 1},
-}
-
 
 def running(kind: str, *, restart: str | None = "Never", policy: str | None = None) -> World:
-    w = world(kind, KINDS[kind], restart=restart, run_policy={"cleanPodPolicy": policy}).settle().report("Running")
+    w = world(kind, led(kind, 1), restart=restart, run_policy={"cleanPodPolicy": policy}).settle().report("Running")
     return w
 
 
@@ -32,7 +23,7 @@ def phase(w: World, record: PodRecord) -> str:
 
 
 @pytest.mark.shows("INT-097")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) -> None:
     w = running(kind)
     w.report("Running", exit_code=0)
@@ -40,7 +31,7 @@ def test_the_training_container_ends_the_job_while_a_proxy_goes_on(kind: str) ->
 
 
 @pytest.mark.shows("INT-097")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_training_container_that_fails_beside_a_proxy_fails_the_job(kind: str) -> None:
     w = running(kind)
     w.report("Running", exit_code=1)
