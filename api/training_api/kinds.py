@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from training_api import name_rules
@@ -139,6 +139,9 @@ class Job:
 
 def _problems(info: KindInfo) -> Iterator[str]:
     """What is wrong with a declaration, in the order of its fields."""
+    if wrong := [*_of_wrong_type(info)]:
+        yield from wrong
+        return
     names = [
         ("kind", info.kind, name_rules.KIND),
         ("plural", info.plural, name_rules.RESOURCE_NAME),
@@ -158,6 +161,18 @@ def _problems(info: KindInfo) -> Iterator[str]:
     if not 1 <= info.port <= 65535:
         yield f"port {info.port} must be from 1 to 65535"
     yield from _type_problems(info)
+
+
+def _of_wrong_type(info: KindInfo) -> Iterator[str]:
+    """What a type checker would find: a string in place of a tuple would be read as a tuple of its letters."""
+    for each in fields(info):
+        value = getattr(info, each.name)
+        if str(each.type).startswith("tuple[") and not isinstance(value, tuple):
+            yield f"{each.name} {value!r} must be a tuple, for example ({value!r},)"
+    if not (isinstance(info.spec, type) and issubclass(info.spec, JobSpec)):
+        yield f"spec {info.spec!r} must be a subclass of JobSpec"
+    if not isinstance(info.port, int):
+        yield f"port {info.port!r} must be an integer"
 
 
 def _type_problems(info: KindInfo) -> Iterator[str]:

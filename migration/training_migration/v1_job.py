@@ -15,7 +15,7 @@ from training_api.kinds import Job
 from training_api.problems import Problem, ProblemKind
 from training_api.validation import problems_of
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.plugins import Plugins, kinds, plugins
+from training_controllers.frameworks.plugins import Plugins, ignored, kinds, plugins
 from training_controllers.frameworks.registry import frameworks
 from training_migration.shape import misfit
 
@@ -59,7 +59,9 @@ def not_converted(obj: Mapping[str, Any]) -> str:
     """Why a job of v1's API is left as it is: there is no conversion for its kind. Empty for all other objects."""
     kind = str(obj.get("kind"))
     is_job = obj.get("apiVersion") == API_VERSION and (kind.endswith("Job") or kind in kinds())
-    return f"not converted: no strategy for {kind}." if is_job and not _has_strategy(kind) else ""
+    if not is_job or _has_strategy(kind):
+        return ""
+    return f"not converted: no strategy for {kind}{'' if kind in kinds() else ignored()}."
 
 
 def _has_strategy(kind: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from training_api.crd.build import build
 from training_api.decode import decode_job
@@ -143,6 +143,10 @@ ALIAS = "must be 'toyReplicaSpecs', the alias of replica_specs in ToyJobSpec"
         ("port_name", "toyPort", f"'toyPort' {IANA}"),
         ("port_name", "80", f"'80' {IANA}"),
         ("port_name", "", f"'' {IANA}"),
+        ("port", "80", "'80' must be an integer"),
+        ("short_names", "toy", "'toy' must be a tuple, for example ('toy',)"),
+        ("single_types", "Leader", "'Leader' must be a tuple, for example ('Leader',)"),
+        ("spec", BaseModel, "<class 'pydantic.main.BaseModel'> must be a subclass of JobSpec"),
         ("port", 0, "0 must be from 1 to 65535"),
         ("port", 65536, "65536 must be from 1 to 65535"),
         ("scalable", True, "True needs the type Worker, whose number is scaled, among replica_types, Leader, Follower"),

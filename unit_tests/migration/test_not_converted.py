@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from e2e.support.every_kind import PLUGIN
 from e2e.support.paths import ROOT
+from unit_tests.conftest import Install
 
 from training_migration.cli import migrate
 
@@ -30,6 +31,13 @@ def test_a_survey_counts_it_as_work_to_be_done() -> None:
         ("jax-linear", "exact", ""),
     ]
     assert done.exit_code == 4
+
+
+def test_why_the_kind_of_an_installed_package_is_unknown_is_said(install: Install) -> None:
+    install(entry="broken_kind:X", module="import nothing_like_that")
+    (job,) = json.loads(invoked("survey", "--format", "json", PLUGINS_JOB).stdout)["jobs"]
+    why = "the framework broken_kind:X of the package training-operator-deepspeed is ignored: ModuleNotFoundError: "
+    assert job["reason"] == f"{SAID[:-1]} ({why}No module named 'nothing_like_that')."
 
 
 def test_lint_finds_it() -> None:

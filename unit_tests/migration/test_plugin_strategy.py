@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from e2e.support.every_kind import PLUGIN
 from unit_tests.conftest import Install
 
+from training_api.registry import KINDS
 from training_controllers.frameworks.registry import frameworks
 from training_migration.cli import migrate
 from training_migration.convert import strategy
@@ -27,7 +28,7 @@ def invoked(verb: str, *arguments: str) -> Result:
     return CliRunner().invoke(migrate, [verb, "--target", "2.3", *arguments, JOB])
 
 
-@pytest.mark.parametrize("kind", frameworks())
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_of_the_six_names_its_strategy(kind: str) -> None:
     assert callable(strategy(frameworks()[kind]))
 
@@ -62,3 +63,11 @@ def test_a_strategy_that_cannot_be_loaded_is_no_strategy(install: Install) -> No
     done = invoked("convert")
     assert "no_such_module:plan, the strategy of DeepSpeedJob, cannot be loaded: No module named" in done.stderr
     assert done.exit_code != 0
+
+
+def test_a_strategy_whose_import_fails_is_none_either(install: Install) -> None:
+    install("z-other", "failing_strategy:X", "raise RuntimeError('no GPU')")
+    install(entry="failing_deepspeed:OTHER", module=OTHER.replace("no_such_module", "failing_strategy"))
+    done = invoked("convert")
+    assert "failing_strategy:plan, the strategy of DeepSpeedJob, cannot be loaded: no GPU." in done.stderr
+    assert (done.exit_code, "Traceback" in done.output) == (4, False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from training_api.constants import MAX_REPLICAS
-from training_api.kinds import Job, KindInfo
+from training_api.kinds import BadDeclaration, Job, KindInfo
 from training_api.models.common import ConditionType, ReplicaStatus
 from training_api.problems import Problem
 from training_controllers.gang.schedulers import GangScheduler
@@ -16,6 +17,8 @@ from training_controllers.model.owned_objects import OwnedKind, OwnedObject, Pol
 from training_controllers.model.plan import JobEvent, Slot
 from training_controllers.model.pod_spec import PodSpec
 from training_controllers.model.records import PodRecord
+
+MIGRATION: Final = re.compile(r"[\w.]+:\w+")
 
 ReplicaStatuses = Mapping[str, ReplicaStatus]
 """The counted replicas by type, in processing order."""
@@ -81,7 +84,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The declaration of one job kind for the engine."""
+    """The declaration of one job kind for the engine; raises `BadDeclaration` as `KindInfo` does."""
 
     info: KindInfo
     evaluate: Callable[[Job, ReplicaStatuses], Sequence[ConditionUpdate]]
@@ -132,3 +135,10 @@ class Framework:
     migration: str = ""
     """Where `training-operator migrate` finds how jobs of this kind move to Trainer v2, as `module:name` of a function
     from a `training_migration.convert.context.Context` to a `Plan`. Nothing else imports it. Empty: not converted."""
+
+    def __post_init__(self) -> None:
+        kind, types = self.info.kind, ", ".join(self.info.replica_types)
+        for name in self.auxiliary_types.difference(self.info.replica_types):
+            raise BadDeclaration(f"{kind}: auxiliary_types {name!r} must be one of replica_types, {types}")
+        if self.migration and not MIGRATION.fullmatch(self.migration):
+            raise BadDeclaration(f"{kind}: migration {self.migration!r} must be MODULE:NAME")

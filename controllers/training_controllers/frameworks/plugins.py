@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -47,8 +47,10 @@ def plugins() -> Plugins:
     for entry in sorted(entry_points(group=GROUP), key=lambda each: (_package(each), each.name)):
         try:
             framework = _loaded(entry, [*KINDS.values(), *(each.framework.info for each in found)])
-        except Exception as error:  # whatever a third party's module does
-            why = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
+        except (Exception, SystemExit) as error:  # whatever a third party's module does
+            why = "; ".join(str(error).splitlines())
+            if not isinstance(error, ValueError):
+                why = f"{type(error).__name__}: {why}"
             problems.append(f"the framework {entry.value} of the package {_package(entry)} is ignored: {why}")
         else:
             found.append(Plugin(_package(entry), framework))
@@ -60,16 +62,24 @@ def kinds() -> Mapping[str, KindInfo]:
     return {**KINDS, **{each.framework.info.kind: each.framework.info for each in plugins().found}}
 
 
+def ignored() -> str:
+    """Why frameworks of other packages are left out, to follow what is said of an unknown kind; empty if none is."""
+    problems = "; ".join(plugins().problems)
+    return f" ({problems})" if problems else ""
+
+
 def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else entry.module
 
 
-def _loaded(entry: EntryPoint, known: Iterable[KindInfo]) -> Framework:
+def _loaded(entry: EntryPoint, known: Sequence[KindInfo]) -> Framework:
     framework = entry.load()
     if not isinstance(framework, Framework):
         raise BadPlugin(f"it must be a Framework, not {type(framework).__name__}")
     if taken := ", ".join(sorted({name for info in known for name in _names(info)} & set(_names(framework.info)))):
         raise BadPlugin(f"{framework.info.kind} has names that another kind has: {taken}")
+    if framework.info.metrics_label in [info.metrics_label for info in known]:
+        raise BadPlugin(f"{framework.info.kind} has the metrics_label of another kind: {framework.info.metrics_label}")
     if strange := ", ".join(kind.name for kind in framework.owned_kinds if kind not in OWNED_KINDS.values()):
         raise BadPlugin(f"{framework.info.kind} owns {strange}; it may own those of training_controllers.model only")
     return framework

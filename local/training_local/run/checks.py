@@ -26,6 +26,7 @@ from training_controllers.model.pod_spec import CannotBuild
 from training_controllers.reconcile.builders import build_pod, build_service
 from training_local.apiserver import metadata
 from training_local.apiserver.crd import NOT_TRIED, CustomRules, crd_types
+from training_local.apiserver.custom.cel import CompileError
 from training_local.apiserver.custom.structural import Structural
 from training_local.apiserver.errors import ApiError, Cause, Json
 from training_local.apiserver.resource_types import Context, ResourceType
@@ -105,7 +106,11 @@ def check_object(item: Json, max_replicas: int = MAX_REPLICAS) -> Iterator[tuple
             yield Severity.ERROR, f"{field}: Required value: every object needs apiVersion and kind"
             return
     kind = item["kind"]
-    served = _type(item["apiVersion"], kind, max_replicas)
+    try:
+        served = _type(item["apiVersion"], kind, max_replicas)
+    except CompileError as error:  # a kind of another package
+        yield Severity.ERROR, f"{kind}: its CRD has a rule that API servers reject: {' '.join(str(error).split())}"
+        return
     if served is None:
         unknown = meant(item["apiVersion"], kind)
         problem = kind not in OTHERS and bool(unknown)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from training_api.constants import API_VERSION, GROUP
-from training_controllers.frameworks.plugins import kinds
+from training_controllers.frameworks.plugins import ignored, kinds
 
 V2_GROUP: Final = "trainer.kubeflow.org"
 OTHERS: Final = frozenset(
@@ -26,9 +26,9 @@ def meant(api_version: str, kind: str) -> str:
         return f"nothing runs {kind}s here; put its pod template into a job of {API_VERSION}: {_listed()}"
     known = nearest(kind, kinds())
     if not known or (group and group != GROUP and not nearest(group, [GROUP])):
-        return f"no such kind of {API_VERSION} is known: {_listed()}" if group == GROUP else ""
+        return f"no such kind of {API_VERSION} is known: {_listed()}{ignored()}" if group == GROUP else ""
     if known != kind:
-        return f"did you mean {known}?" if api_version == API_VERSION else f"did you mean {known} of {API_VERSION}?"
+        return f"did you mean {known}{'' if api_version == API_VERSION else f' of {API_VERSION}'}?{ignored()}"
     return f"did you mean apiVersion: {API_VERSION}?" if api_version != API_VERSION else ""
 
 

@@ -39,7 +39,7 @@ def convert(job: V1Job, options: Options) -> Conversion:
         return _conversion(context, None, {})
     try:
         make_plan = strategy(job.framework)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever a third party's module does
         reference = job.framework.migration
         context.notes.reject("MIG222", f"{reference}, the strategy of {job.job.info.kind}, cannot be loaded: {error}.")
         return _conversion(context, None, {})

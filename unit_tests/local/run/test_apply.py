@@ -10,13 +10,24 @@ from pathlib import Path
 import pytest
 from e2e.support.bombs import BOMBS
 from e2e.support.every_kind import PLUGIN
+from unit_tests.conftest import Install
 
 from training_local.cluster.pythons import interpreter
 from training_local.errors import BadInput
 from training_local.run.apply import job_of, load_objects, warnings_of
+from training_local.run.checks import Severity, check_object
 from training_local.run.examples import DEMOS, Demo, example, python_for
 from training_operator.kube.transport import Response
 
+ODD_RULE = """
+from dataclasses import replace
+from training_operator_deepspeed import DEEPSPEED
+from training_api.kinds import SpecRule
+from training_api.problems import ProblemKind
+RULE = SpecRule("slotsPerWorker", ProblemKind.FORBIDDEN, "no", cel="self.a(", broken=lambda _: False)
+NAMES = dict(kind="OddJob", plural="oddjobs", short_names=(), metrics_label="odd")
+ODD = replace(DEEPSPEED, info=replace(DEEPSPEED.info, **NAMES, rules=(RULE,)))
+"""
 JOB = "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: a}\n"
 
 
@@ -54,9 +65,24 @@ def test_standard_input_is_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch
 
 
 def test_where_the_package_of_a_kind_is_missing_the_kind_is_unknown() -> None:
-    known = r"expected one training job \(PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob\)"
+    known = r"expected one training job \(PyTorchJob, TFJob, XGBoostJob, MPIJob, PaddleJob, JAXJob"
     with pytest.raises(BadInput, match=known):
         job_of(load_objects([PLUGIN / "deepspeedjob.yaml"]))
+
+
+def test_why_the_kind_of_an_installed_package_is_unknown_is_said(install: Install) -> None:
+    install(entry="broken_kind:X", module="import nothing_like_that")
+    why = r"the framework broken_kind:X of the package training-operator-deepspeed is ignored: ModuleNotFoundError: No"
+    with pytest.raises(BadInput, match=rf"known: PyTorchJob, .*JAXJob.* \({why}"):
+        job_of(load_objects([PLUGIN / "deepspeedjob.yaml"]))
+
+
+def test_a_rule_of_a_package_that_cel_does_not_take_is_one_sentence(install: Install) -> None:
+    install(entry="odd_rule:ODD", module=ODD_RULE)
+    job = load_objects([PLUGIN / "deepspeedjob.yaml"])[0] | {"kind": "OddJob"}
+    ((severity, said),) = check_object(job)
+    assert (severity, "\n" in said) == (Severity.ERROR, False)
+    assert said.startswith("OddJob: its CRD has a rule that API servers reject: ERROR: <input>:1:8: Syntax error")
 
 
 def test_anchors_and_generated_names_are_understood(tmp_path: Path) -> None:
