@@ -376,5 +376,5 @@ async def test_a_pod_that_has_gone_already_is_deleted_in_silence() -> None:
         process.transport.reject = reject
         await world.api.patch("JAXJob", "jx", {"spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 1}}}})
         await asyncio.sleep(3)
-        assert names_sent[:5] == names[1:], "none of them stops the others"
+        assert sorted(names_sent[:5]) == names[1:], "none of them stops the others"
         assert await world.events("FailedDeletePod") == await world.events("SuccessfulDeletePod") == []
