@@ -1,4 +1,4 @@
-"""The connections of an HTTP server: who asks for nothing is let go after seconds, and few of those are kept."""
+"""The connections of a server: who asks for nothing is let go after seconds, and few of those are kept."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import structlog
-from aiohttp import web
 
 from training_operator import descriptors
 
@@ -22,11 +21,8 @@ PAUSE_SECONDS: Final = 0.1
 """After a connection could not be accepted."""
 SILENCE_SECONDS: Final = 60.0
 """Between two warnings."""
-CLOSING_SECONDS: Final = 1.0
 NO_SUCH_FAMILY: Final = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 """Where IPv6 is switched off, `::` has one of these."""
-
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +33,19 @@ class _Idle:
     timer: asyncio.TimerHandle | None = None
 
 
-class Connections(web.Server):
-    """An HTTP server that bears any number of connections.
+class Connections:
+    """The connections of a server, whatever its protocol, which says when a request of one is in work.
 
-    A connection is idle unless a request of it is in work. Where there are too many idle ones, the one that has been
-    idle longest is closed; watches and whatever else is in work never are.
+    All others are idle. Where there are too many idle ones, the one that has been idle longest is closed; watches and
+    whatever else is in work never are.
     """
 
     def __init__(
-        self, handler: Handler, *, idle_most: int, seconds_to_ask: float = SECONDS_TO_ASK, **options: Any
+        self, protocol: Callable[[], asyncio.Protocol], *, idle_most: int, seconds_to_ask: float = SECONDS_TO_ASK
     ) -> None:
         """Keep `idle_most` idle connections, or fewer where this process may have few open files."""
-        super().__init__(self._answer, access_log=None, **options)
-        self._handler = handler
+        self._loop = asyncio.get_running_loop()
+        self._protocol = protocol
         self._seconds_to_ask = seconds_to_ask
         self._idle_most = min(idle_most, descriptors.soft_limit() // 4)
         self._idle: dict[object, _Idle] = {}
@@ -72,37 +68,26 @@ class Connections(web.Server):
             for listener in listeners:
                 listener.close()
 
-    async def close(self) -> None:
-        """End all connections; what is in work has a second to end by itself."""
+    def close(self, *, handshakes_only: bool = False) -> None:
+        """Close all idle connections."""
         for key, idle in tuple(self._idle.items()):
-            if isinstance(key, asyncio.Task):
+            if isinstance(key, asyncio.Task) or not handshakes_only:
                 idle.end()
-        await asyncio.sleep(0)  # requests that are there have begun
-        self.pre_shutdown()
-        await self.shutdown(CLOSING_SECONDS)
 
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Begin to wait for the first request (called by the protocol)."""
-        super().connection_made(handler, transport)
-        self._rest(handler, _Idle(transport.abort, self._loop.call_later(self._seconds_to_ask, transport.abort)))
+    def opened(self, protocol: object, transport: asyncio.Transport) -> None:
+        """Begin to wait for the first request of a connection."""
+        self.rest(protocol, transport, self._seconds_to_ask)
 
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection (called by the protocol)."""
-        super().connection_lost(handler, exc)
-        self._work(handler)
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        self._work(request.protocol)
-        try:
-            return await self._handler(request)
-        finally:
-            if request.transport is not None:
-                self._rest(request.protocol, _Idle(request.transport.abort))
-
-    def _work(self, key: object) -> None:
-        idle = self._idle.pop(key, None)
+    def work(self, protocol: object) -> None:
+        """Note that a request is in work, or that the connection is lost."""
+        idle = self._idle.pop(protocol, None)
         if idle is not None and idle.timer is not None:
             idle.timer.cancel()
+
+    def rest(self, protocol: object, transport: asyncio.Transport, seconds: float | None = None) -> None:
+        """Note that a connection is idle, and close it after so many seconds."""
+        timer = None if seconds is None else self._loop.call_later(seconds, transport.abort)
+        self._rest(protocol, _Idle(transport.abort, timer))
 
     def _rest(self, key: object, idle: _Idle) -> None:
         self._idle[key] = idle
@@ -112,7 +97,7 @@ class Connections(web.Server):
 
     def _close_longest_idle(self) -> None:
         for key, idle in tuple(self._idle.items())[:1]:
-            self._work(key)
+            self.work(key)
             idle.end()
             self._closed += 1
 
@@ -139,9 +124,11 @@ class Connections(web.Server):
         seconds = self._seconds_to_ask if tls else None
         try:
             with suppress(OSError):
-                await self._loop.connect_accepted_socket(self, accepted, ssl=tls, ssl_handshake_timeout=seconds)
+                await self._loop.connect_accepted_socket(
+                    self._protocol, accepted, ssl=tls, ssl_handshake_timeout=seconds
+                )
         finally:
-            self._work(asyncio.current_task())
+            self.work(asyncio.current_task())
 
 
 def bound(host: str | None, port: int, backlog: int = 512) -> list[socket.socket]:

@@ -14,9 +14,9 @@ from unit_tests.operator.peer import Handler, Peer, listening, replying, serving
 
 from training_operator.kube.client import KubeClient
 from training_operator.kube.config import ClusterConfig, trusting
+from training_operator.kube.connecting import open_socket
 from training_operator.kube.credentials import Credentials, Fixed, TokenFile
 from training_operator.kube.errors import NotFound
-from training_operator.kube.exchange import open_socket
 from training_operator.kube.flow import FairGate
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.resources import PODS

@@ -15,13 +15,14 @@ from aiohttp import web
 
 from training_local.apiserver.answers import failure
 from training_local.apiserver.certificates import ServerIdentity
+from training_local.apiserver.connections import HttpConnections
 from training_local.apiserver.errors import ApiError, internal, too_large
 from training_local.apiserver.exec import ExecRequest, execute
 from training_local.apiserver.portforward import Dial, forward
 from training_local.apiserver.server import BODY_LIMIT, ApiServer
 from training_local.apiserver.users import Tokens, User
 from training_local.apiserver.watch import Live
-from training_operator.connections import Connections, bound
+from training_operator.connections import bound
 from training_operator.kube.transport import JSON, Request, Response
 
 KEEP_ALIVE_SECONDS = 600.0
@@ -136,14 +137,14 @@ async def serving(
 
 
 @asynccontextmanager
-async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[Connections]:
+async def answering(server: ApiServer, authenticate: Callable[[str], User]) -> AsyncIterator[HttpConnections]:
     """Yield what answers whoever connects to a socket that it listens on; the end of the context ends connections.
 
     `authenticate` returns the user of a header `Authorization`, or raises a 401.
     """
     front = HttpsFront(server, authenticate)
     # Cancelled handlers: a watch ends as soon as its client has gone, not with the next event.
-    connections = Connections(
+    connections = HttpConnections(
         front.handle,
         idle_most=IDLE_MOST,
         handler_cancellation=True,

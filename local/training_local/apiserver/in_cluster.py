@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from training_local.apiserver.certificates import ServerIdentity
+from training_local.apiserver.connections import HttpConnections
 from training_local.apiserver.http import answering, tls
 from training_local.apiserver.server import ApiServer
 from training_local.apiserver.users import ServiceAccount, Tokens
-from training_operator.connections import Connections
 
 
 class InClusterEndpoint:
     """Lets the pods of a node in as their service accounts."""
 
-    def __init__(self, connections: Connections, identity: ServerIdentity, tokens: Tokens) -> None:
+    def __init__(self, connections: HttpConnections, identity: ServerIdentity, tokens: Tokens) -> None:
         self.authority = identity.authority
         self._tls = tls(identity)
         self._connections, self._tokens = connections, tokens

@@ -16,7 +16,8 @@ from aiohttp import web
 from structlog.testing import capture_logs
 from unit_tests.operator.certificates import authority
 
-from training_operator.connections import Connections, bound
+from training_local.apiserver.connections import HttpConnections
+from training_operator.connections import bound
 
 LONG = 3600.0
 
@@ -42,7 +43,7 @@ async def served(tls: ssl.SSLContext | None = None, **options: Any) -> AsyncIter
         return response
 
     listeners = bound("127.0.0.1", 0)
-    connections = Connections(answer, handler_cancellation=True, **options)
+    connections = HttpConnections(answer, handler_cancellation=True, **options)
     async with connections.listening(listeners, tls):
         try:
             yield listeners[0].getsockname()
