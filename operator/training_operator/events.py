@@ -7,7 +7,6 @@ so that a thousand creations never swallow the one event that says why the job f
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,8 +32,8 @@ SIMILAR_SECONDS: Final = 600.0
 CROWDED: Final = 30
 """A job with so many events gets no more than one and a combined one for each further reason."""
 BURST: Final = 25
-REFILL_SECONDS: Final = 300.0
-"""After a burst, one event per this time, for each object and reason."""
+REFILL_RATE: Final = 1 / 300.0
+"""Events per second after a burst, for each object and reason."""
 REMEMBERED: Final = 4096
 """Objects and messages whose past is kept."""
 WAITING: Final = 10_000
@@ -85,9 +84,9 @@ class Correlator:
     """Decides for each event whether it is sent, combined with others, counted up, or dropped; pure but for memory."""
 
     def __init__(self) -> None:
-        self._similar: OrderedDict[tuple[str, ...], _Similar] = OrderedDict()
-        self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
-        self._sent: OrderedDict[str, int] = OrderedDict()
+        self._similar: dict[tuple[str, ...], _Similar] = {}
+        self._known: dict[tuple[str, ...], _Known] = {}
+        self._sent: dict[str, int] = {}
         """Events that each job has, by its uid."""
         self._made = 0
 
@@ -112,7 +111,7 @@ class Correlator:
     def _similar_to(self, kind: tuple[str, ...], seconds: float) -> _Similar:
         similar = self._similar.get(kind)
         if similar is None or seconds - similar.since >= SIMILAR_SECONDS:
-            similar = _Similar(similar.bucket if similar else TokenBucket(1 / REFILL_SECONDS, BURST), seconds)
+            similar = _Similar(similar.bucket if similar else TokenBucket(REFILL_RATE, BURST), seconds)
         _remember(self._similar, kind, similar)
         return similar
 
@@ -126,11 +125,12 @@ class Correlator:
         return known
 
 
-def _remember(memory: OrderedDict[K, T], key: K, value: T) -> None:
+def _remember(memory: dict[K, T], key: K, value: T) -> None:
+    """Keep `value`, and forget what was remembered first; an `OrderedDict` takes 60 bytes more for each key."""
+    memory.pop(key, None)
     memory[key] = value
-    memory.move_to_end(key)
     if len(memory) > REMEMBERED:
-        memory.popitem(last=False)
+        del memory[next(iter(memory))]
 
 
 class EventRecorder:

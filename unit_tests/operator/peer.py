@@ -77,7 +77,7 @@ def replying(answer: bytes, heads: list[bytes]) -> Serve:
 
 
 @asynccontextmanager
-async def listening(serve: Serve) -> AsyncIterator[str]:
+async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """The address of a server that is less than HTTP: `serve` handles each connection."""
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"

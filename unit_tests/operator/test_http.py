@@ -2,7 +2,7 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,19 @@ async def test_the_answer_to_a_request_that_was_given_up_is_not_that_of_the_next
         assert [answer.body for answer in answers] == [f"/{n}".encode() for n in range(20)]
 
 
-async def test_only_so_many_connections_are_used_at_once(tmp_path: Path) -> None:
+async def whole(transport: HttpTransport) -> None:
+    await transport.request(Request("GET", "/"))
+
+
+async def streamed(transport: HttpTransport) -> None:
+    async with transport.stream(Request("GET", "/")) as stream:
+        assert [line async for line in stream.lines] == []
+
+
+@pytest.mark.parametrize(("send", "connections"), [(whole, 3), (streamed, 12)])
+async def test_only_so_many_connections_are_used_at_once(
+    send: Callable[[HttpTransport], Awaitable[None]], connections: int, tmp_path: Path
+) -> None:
     now, most = 0, 0
 
     async def counted(_: web.Request) -> web.StreamResponse:
@@ -118,8 +130,8 @@ async def test_only_so_many_connections_are_used_at_once(tmp_path: Path) -> None
         return web.Response()
 
     async with connected(counted, tmp_path, connections=3) as (transport, peer):
-        await asyncio.gather(*(transport.request(Request("GET", "/")) for _ in range(12)))
-        assert (most, len(peer.connections)) == (3, 3)
+        await asyncio.gather(*(send(transport) for _ in range(12)))
+        assert (most, len(peer.connections)) == (3, connections)
 
 
 async def test_an_answer_in_chunks(tmp_path: Path) -> None:
@@ -359,35 +371,87 @@ async def test_proxies_of_the_environment_are_ignored(tmp_path: Path, monkeypatc
         assert (await transport.request(Request("GET", "/"))).status == 200
 
 
-async def test_what_is_not_allowed_any_more_is_not_sent_through_a_proxy_either(tmp_path: Path) -> None:
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-        writer.close()
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+    writer.close()
 
-    async with serving(hello, tmp_path) as peer:
+
+@asynccontextmanager
+async def proxied(folder: Path, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[Peer, str, list[bytes]]]:
+    """A server behind a proxy: the server, the proxy's address, and the heads that the proxy has read."""
+    heads = list[bytes]()
+    async with serving(hello, folder) as peer:
 
         async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
             there = await asyncio.open_connection("127.0.0.1", peer.port)
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
 
-        async with listening(tunnel) as proxy:
-            tls = trusting(cadata=authority().pem)
-            async with opened(ClusterConfig(peer.url, Fixed(), tls, proxy=f"http://{proxy}")) as transport:
+        async with listening(tunnel, tls) as proxy:
+            yield peer, proxy, heads
+
+
+async def test_a_proxy_passes_requests_and_streams(tmp_path: Path) -> None:
+    async with proxied(tmp_path) as (peer, proxy, heads):
+        config = ClusterConfig(peer.url, Fixed(), trusting(cadata=authority().pem), proxy=f"http://me:a%40b@{proxy}")
+        async with opened(config) as transport:
+            for _ in range(2):
                 assert (await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: True))).status == 200
-                with pytest.raises(OSError):
-                    await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: False))
-    assert peer.bodies == [b"{}"]
+            with pytest.raises(OSError):
+                await transport.request(Request("POST", "/", body=b"{}", allowed=lambda: False))
+            async with transport.stream(Request("GET", "/")) as stream:
+                assert [line async for line in stream.lines] == [b"hello"]
+    assert peer.bodies == [b"{}", b"{}", b""]
+    assert len(heads) == 2  # the connection of the requests is kept
+    assert heads[0].startswith(f"CONNECT 127.0.0.1:{peer.port} HTTP/1.1\r\nHost: 127.0.0.1:{peer.port}\r\n".encode())
+    assert b"\r\nProxy-Authorization: Basic bWU6YUBi\r\n" in heads[0]
 
 
-async def test_a_configured_proxy_is_used(tmp_path: Path) -> None:
+async def test_a_proxy_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ca").write_text(authority().pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca"))
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(*authority().issue("127.0.0.1").write(tmp_path, "proxy"))
+    async with proxied(tmp_path, tls=own) as (peer, proxy, heads):
+        config = ClusterConfig(peer.url, Fixed(), trusting(cadata=authority().pem), proxy=f"https://{proxy}")
+        async with opened(config) as transport:
+            assert (await transport.request(Request("GET", "/"))).body == b"hello"
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", b"SSH-2.0-x\r\n", b"x" * 100_000]
+)
+async def test_a_proxy_that_does_not_connect_is_an_os_error(answer: bytes) -> None:
     heads = list[bytes]()
-    async with listening(replying(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", heads)) as proxy:
+    async with listening(replying(answer, heads)) as proxy:
         tls = ssl.create_default_context()
         config = ClusterConfig("https://kube.example:6443", Fixed(), tls, proxy=f"http://{proxy}")
         async with opened(config) as transport:
-            with pytest.raises(OSError):
+            with pytest.raises(OSError, match=r"https://kube\.example:6443: the proxy"):
                 await transport.request(Request("GET", "/"))
     assert heads[0].startswith(b"CONNECT kube.example:6443 HTTP/1.1\r\n")
+
+
+async def test_a_stream_is_not_read_faster_than_its_lines_are_taken(tmp_path: Path) -> None:
+    line, sent = b"x" * 99_999 + b"\n", 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for sent in range(1, 301):  # noqa: B007 - the test reads it
+            await response.write(line)
+        return response
+
+    async with connected(endless, tmp_path) as (transport, _), transport.stream(Request("GET", "/")) as stream:
+        assert await anext(stream.lines) == line[:-1]
+        before = -1
+        while sent != before:  # until the server can write no more
+            before = sent
+            for _ in range(1000):
+                await asyncio.sleep(0)
+        assert sent < 300
+        assert [each async for each in stream.lines] == [line[:-1]] * 299

@@ -76,8 +76,8 @@ class TokenBucket:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
-        self._burst = float(burst)
-        self._tokens = self._burst
+        self._burst = burst
+        self._tokens: float = burst
         self._filled_at = 0.0
 
     def wait(self, now: float) -> float:

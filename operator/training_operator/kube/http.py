@@ -13,7 +13,7 @@ from training_operator.kube.exchange import Connections
 from training_operator.kube.transport import AGENT, Request, Response, Stream
 
 CONNECTIONS: Final = 96
-"""64 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes 256 KiB."""
+"""64 for requests (`IN_FLIGHT` and `RESERVED` of `flow`), the rest for watches; a TLS connection takes some 50 KiB."""
 
 
 class HttpTransport:
