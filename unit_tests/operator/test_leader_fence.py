@@ -11,7 +11,7 @@ import pytest
 from unit_tests.operator.contender import Process, leading, overwrite, spec
 
 from training_operator.kube.client import KubeClient
-from training_operator.kube.exchange import UNACKNOWLEDGED_SECONDS
+from training_operator.kube.connecting import UNACKNOWLEDGED_SECONDS
 from training_operator.kube.flow import FairGate
 from training_operator.kube.resources import PODS
 from training_operator.leader import LEASE_SECONDS, RENEW_SECONDS, LeadershipLost
