@@ -52,14 +52,14 @@ def granted(now: Before, where: str) -> Iterator[str]:
 
 
 def mounted(now: Before, kept: Before, touched: Collection[Key], where: str) -> Iterator[str]:
-    """Pods of jobs that run a config map of somebody else."""
+    """Pods of jobs that run another owner's config map."""
     for (resource, name), pod in now.items():
         if resource != "pods" or not of_a_job(pod) or (resource, name) in touched:
             continue
         for volume in pod["spec"].get("volumes", ()):
             config = ("configmaps", volume.get("configMap", {}).get("name", ""))
             if config in kept and config not in touched:
-                yield f"pod {name} in {where} runs what is in the config map {config[1]} of somebody else"
+                yield f"pod {name} in {where} runs what is in another owner's config map {config[1]}"
 
 
 def widened(

@@ -29,7 +29,7 @@ from e2e.harness.operator import Operator
 from e2e.harness.usage import memory_mb
 
 OWNER: Final = "owner"
-"""The namespace of somebody who does nothing, with jobs that run."""
+"""The namespace of an idle tenant, with jobs that run."""
 CONTROL: Final = "control"
 """The namespace of the jobs that must be served."""
 SERVED: Final = 1.0
@@ -69,7 +69,7 @@ class Told:
 
 
 class World:
-    """Two tenants, somebody who does nothing, and the operator between them."""
+    """Two tenants, an idle one, and the operator between them."""
 
     def __init__(self, api: Api, operator: Operator) -> None:
         self.api = api
@@ -79,7 +79,7 @@ class World:
         self._kept: dict[Key, Object] = {}
 
     async def set_up(self) -> None:
-        """Jobs of somebody who does nothing, with pods that run."""
+        """Jobs of an idle tenant, with pods that run."""
         for name in (OWNER, CONTROL):
             await self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
         await self.api.create(collection(OWNER, "serviceaccounts"), {"metadata": {"name": "own"}})
@@ -116,7 +116,7 @@ class World:
             await asyncio.gather(*(self._remove(name) for name in tenants))
 
     async def _serves(self) -> None:
-        """New jobs get their pods in time, and a pod that the job of somebody else has lost is replaced."""
+        """New jobs get their pods in time, and a pod that another tenant's job has lost is replaced."""
         self.operator.child.check_alive()
         lags: list[float] = []
         while len(lags) < TRIES and min(lags, default=SERVED) >= SERVED:

@@ -123,7 +123,7 @@ def templates(draw: st.DrawFn, kind: str) -> Object:
 
 @st.composite
 def job_specs(draw: st.DrawFn, kind: str) -> Object:
-    """A spec of a kind; some are refused."""
+    """A spec of a kind; some are rejected."""
     info = KINDS[kind]
     types = {*info.required_types, *draw(st.sets(st.sampled_from(info.replica_types), min_size=1, max_size=2))}
     numbers = {name: st.just(1) if name in info.single_types else st.sampled_from(NUMBERS) for name in types}

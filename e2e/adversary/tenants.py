@@ -80,7 +80,7 @@ async def objects(api: Api, namespace: str, wanted: Iterable[str] = PATHS) -> di
 
 
 def content(obj: Object) -> Object:
-    """What only a change by somebody else would change: no versions, no status that the controller manager writes."""
+    """What only another client's change would change: no versions, no status that the controller manager writes."""
     versions = ("resourceVersion", "managedFields", "generation")
     meta = {key: value for key, value in obj["metadata"].items() if key not in versions}
     status = {} if "scaleTargetRef" in obj.get("spec", ()) else obj.get("status")
@@ -93,7 +93,7 @@ def controller(obj: Object) -> Object:
 
 
 def of_a_job(obj: Object) -> bool:
-    """Whether a job, or somebody who says so, owns an object; jobs are their makers' own."""
+    """Whether a job, or an owner reference that claims so, owns an object; jobs are their makers' own."""
     owners = obj["metadata"].get("ownerReferences", ())
     return obj.get("kind") in KIND_OF.values() or any(ref["kind"] in KIND_OF.values() for ref in owners)
 

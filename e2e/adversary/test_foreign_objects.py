@@ -1,4 +1,4 @@
-"""Objects of others under the names that MPIJobs need: none is used, none is touched, and nobody gets its rights."""
+"""Objects of others under the names that MPIJobs need: none is used or touched, and none gets a job's permissions."""
 
 from __future__ import annotations
 

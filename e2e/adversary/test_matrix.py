@@ -51,7 +51,7 @@ def test_what_is_wrong_is_found() -> None:
     binding = {**MINE, "roleRef": {"kind": "Role", "name": "wide"}}
     assert "not its job's" in next(granted({("rolebindings", "x"): binding, ("roles", "wide"): THEIRS}, "a"))
     pod = {**MINE, "spec": {"volumes": [{"configMap": {"name": "c"}}]}}
-    assert "of somebody else" in next(mounted({("pods", "p"): pod}, {key: THEIRS}, (), "a"))
+    assert "another owner's config map" in next(mounted({("pods", "p"): pod}, {key: THEIRS}, (), "a"))
     wide = frozenset({("*", "*", "", "*")})
     assert "has gained in b" in next(widened({(here, "b"): frozenset()}, {(here, "b"): wide}, ["a", "b"]))
     assert "has lost in b" in next(widened({(here, "b"): wide}, {(here, "b"): frozenset()}, ["a", "b"]))

@@ -61,10 +61,10 @@ def confined(cluster: Cluster) -> Iterator[Cluster]:
 
 
 async def test_only_the_operator_s_account_may_have_it(confined: Cluster, jobs: Namespace) -> None:
-    async def refused() -> bool:
+    async def rejected() -> bool:
         return POLICY in admitted(confined, jobs.name, "default")
 
-    await eventually(refused, "the policy is in force")
+    await eventually(rejected, "the policy is in force")
     assert admitted(confined, NAMESPACE, ACCOUNT) == ""
     # Neither another account of the operator's namespace nor one of the same name elsewhere.
     assert POLICY in admitted(confined, NAMESPACE, "default")
@@ -77,10 +77,10 @@ async def test_only_the_operator_s_account_may_have_it(confined: Cluster, jobs: 
 async def test_a_job_that_asks_for_it_says_that_it_may_not(
     confined: Cluster, jobs: Namespace, operator: Operator
 ) -> None:
-    async def refused() -> bool:
+    async def rejected() -> bool:
         return POLICY in admitted(confined, jobs.name, "default")
 
-    await eventually(refused, "the policy is in force")
+    await eventually(rejected, "the policy is in force")
     body = job("urgent", "JAXJob", Worker=1)
     body["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["priorityClassName"] = ACCOUNT
     await jobs.create(body)

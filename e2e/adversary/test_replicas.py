@@ -45,7 +45,7 @@ async def own_api(own_cluster: Cluster) -> AsyncIterator[Api]:
 
 
 def assert_harmless(cost: Cost) -> None:
-    """Nobody has noticed much."""
+    """Others have hardly noticed it."""
     assert cost.peak_mb * 2**20 < shipped_limit() / 2
     assert cost.heartbeat.computing_ms <= MOST_COMPUTING_MS
     assert cost.lags >= LAGS, "the jobs of others go on"
@@ -100,4 +100,4 @@ async def test_large_jobs_without_room_for_a_pod_wait(own_cluster: Cluster, own_
 
 
 async def _nothing(_api: Api, _namespace: Namespace) -> None:
-    """Attack nobody."""
+    """No attack."""

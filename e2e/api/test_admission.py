@@ -41,7 +41,7 @@ async def submit(api: Api, jobs: str, admission: Admission) -> None:
     try:
         name = (await api.create(jobs, admission.job))["metadata"]["name"]
     except ApiError as error:
-        pytest.fail(f"the job of {admission} itself was refused: {error}")
+        pytest.fail(f"the job of {admission} itself was rejected: {error}")
     try:
         await api.patch(f"{jobs}/{name}?dryRun=All", admission.update)
     finally:
@@ -72,7 +72,7 @@ async def test_verdicts(api: Api, shared_namespace: str) -> None:
 
 
 async def test_recorded_verdicts_of_v1(api: Api, shared_namespace: str) -> None:
-    async def refused(job: dict[str, Any]) -> bool:
+    async def rejected(job: dict[str, Any]) -> bool:
         try:
             await api.create(f"{collection(shared_namespace, KINDS[job['kind']].plural)}?dryRun=All", job)
         except ApiError as error:
@@ -82,5 +82,5 @@ async def test_recorded_verdicts_of_v1(api: Api, shared_namespace: str) -> None:
 
     cases = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(CASES.glob("*.yaml"))}
     assert any(case.get("reject") for case in cases.values())
-    verdicts = await asyncio.gather(*(refused(case["job"]) for case in cases.values()))
+    verdicts = await asyncio.gather(*(rejected(case["job"]) for case in cases.values()))
     assert dict(zip(cases, verdicts, strict=True)) == {name: case.get("reject", False) for name, case in cases.items()}

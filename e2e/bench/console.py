@@ -2,7 +2,7 @@
 
 Of each page: how long its server took when nothing was known, when it was, and until the page could be used in
 Chromium; beside the seconds of the console's processor, which other work on the machine changes less. Then its memory,
-and what it asks the API server while nobody looks. One job is run by the operator and copied inside etcd. Ends with
+and what it asks the API server while no page is open. One job is run by the operator and copied inside etcd. Ends with
 status 1 if a limit is missed.
 """
 
@@ -41,7 +41,7 @@ MEMORY_MB: Final = 150.0
 LOADING_S: Final = 300.0
 """That the API server may take to notice what is in etcd."""
 LINGER_S: Final = 20.0
-"""After which nothing is watched any more that nobody looks at."""
+"""After which nothing is watched any more that no page shows."""
 POLL_S: Final = 0.1
 FIRST: Final = "job-0000"
 
@@ -167,7 +167,7 @@ def measure(plane: ControlPlane, folder: Path, namespace: str, jobs: int) -> lis
     asked.subtract(before)
     for what, number in (+asked).items():
         print(f"    {what:<66}{number:9}")
-    say("requests to the API server while nobody looks, in 20 s", asked.total(), "", 0)
+    say("requests to the API server while no page is open, in 20 s", asked.total(), "", 0)
     say("processor of the console meanwhile", cpu_seconds(console.child.pid) - used, "s")
     console.child.stop()
     return missed

@@ -119,7 +119,7 @@ async def test_kinds_that_do_not_scale(jobs: Namespace, kubectl: Kubectl, kind: 
 @pytest.mark.shows("SDK-8.16", "SDK-S10")
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
 async def test_delete_and_what_becomes_of_pods(jobs: Namespace, kubectl: Kubectl, cascade: str) -> None:
-    """Pods go with their job, in the foreground before it; orphans stay and belong to nobody."""
+    """Pods go with their job, in the foreground before it; orphans stay and have no owner."""
     await jobs.create(job("old", Master=1, Worker=1))
     await jobs.pods_reach("old", 2)
     kubectl("delete", "pytorchjob/old", f"--cascade={cascade}", "--timeout=60s")

@@ -1,6 +1,6 @@
 """What stands before the console in Kubeflow, as far as the console can see it: a gateway with the dashboard's page.
 
-The gateway has authenticated somebody: it strikes the header that names the user from what comes from outside, and sets
+The gateway has authenticated the user: it strikes the header that names the user from what comes from outside, and sets
 its own. The page has the console in a frame of the same origin and adds the chosen namespace to its address as `ns`, as
 Kubeflow's central dashboard does for every entry of its menu.
 """

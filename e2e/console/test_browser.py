@@ -16,7 +16,7 @@ from e2e.support import marks
 
 pytestmark = marks.local  # its pods run
 
-# Nobody else needs a browser, so whoever has none is not asked to install it; .ci/run does.
+# Only these tests need a browser, so it need not be installed; .ci/run does it.
 needs_browser = pytest.mark.skipif(
     not all(Path(each).exists() for each in NEEDED), reason="chromium and chromium-driver are missing"
 )

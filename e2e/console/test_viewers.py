@@ -248,7 +248,7 @@ def test_watches_are_shared_by_pages_and_end_when_nobody_looks(cluster: Cluster,
     )
     before = len(asked_by(cluster, "carl"))
     time.sleep(2.0)
-    assert len(asked_by(cluster, "carl")) == before, "nobody looks, nothing is asked"
+    assert len(asked_by(cluster, "carl")) == before, "no page is open, nothing is asked"
 
 
 def audited(cluster: Cluster) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ QUEUED = "/jobs/queued/pytorchjobs/third"
 PAGES = ("/", GANG, QUEUED)
 
 
-async def refused(queue: Queue, name: str) -> bool:
+async def rejected(queue: Queue, name: str) -> bool:
     """Whether Kueue has looked at a job and found no room for it now."""
     conditions = (await queue.workload(name)).get("status", {}).get("conditions", ())
     return any(each["type"] == "QuotaReserved" and "insufficient" in each["message"] for each in conditions)
@@ -52,7 +52,7 @@ async def make(cluster: Cluster) -> None:
         await queue.submit("first")
         await queue.workload_is("first", "Admitted")
         await queue.submit("second")
-        await eventually(partial(refused, queue, "second"), "Kueue says why the second job is not admitted", 60.0)
+        await eventually(partial(rejected, queue, "second"), "Kueue says why the second job is not admitted", 60.0)
         await queue.submit("third")
         await queue.workload("third")
 

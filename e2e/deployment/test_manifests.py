@@ -147,7 +147,7 @@ def test_of_all_combinations_only_an_operator_of_all_namespaces_makes_secrets_in
 def test_rights_of_one_namespace_for_an_operator_of_all_are_refused(
     cluster: Cluster, overlay: str, components: list[str]
 ) -> None:
-    """Nobody gets the right to make secrets in all namespaces without having named that."""
+    """No subject gets permission to create secrets in all namespaces without having named that."""
     with pytest.raises(HarnessError, match="one-namespace': error in test for path"):
         combined(cluster, overlay, components)
 

@@ -24,7 +24,7 @@ NEVER_ASKED_FOR = {("kubeflow.org", f"{plural}/finalizers", "update") for plural
 LISTS = "list"
 """Asked for where an API server cannot stream a list as a watch, or has forgotten where a watch was."""
 NEVER_USED = {("", "pods/exec", "create")}
-"""Rights that are only passed on: nobody may grant a launcher what he does not have; `needed.py` shows this, too."""
+"""Permissions that are only passed on: a subject may grant a launcher only what it has; `needed.py` shows this, too."""
 
 
 @pytest.fixture(scope="module")

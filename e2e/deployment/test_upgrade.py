@@ -119,7 +119,7 @@ def install_v1(cluster: Cluster, mode: str) -> None:
 
 
 def webhooks() -> Object:
-    """v1's webhooks: of each kind but MPIJob, and nothing is let through while nobody answers."""
+    """v1's webhooks: of each kind but MPIJob, and nothing is admitted while they do not answer."""
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",

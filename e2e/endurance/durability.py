@@ -190,7 +190,7 @@ async def follow(api: Api, version: str, figures: Figures) -> None:
         async for event in api.watch(CONFIG_MAPS, version):
             if event["type"] == "ERROR":
                 if event["object"]["code"] != 410:
-                    raise Lost(f"a watch from {version} was refused: {event['object']}")
+                    raise Lost(f"a watch from {version} was rejected: {event['object']}")
                 figures.expired_watches += 1
                 listed = await api.call("GET", CONFIG_MAPS)
                 await follow(api, listed["metadata"]["resourceVersion"], figures)
@@ -213,7 +213,7 @@ async def compare(api: Api, clients: list[Client], figures: Figures) -> None:
             if client.path == path:
                 client.compare(found)
         if found:
-            raise Lost(f"nobody created {sorted(found)}")
+            raise Lost(f"no client created {sorted(found)}")
 
 
 async def one_life(folder: Path, clients: list[Client], rng: random.Random, figures: Figures) -> None:

@@ -37,7 +37,7 @@ WORD: Final = "SURVIVORS"
 KINDS: Final = ("net", "mnt", "pid", "ipc", "uts", "user")
 START_SECONDS: Final = 60.0
 KERNEL_SECONDS: Final = 5.0
-"""The kernel ends the processes of a namespace after its first one has ended, and somebody must give it the time."""
+"""The kernel ends the processes of a namespace after its first one has ended, which takes time."""
 JOBS: Final = "/apis/kubeflow.org/v1/namespaces/default/jaxjobs"
 
 # Forks twice into a session of its own, by itself and by an executed program, deaf to everything but SIGKILL.
@@ -150,7 +150,7 @@ def namespaces(processes: Sequence[int]) -> set[str]:
 def left_of(word: str, seen: set[str]) -> list[str]:
     """Return what there still is of a cluster: its processes, and the namespaces and groups that were seen of it.
 
-    The kernel uses the numbers of namespaces again: one with a living process of somebody else is not meant.
+    The kernel uses the numbers of namespaces again: one with a living process of another program is not meant.
     """
     processes = [f"process {pid}: {b' '.join(environment_of(pid)[:3])!r}" for pid in of_word(word)]
     existing = {name for _, names, _ in os.walk(GROUPS) for name in names if name.startswith(PREFIX)}

@@ -1,4 +1,4 @@
-"""TCP ports of loopback that nobody uses."""
+"""Unused TCP ports of the loopback interface."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ POLICY = {
 
 
 def job(kind: str, name: str, **run_policy: object) -> Object:
-    """A job of one kind, with pods that nobody runs."""
+    """A job of one kind, with pods that no kubelet runs."""
     requests = {"requests": {"cpu": "1", "memory": "2Gi"}}
     container = {"name": CONTAINERS[kind], "image": "example.com/train:1", "resources": requests}
     template = {"spec": {"containers": [container]}}

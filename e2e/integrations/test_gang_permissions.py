@@ -70,7 +70,7 @@ async def test_gangs_opted_out_elastic_restarted_over_with_no_more_rights_than_n
             await stage.waits("JAXJob", "waiting", "GangPending")
             await stage.set_phase("elastic", "Inqueue")
             await stage.pods_reach("elastic", 3)
-        # While nobody looks, one gang is let in, and the other one's PodGroup is deleted.
+        # While no operator watches, one gang is let in, and the other one's PodGroup is deleted.
         version = (await stage.group("elastic"))["metadata"]["resourceVersion"]
         await stage.set_phase("waiting", "Inqueue")
         await api.delete(f"{VOLCANO_API}/namespaces/{namespace}/podgroups/elastic")

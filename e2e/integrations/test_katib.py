@@ -64,7 +64,7 @@ class Katib:
         """How many pods are rejected first, as while Katib is down."""
 
     def change(self, pod: Object) -> list[Object]:
-        """Refuse a pod whose owners are not as they must be; give the primary one a collector."""
+        """Reject a pod whose owners are not as they must be; give the primary one a collector."""
         if self.rejections > 0:
             self.rejections -= 1
             raise LookupError("Katib is down")

@@ -28,7 +28,7 @@ async def ready_node(api: Api) -> AsyncIterator[str]:
 
 
 async def set_ready(api: Api, node: str, status: str) -> None:
-    """Say of a node that it is ready ("True"), is not ("False"), or that nobody knows."""
+    """Say of a node that it is ready ("True"), is not ("False"), or is unknown."""
     since = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {"type": "Ready", "status": status, "reason": "Test", "message": "", "lastTransitionTime": since}
     await api.patch(f"{NODES}/{node}/status", {"status": {"conditions": [ready]}})

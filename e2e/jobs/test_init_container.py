@@ -29,11 +29,11 @@ async def test_under_pod_security_restricted(
     await jobs.create(body)
     if mode == "image" and pytestconfig.getoption("--provider") != "local":
 
-        async def refused() -> bool:
+        async def rejected() -> bool:
             status = (await api.call("GET", f"{jobs.jobs('PyTorchJob')}/meet")).get("status", {})
             return "init-pytorch" in status.get("waiting", {}).get("message", "")
 
-        await eventually(refused, "the foreign image to be refused")
+        await eventually(rejected, "the foreign image to be rejected")
         return
     await jobs.pods_reach("meet", 2)
     worker = await api.call("GET", f"{core}/pods/meet-worker-0")

@@ -124,7 +124,7 @@ async def test_a_job_beyond_a_limit_range_goes_on_when_that_is_lifted(jobs: Name
 
 @pytest.mark.parametrize("kind", often(PLURALS, *KINDS_NOW))
 async def test_what_the_server_puts_into_pods_is_left_alone(jobs: Namespace, operator: Operator, kind: str) -> None:
-    """A limit range fills resources in, and somebody (a VPA, for example) changes them later: neither is drift."""
+    """A limit range sets resources, and another controller (such as a VPA) changes them later: neither is drift."""
     limits = [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}]
     await put(jobs, "limitranges", {"metadata": {"name": "range"}, "spec": {"limits": limits}})
     body = typical("filled", kind)

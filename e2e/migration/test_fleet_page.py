@@ -17,7 +17,7 @@ def test_the_pictures_show_the_page_as_it_is_now(name: str) -> None:
     assert stamped(FOLDER / f"fleet-{name}.png") == mark(), "draw them anew: python -m e2e.migration.page"
 
 
-# Nobody else needs a browser, so whoever has none is not asked to install it; .ci/run does.
+# Only these tests need a browser, so it need not be installed; .ci/run does it.
 @pytest.mark.skipif(not all(Path(each).exists() for each in NEEDED), reason="chromium and chromium-driver are missing")
 def test_everything_works_at_the_width_of_a_telephone_and_of_a_screen(tmp_path: Path) -> None:
     result = look(tmp_path)

@@ -43,7 +43,7 @@ def init():
             return socket.create_connection((os.environ["MASTER_ADDR"], port), 5).close()
         except OSError:
             time.sleep(0.1)
-    raise SystemExit("nobody at the master's address")
+    raise SystemExit("no process at the master's address")
 ''')
 sys.path.insert(0, str(home.parent))
 from xgboost import collective

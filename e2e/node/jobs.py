@@ -141,7 +141,7 @@ def trying_twice(kind: Kind, name: str, first: Command, policy: str | None = Non
     def replica(replica_type: str, count: int) -> dict[str, Any]:
         command = kind.command(replica_type)
         if replica_type != kind.failing:
-            # Nobody ends before the kubelet has told of the second attempt, which it does once a second.
+            # No pod ends before the kubelet has reported the second attempt, which it does once a second.
             return kind.replica(count, command and ("sh", "-c", '"$@" && sleep 4', "sh", *command))
         return kind.replica(count, ("python3", "/programs/first.py", *first, "--", *(command or ())), policy)
 

@@ -16,7 +16,7 @@ from e2e.node.registry_server import MANIFEST
 
 SERVER: Final = Path(__file__).with_name("registry_server.py")
 PORT: Final = 5000
-"""In the node's own network, where nobody else has it."""
+"""In the node's own network, where no other program has it."""
 FOLDER: Final = "registry"
 """Below the folder of the node."""
 CONFIGURATION: Final = "application/vnd.oci.image.config.v1+json"

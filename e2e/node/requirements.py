@@ -41,8 +41,8 @@ def require() -> None:
         raise HarnessError(
             f"a real node needs the Debian packages {' '.join(packages)}: `.venv/bin/python -m e2e.node install`"
         )
-    if refused := _refused():
-        raise HarnessError(f"this machine, perhaps a container without rights, does not let a node run: {refused}")
+    if denied := _denied():
+        raise HarnessError(f"this machine, perhaps a container without rights, does not let a node run: {denied}")
 
 
 def missing() -> list[str]:
@@ -64,7 +64,7 @@ def install() -> None:
             raise HarnessError(f"`apt-get {arguments[0]}` failed; its message is above")
 
 
-def _refused() -> str:
+def _denied() -> str:
     """The kernel's word if it rejects namespaces or control groups, else nothing."""
     namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "true"]
     done = subprocess.run(namespaces, capture_output=True, text=True, check=False)

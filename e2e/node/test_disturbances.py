@@ -75,7 +75,7 @@ class Scene:
 
 
 async def deleted(api: Api) -> None:
-    """Pods that somebody deletes are replaced, even with restart policy Never; nothing has failed (K-09)."""
+    """Pods that a user deletes are replaced, even with restart policy Never; nothing has failed (K-09)."""
     async with job(api, "JAXJob", "deleted", SLEEP) as scene:
         before = await scene.running()
         for name in before:

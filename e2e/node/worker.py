@@ -152,7 +152,7 @@ class Worker:
             "kind": "KubeletConfiguration",
             "address": self._place.address,
             "healthzPort": 0,
-            # Nobody but the host and the pods can reach it.
+            # Only the host and the pods can reach it.
             "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             "containerRuntimeEndpoint": f"unix://{SOCKET}",

@@ -1,4 +1,4 @@
-"""The table of admissions (`admission_cases.yaml`) as jobs and verdicts."""
+"""The table of admissions (`admission_cases.yaml`) as jobs and what becomes of them."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def admissions() -> Iterator[Admission]:
         if isinstance(kinds, str):
             kinds = EVERY_KIND if kinds == "every" else [kinds]
         for info in (EVERY_KIND[kind] for kind in kinds):
-            refused = case.get("refused", {})
+            rejected = case.get("rejected", {})
             yield Admission(
                 case["name"],
                 info,
                 _job(info, _filled(case.get("job", {}), info)),
                 _with_map(info, _filled(case["update"], info)) if "update" in case else None,
-                _filled(refused.get("field", ""), info),
-                _filled(refused.get("says", ""), info),
+                _filled(rejected.get("field", ""), info),
+                _filled(rejected.get("says", ""), info),
                 "api_only" in case or "update" in case,
             )
 

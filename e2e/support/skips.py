@@ -25,7 +25,7 @@ def without_pytorch(why: str) -> NoReturn:
     pytest.fail(f"{why}; where it cannot be had, set {WITHOUT_PYTORCH}=1", pytrace=False)
 
 
-def refused(report: pytest.TestReport | pytest.CollectReport) -> str:
+def disallowed(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Why a skip is a failure; empty if it is none."""
     if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
         return ""
@@ -39,7 +39,7 @@ def refused(report: pytest.TestReport | pytest.CollectReport) -> str:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let a test fail that is skipped for another reason."""
     report = yield
-    if why := refused(report):
+    if why := disallowed(report):
         report.outcome, report.longrepr = "failed", why
     return report
 
@@ -48,6 +48,6 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Let a module fail that is skipped as a whole for another reason."""
     report = yield
-    if why := refused(report):
+    if why := disallowed(report):
         report.outcome, report.longrepr = "failed", why
     return report

@@ -39,20 +39,20 @@ async def job_feeds(reader: Reader, namespace: str, changed: asyncio.Event) -> A
     Raises `NotAllowed` if no kind may be read, and `NoAnswer`.
     """
     async with AsyncExitStack() as stack:
-        refused: list[NotAllowed] = []
+        denied: list[NotAllowed] = []
 
         async def opened(resource: Resource[JobRow]) -> Feed[JobRow] | None:
             feed = reader.feeds.open(resource, namespace, patience=PATIENCE_SECONDS)
             try:
                 return await stack.enter_async_context(feed)
             except NotAllowed as error:
-                refused.append(error)
+                denied.append(error)
                 return None
 
         found = await asyncio.gather(*map(opened, resources()))
         feeds = [feed for feed in found if feed is not None]
-        if refused and all(feed.absent for feed in feeds):
-            raise refused[0]
+        if denied and all(feed.absent for feed in feeds):
+            raise denied[0]
         queue_feed = reader.feeds.open(workloads(), namespace, required=False, patience=PATIENCE_SECONDS)
         queues = await stack.enter_async_context(queue_feed)
         watched: list[Feed[Any]] = [*feeds, queues]

@@ -69,8 +69,8 @@ class ArchiveTransport:
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         """Hand out a log line by line, or a watch in which nothing happens; initial events come as lists only."""
         if "sendInitialEvents" in request.query:
-            refused = _status(422, "lists need pagination")
-            yield Stream(422, _nothing(), refused.body)
+            rejection = _status(422, "lists need pagination")
+            yield Stream(422, _nothing(), rejection.body)
             return
         answer = await self.request(request)
         if answer.status != 200:

@@ -70,7 +70,7 @@ async def stored(stages: Stages, seconds: float) -> None:
     async with stages.open() as (stage, limited):
         print("the memory limit is " + ("enforced by a control group" if limited else "NOT enforced on this machine"))
         hostile = await stage.namespace()
-        say("nobody attacks", await stage.under(_nothing, hostile, seconds))
+        say("no attack", await stage.under(_nothing, hostile, seconds))
         for workers in STORED:
             cost = await stage.under(partial(huge, workers=workers), hostile, seconds)
             say(f"one job of {workers:,} workers, stored without maximum", cost)
@@ -86,7 +86,7 @@ async def full(stages: Stages, seconds: float) -> None:
     flag = f"--max-replicas={MOST_REPLICAS}"
     async with stages.open(flag) as (stage, _):
         hostile = await stage.namespace()
-        say("nobody attacks", await stage.under(_nothing, hostile, seconds))
+        say("no attack", await stage.under(_nothing, hostile, seconds))
         attack = partial(many_without_room, jobs=20, workers=100_000)
         say(f"20 jobs of 100,000, {flag}, no room for a pod", await stage.under(attack, hostile, seconds))
         services = await _count(stages.api, SERVICES.path(hostile.name))
@@ -127,7 +127,7 @@ MEASUREMENTS = {each.__name__: each for each in (stored, full, place)}
 
 
 async def _nothing(_api: Api, _namespace: Namespace) -> None:
-    """Attack nobody."""
+    """No attack."""
 
 
 async def _floor(cluster: Cluster, stage: Scene, replicas: int) -> float:

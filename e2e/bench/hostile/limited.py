@@ -33,7 +33,7 @@ def shipped_limit() -> int:
 
 @contextmanager
 def memory_limited() -> Iterator[Group | None]:
-    """A control group with that limit; None where this machine lets nobody make one."""
+    """A control group with that limit; None where this machine does not allow it."""
     hierarchies = open_hierarchies(f"hostile-{os.getpid()}")
     try:
         group = hierarchies.group("operator") if hierarchies.folders else None

@@ -1,4 +1,4 @@
-"""Jobs of other tenants, which go on whatever somebody else asks for."""
+"""Jobs of other tenants, which go on whatever the attacker asks for."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _LABELS = {
 
 
 def pod(name: str) -> bytes:
-    """A pod as the operator sends it; nobody owns it, so that it stays."""
+    """A pod as the operator sends it; it has no owner, so that it stays."""
     container = {
         "name": "pytorch",
         "image": "image:1",

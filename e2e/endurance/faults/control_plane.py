@@ -72,7 +72,7 @@ async def history_compacted(stage: Stage) -> None:
         await stage.create(jobs[half:])
         await stage.verify()
     if stage.link.expired == 0:
-        stage.complaints.append("no watch of the operator was refused as too old: nothing was tried")
+        stage.complaints.append("no watch of the operator was rejected as too old: nothing was tried")
 
 
 async def _compact(stage: Stage) -> None:

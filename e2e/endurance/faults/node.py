@@ -85,7 +85,7 @@ class Node:
                 await self._end(pod, slot, code)
 
     async def _others(self, job: Scripted) -> None:
-        """The lead ends last, so that nobody is stopped by its end."""
+        """The lead ends last, so that no other one is stopped by its end."""
         async with self._progress:
             await self._progress.wait_for(lambda: self._done.issuperset(job.awaited))
 

@@ -16,7 +16,7 @@ from e2e.support.meanwhile import meanwhile
 
 
 async def conflict_storm(stage: Stage) -> None:
-    """Somebody else writes metadata and status of every job as fast as he can."""
+    """Another client writes metadata and status of every job as fast as it can."""
     async with stage.operator(), meanwhile(_storm(stage)):
         await stage.create_all()
         await stage.watcher.let_pass(100 * stage.size)
@@ -41,7 +41,7 @@ async def _storm(stage: Stage) -> None:
 
 
 async def pods_deleted(stage: Stage) -> None:
-    """Somebody deletes pods, whatever they are doing."""
+    """A user deletes pods, whatever they are doing."""
     async with stage.operator():
         await stage.create_all()
         for _ in range(stage.rounds):
@@ -51,7 +51,7 @@ async def pods_deleted(stage: Stage) -> None:
 
 
 async def delete_pods(stage: Stage, share: float) -> None:
-    """Delete some of the pods that run, unless they end at this moment: then nobody could know how they have ended."""
+    """Delete some of the pods that run, unless they end at this moment: how would not be known then."""
     for pod in await stage.pods():
         if is_live(pod) and stage.rng.random() < share:
             options: Object = {"preconditions": {"resourceVersion": pod["metadata"]["resourceVersion"]}}

@@ -193,7 +193,7 @@ class Stage:
 async def stage(
     folder: Path, seed: int, size: int, rounds: int, server_flags: Sequence[str] = ()
 ) -> AsyncIterator[Stage]:
-    """A stage of one's own, with nobody on it yet."""
+    """A new stage without jobs."""
     rng = random.Random(seed)
     with control_plane(WITHOUT_NODES, server_flags=server_flags) as plane:
         link = Link(plane.port, plane.certificates)

@@ -121,7 +121,7 @@ class Watcher:
 
 
 def place_of(pod: Object) -> Place | None:
-    """The job and the place in it that a pod has; None for a pod of nobody."""
+    """The job and the place in it that a pod has; None for a pod without owner."""
     if (owner := owner_of(pod)) is None:
         return None
     labels = pod["metadata"].get("labels", {})

@@ -57,7 +57,7 @@ async def _handle(server: ApiServer, request: Request) -> str:
         return "stream"
     check_answer(request, answer.status, answer.headers.get("content-type", ""), answer.body)
     if answer.status >= 400 or request.method in ("GET", "HEAD"):
-        assert server.state.storage.version == version, f"changed by a refused request: {request}"
+        assert server.state.storage.version == version, f"changed by a rejected request: {request}"
     return str(answer.status)
 
 

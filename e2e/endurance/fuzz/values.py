@@ -1,4 +1,4 @@
-"""Strategies for the values in bodies: objects that are nearly right, and some that nobody would send."""
+"""Strategies for the values in bodies: objects that are nearly right, and some that no client would send."""
 
 from __future__ import annotations
 

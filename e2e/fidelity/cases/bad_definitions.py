@@ -1,4 +1,4 @@
-"""Definitions of custom resources that are refused."""
+"""Definitions of custom resources that are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that are refused."""
+"""Pods that are rejected."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def join(own: str, host: str, port: int) -> list[str]:
 
 
 def listening(port: int) -> socket.socket:
-    """A server that gives up when nobody comes."""
+    """A server that gives up when no client connects."""
     server = socket.create_server(("", port), backlog=64)
     server.settimeout(LIMIT)
     return server

@@ -52,7 +52,7 @@ def slug(heading: str) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """Refuse a site that would make a browser fetch anything from elsewhere."""
+    """Reject a site that would make a browser fetch anything from elsewhere."""
     site = Path(config["site_dir"])
     found = [f"{page.relative_to(site)}: {source}" for page in site.rglob("*.html") for source in _fetched(page)]
     found += [str(sheet.relative_to(site)) for sheet in site.rglob("*.css") if STYLES.search(sheet.read_text())]

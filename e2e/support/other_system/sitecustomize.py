@@ -44,7 +44,7 @@ class Refuser(MetaPathFinder):
     """Finds no module that the played system lacks."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Refuse it."""
+        """Reject it."""
         if name in UNIX_MODULES:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
