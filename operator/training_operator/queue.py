@@ -12,7 +12,9 @@ K = TypeVar("K", bound=Hashable)
 
 NORMAL: Final = 0
 FOLLOW_UP: Final = -10
-"""Priority of what can wait: new pods to be counted, cleaning up after a job's end."""
+"""Priority of what can wait: pods that have begun to run, cleaning up after a job's end."""
+NEW: Final = -20
+"""Priority of new pods that do not run yet: where many jobs wait, most get Created and Running with one write."""
 LOW: Final = -60
 """Priority of objects from an initial list, so that new work passes those of a restart."""
 

@@ -15,10 +15,10 @@ from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_operator.cache.store import Change, Store
 from training_operator.metrics import Metrics
-from training_operator.queue import FOLLOW_UP, LOW, NORMAL, WorkQueue
+from training_operator.queue import FOLLOW_UP, LOW, NEW, NORMAL, WorkQueue
 
-COMING_UP: Final = frozenset({"", "Pending", "Running"})
-"""Phases of pods that have not ended; other objects have none."""
+NOT_RUNNING: Final = frozenset({"", "Pending"})
+"""Phases of pods that are still to run; other objects have none."""
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one reconcile of their job."""
 BATCH_SECONDS_PER_OBJECT: Final = 5e-5
@@ -137,8 +137,14 @@ def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
     """
     if change.initial:
         return LOW
-    comes_up = change.new is not None and not change.new.deleting and getattr(change.new, "phase", "") in COMING_UP
-    return FOLLOW_UP if comes_up or job.ended else NORMAL
+    if job.ended:
+        return FOLLOW_UP
+    if change.new is None or change.new.deleting:
+        return NORMAL
+    phase = getattr(change.new, "phase", "")
+    if phase in NOT_RUNNING:
+        return NEW
+    return FOLLOW_UP if phase == "Running" else NORMAL
 
 
 def _same(old: Record, new: Record) -> bool:

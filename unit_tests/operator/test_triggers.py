@@ -12,7 +12,7 @@ from training_controllers.model.records import JobRecord, Owner, PodRecord, Serv
 from training_controllers.ports import JobKey
 from training_operator.cache.store import Store
 from training_operator.metrics import Metrics
-from training_operator.queue import WorkQueue
+from training_operator.queue import FOLLOW_UP, NORMAL, WorkQueue
 from training_operator.triggers import BATCH_SECONDS, KindQueue, Triggers
 
 pytestmark = pytest.mark.virtual_time
@@ -51,10 +51,10 @@ class World:
         assert key == KEY
         return clock() - begun
 
-    async def before(self, other: JobKey) -> bool:
+    async def before(self, other: JobKey, priority: int = NORMAL) -> bool:
         """Whether the job, enqueued before, is handed out before `other`, which comes a moment later."""
         await asyncio.sleep(2 * BATCH_SECONDS)
-        self.queue.add(other)
+        self.queue.add(other, priority=priority)
         first = await self.queue.get()
         self.queue.done(first)
         self.queue.done(await self.queue.get())
@@ -129,6 +129,14 @@ async def test_the_end_of_a_pod_is_urgent_and_its_beginning_is_not(change: PodRe
     await world.enqueued()
     world.pods.observe(change)
     assert await world.before(("ns", "other")) is urgent
+
+
+@pytest.mark.parametrize(("phase", "first"), [("Pending", False), ("", False), ("Running", True)])
+async def test_pods_that_run_are_counted_before_those_that_do_not_yet(phase: str, first: bool) -> None:
+    """Of many jobs, those whose pods run get their status first, Created and Running with one write."""
+    world = World()
+    world.pods.observe(pod(1, phase))
+    assert await world.before(("ns", "other"), FOLLOW_UP) is first
 
 
 async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait() -> None:

@@ -85,8 +85,8 @@ class JobReconciler:
         memory = context.memory
         untouched = memory.templates is None  # once: pods that no cache shows would be created without end
         if untouched and creates_pods_first(snapshot, plan) and memory.may_try(CREATE, self._ports.monotonic()):
-            await self._execute(context, plan)
-            return 0.0  # for the status
+            complete = await self._execute(context, plan) and memory.wait(self._ports.monotonic()) is None
+            return None if complete else 0.0  # that the pods are there leads to the next reconcile
         throttled = self._throttled(context, snapshot, plan)
         if throttled > 0 and not _may_stay_unwritten(snapshot, plan):
             return throttled  # nothing is done that the stored status does not account for

@@ -26,5 +26,6 @@ async def test_every_reconcile_says_which_policy_answered_what_it_does_and_when_
     assert {(line["kind"], line["name"], line["log_level"]) for line in lines} == {("JAXJob", "jx", "debug")}
     first, last = lines[0], lines[-1]
     assert (first["policy"], first["creates"], first["deletes"], first["pods"]) == ("run_replicas", 4, 0, 0)
+    assert first["requeue_after"] is None  # the next one is for the pods that are there then
     assert (last["policy"], last["creates"], last["pods"]) == ("run_replicas", 0, 2)
     assert 50 < last["requeue_after"] < 60
