@@ -114,8 +114,15 @@ def test_beside_jobs(cluster: Cluster, tmp_path: Path) -> None:
         cluster.send("apply", *jobs, waiting)
         cluster.run_kubectl("wait", "pytorchjob/hello", "jaxjob/little", "--for=condition=Running", "--timeout=60s")
         for block in found:
+            every_worker_runs(cluster)  # the last block may have scaled the job
             printed = run(block, PATH=path, KUBECONFIG=str(up.kubeconfig))
             assert printed, f"{block.page}: {block.commands}"
+
+
+def every_worker_runs(cluster: Cluster) -> None:
+    wanted = cluster.run_kubectl("get", "pytorchjob/hello", "-o=jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}")
+    reached = f"--for=jsonpath={{.status.replicaStatuses.Worker.ready}}={wanted}"
+    cluster.run_kubectl("wait", "pytorchjob/hello", reached, "--timeout=60s")
 
 
 @marks.local  # help texts are the program's: no API server matters
