@@ -1,6 +1,6 @@
 """Serving probes and metrics over plain HTTP: /healthz, /readyz, /metrics.
 
-aiohttp would do it, for 12 MB of memory that nothing else in the operator needs.
+aiohttp would do it, for 11 MB of memory that nothing else in the operator needs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Final, cast
 
 import httptools
+import structlog
 
 from training_operator.connections import Connections, bound
 
@@ -104,7 +105,7 @@ class _Requests(asyncio.Protocol):
         self._answered = False
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserInvalidURLError, UnicodeDecodeError):
+        except httptools.HttpParserError:
             self._send(Answer(400, b"400: Bad Request"), keep=False)
         if self._bytes > REQUEST_MOST:
             self._transport.abort()
@@ -130,7 +131,11 @@ class _Requests(asyncio.Protocol):
         if method not in (b"GET", b"HEAD"):
             return Answer(405, b"405: Method Not Allowed")
         found = self._routes.get(httptools.parse_url(self._url).path.decode())
-        return found() if found else Answer(404, b"404: Not Found")
+        try:
+            return found() if found else Answer(404, b"404: Not Found")
+        except Exception:
+            structlog.get_logger().exception("internal error while answering a request")
+            return Answer(500, b"500: Internal Server Error")
 
     def _send(self, answer: Answer, *, keep: bool, head: bool = False) -> None:
         lines = (

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from training_api.kinds import KindInfo
-from training_controllers.model.records import JobRecord, PodRecord, Record, ServiceRecord
+from training_controllers.model.records import JobRecord, OwnedRecord, PodRecord, Record, ServiceRecord
 from training_controllers.observe.pod_failures import is_disrupted
 from training_controllers.ports import JobKey, ObjectCounter
 from training_operator.cache.store import Change, Store
@@ -18,7 +18,8 @@ from training_operator.metrics import Metrics
 from training_operator.queue import FOLLOW_UP, LOW, NEW, NORMAL, WorkQueue
 
 NOT_RUNNING: Final = frozenset({"", "Pending"})
-"""Phases of pods that are still to run; other objects have none."""
+"""Phases of pods that are still to run; services have none."""
+COMING_UP: Final = NOT_RUNNING | {"Running"}
 BATCH_SECONDS: Final = 0.1
 """Changes of pods and services within this time lead to one reconcile of their job."""
 BATCH_SECONDS_PER_OBJECT: Final = 5e-5
@@ -142,9 +143,9 @@ def _urgency_of_dependent(change: Change[Any], job: JobRecord) -> int:
     if change.new is None or change.new.deleting:
         return NORMAL
     phase = getattr(change.new, "phase", "")
-    if phase in NOT_RUNNING:
+    if phase in NOT_RUNNING and not isinstance(change.new, OwnedRecord):  # pods may wait for their gang
         return NEW
-    return FOLLOW_UP if phase == "Running" else NORMAL
+    return FOLLOW_UP if phase in COMING_UP else NORMAL
 
 
 def _same(old: Record, new: Record) -> bool:

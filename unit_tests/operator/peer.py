@@ -11,6 +11,9 @@ from pathlib import Path
 from aiohttp import web
 from unit_tests.operator.certificates import authority
 
+from training_operator.kube.config import ClusterConfig
+from training_operator.kube.http import HttpTransport
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -81,3 +84,16 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
     """The address of a server that is less than HTTP: `serve` handles each connection."""
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def hello(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=b"hello", headers={"Retry-After": "3"})
+
+
+@asynccontextmanager
+async def opened(config: ClusterConfig, connections: int = 0) -> AsyncIterator[HttpTransport]:
+    transport = HttpTransport(config, connections)
+    try:
+        yield transport
+    finally:
+        await transport.close()

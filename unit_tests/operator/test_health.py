@@ -2,6 +2,7 @@ import asyncio
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from training_operator.health import CannotListen, metric_routes, probe_routes, serving
 
@@ -135,3 +136,10 @@ async def test_a_client_that_does_not_read_its_answers_gets_no_more_of_them() ->
                 raise ConnectionResetError
         writer.close()
     assert pages == 1
+
+
+async def test_what_fails_while_a_request_is_answered_is_logged() -> None:
+    with capture_logs() as logs:
+        async with serving("127.0.0.1:0", metric_routes(lambda: bytes(-1)), "--flag") as port:
+            assert (await get(port, "/metrics"))[0] == 500
+    assert [each["event"] for each in logs] == ["internal error while answering a request"]

@@ -86,6 +86,11 @@ async def test_everything_about_the_cluster_is_taken_over(tmp_path: Path) -> Non
     assert "secret" not in loaded.source
 
 
+async def test_a_proxy_of_another_protocol_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="its proxy-url must begin with http:// or https://$"):
+        await from_kubeconfig(kubeconfig(tmp_path, {}, **{"proxy-url": "socks5://me:secret@127.0.0.1"}))
+
+
 async def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(authority().pem)
     (tmp_path / "token").write_text("from-file")

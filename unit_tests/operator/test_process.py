@@ -201,3 +201,12 @@ async def test_a_missing_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
         2,
         f"training-operator: kubeconfig {path} cannot be used: there is no such file\n",
     )
+
+
+def test_the_operator_does_not_import_what_takes_much_memory() -> None:
+    program = "import sys, training_operator.run_command, training_operator.serve; print(*sys.modules)"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "httptools" in imported
+    assert not {"aiohttp", "kubernetes_asyncio", "cryptography"} & {*imported}

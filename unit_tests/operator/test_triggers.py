@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from training_api.registry import KINDS
-from training_controllers.model.records import JobRecord, Owner, PodRecord, ServiceRecord
+from training_controllers.model.records import JobRecord, OwnedRecord, Owner, PodRecord, ServiceRecord
 from training_controllers.ports import JobKey
 from training_operator.cache.store import Store
 from training_operator.metrics import Metrics
@@ -131,12 +131,23 @@ async def test_the_end_of_a_pod_is_urgent_and_its_beginning_is_not(change: PodRe
     assert await world.before(("ns", "other")) is urgent
 
 
-@pytest.mark.parametrize(("phase", "first"), [("Pending", False), ("", False), ("Running", True)])
-async def test_pods_that_run_are_counted_before_those_that_do_not_yet(phase: str, first: bool) -> None:
+@pytest.mark.parametrize(("phase", "first"), [("Pending", False), ("", False), ("Running", True), (None, False)])
+async def test_pods_that_run_are_counted_before_new_pods_and_services(phase: str | None, first: bool) -> None:
     """Of many jobs, those whose pods run get their status first, Created and Running with one write."""
     world = World()
-    world.pods.observe(pod(1, phase))
+    if phase is None:
+        world.services.observe(ServiceRecord("ns", "sim-worker-0", "s", "1", OURS, "worker", 0))
+    else:
+        world.pods.observe(pod(1, phase))
     assert await world.before(("ns", "other"), FOLLOW_UP) is first
+
+
+async def test_a_gang_is_not_behind_new_pods() -> None:
+    """Its pods may wait for what has changed."""
+    world, gangs = World(), Store[OwnedRecord]()
+    world.triggers.watch_dependents(gangs)
+    gangs.observe(OwnedRecord("PodGroup", "ns", "sim", "g", "1", OURS, b"null", phase="Pending"))
+    assert await world.before(("ns", "other"), FOLLOW_UP)
 
 
 async def test_the_end_of_a_pod_of_a_job_that_has_ended_can_wait() -> None:

@@ -101,6 +101,8 @@ async def from_kubeconfig(paths: str, context: str = "", *, anonymous: bool = Fa
     if not access.server:
         which = f"context {context!r}" if context else "its current context"
         raise ConfigError(f"kubeconfig {paths} cannot be used: the cluster of {which} has no server")
+    if access.proxy and not access.proxy.startswith(("http://", "https://")):
+        raise ConfigError(f"kubeconfig {paths} cannot be used: its proxy-url must begin with http:// or https://")
     tls = _tls_of(access, paths) if access.server.startswith("https://") else None
 
     async def renew() -> tuple[str, float | None]:

@@ -13,7 +13,6 @@ from training_local.node.egress.policy import PODS
 PORT: Final = 3128
 HEAD_SECONDS: Final = 30.0
 """How long the head of a request may take."""
-_LONGEST_HEAD: Final = 1 << 16
 
 
 class BadRequestError(Exception):
