@@ -87,7 +87,7 @@ async def test_everything_about_the_cluster_is_taken_over(tmp_path: Path) -> Non
 
 
 async def test_a_proxy_of_another_protocol_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="its proxy-url must begin with http:// or https://$"):
+    with pytest.raises(ConfigError, match=r"its proxy-url must begin with http:// or https://$"):
         await from_kubeconfig(kubeconfig(tmp_path, {}, **{"proxy-url": "socks5://me:secret@127.0.0.1"}))
 
 

@@ -5,6 +5,8 @@ import base64
 import json
 import os
 import signal
+import subprocess
+import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -205,8 +207,6 @@ async def test_a_missing_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_operator_does_not_import_what_takes_much_memory() -> None:
     program = "import sys, training_operator.run_command, training_operator.serve; print(*sys.modules)"
-    imported = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
+    imported = {*subprocess.check_output([sys.executable, "-c", program], text=True).split()}
     assert "httptools" in imported
-    assert not {"aiohttp", "kubernetes_asyncio", "cryptography"} & {*imported}
+    assert not {"aiohttp", "kubernetes_asyncio", "cryptography"} & imported
