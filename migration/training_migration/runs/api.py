@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -15,6 +16,8 @@ Json = dict[str, Any]
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
 _WATCH_SECONDS: Final = 300
+_NEW_RUNTIME_SECONDS: Final = 30.0
+_RETRY_SECONDS: Final = 0.3
 
 
 class Rejected(Exception):
@@ -44,6 +47,18 @@ class Api:
         query |= {"dryRun": "All"} if dry_run else {}
         answer = await self._transport.request(Request("POST", path, query, json.dumps(obj).encode()))
         return _content(f"{obj['kind']} {_name(obj)}", answer)
+
+    async def create_after_runtime(self, obj: Json, *, strict: bool = False) -> Json:
+        """Create a TrainJob whose runtime is new: Trainer's webhook may learn of it only after a moment."""
+        clock = asyncio.get_running_loop().time
+        give_up = clock() + _NEW_RUNTIME_SECONDS
+        while True:
+            try:
+                return await self.create(obj, strict=strict)
+            except Rejected as rejected:
+                if "must be created before" not in str(rejected) or clock() > give_up:
+                    raise
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def read(self, version: str, kind: str, namespace: str, name: str) -> Json | None:
         """Return an object; None if there is none."""

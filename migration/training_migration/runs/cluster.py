@@ -91,10 +91,10 @@ class ClusterSide:
     async def _begin(self, api: Api, objects: Sequence[Json]) -> None:
         *others, job = [self._labelled(each) for each in objects]
         for each in others:
-            await self._create(api, each, may_exist=each["kind"] not in ("TrainingRuntime",))
+            await self._create(api, each, may_exist=each["kind"] != "TrainingRuntime")
         self.seen.began = time.time()
         try:
-            await self._create(api, job, may_exist=False)
+            await self._create(api, job, after_runtime=any(each["kind"] == "TrainingRuntime" for each in others))
         except Rejected as rejected:
             self.seen.end, self.seen.ended = EndState.REJECTED, time.time()
             self.seen.reasons.append(str(rejected))
@@ -108,11 +108,12 @@ class ClusterSide:
             metadata.pop(field, None)
         return made
 
-    async def _create(self, api: Api, obj: Json, *, may_exist: bool) -> None:
+    async def _create(self, api: Api, obj: Json, *, may_exist: bool = False, after_runtime: bool = False) -> None:
         """Create one object; raises Failure where the cluster cannot hold it, Rejected where admission will not."""
         what = f"{obj['kind']} {obj['metadata']['name']}"
         try:
-            self._made.append(await api.create(obj))
+            create = api.create_after_runtime if after_runtime else api.create
+            self._made.append(await create(obj))
         except Rejected as rejected:
             if rejected.status == CONFLICT and may_exist:
                 self.seen.reasons.append(f"{what} was there already and is used as it is")

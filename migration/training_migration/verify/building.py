@@ -19,8 +19,6 @@ OURS: Final = EXTENSION_PREFIX + "migration-verify"
 """Label of what is created here, and by which run."""
 POLL: Final = 0.3
 """Seconds between two looks."""
-_PATIENCE: Final = 30.0
-"""Seconds that Trainer's webhook has to learn of a runtime."""
 _FORBIDDEN: Final = 403
 _KNOWN_BY_OWNER: Final = (
     ("v1", "Service"),
@@ -57,8 +55,10 @@ async def created(api: Api, objects: Sequence[Json], mark: str) -> AsyncIterator
     """Create the objects, the last one a TrainJob, hand that out as stored, and delete them all. Raises Rejected."""
     marked = [_marked(each, mark) for each in objects]
     try:
-        stored = [await _create(api, each, patient=number > 0) for number, each in enumerate(marked)]
-        yield stored[-1]
+        *others, train_job = marked
+        for each in others:
+            await api.create(each, strict=True)
+        yield await (api.create_after_runtime if others else api.create)(train_job, strict=True)
     finally:
         for each in reversed(marked):
             await _delete(api, each, mark)
@@ -73,18 +73,6 @@ async def dry_run(api: Api, objects: Iterable[Json]) -> None:
 def _marked(obj: Json, mark: str) -> Json:
     metadata = obj["metadata"]
     return {**obj, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), OURS: mark}}}
-
-
-async def _create(api: Api, obj: Json, *, patient: bool) -> Json:
-    """Create an object; Trainer's webhook may learn of a runtime that is there only after a moment."""
-    give_up = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return await api.create(obj, strict=True)
-        except Rejected as rejected:
-            if not (patient and "must be created before" in str(rejected) and time.monotonic() < give_up):
-                raise
-        await asyncio.sleep(POLL)
 
 
 async def _delete(api: Api, obj: Json, mark: str) -> None:
