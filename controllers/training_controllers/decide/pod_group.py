@@ -79,11 +79,10 @@ def _priority(job: Job, replica_type: str, priorities: Priorities) -> int:
 
 def _spec(job: Job, framework: Framework, replica_type: str) -> PodSpec:
     """The pod spec of a replica with what the framework adds; all replicas of a type request the same."""
-    template: PodSpec = job.replicas[replica_type].template.get("spec") or {}
     try:
-        return framework.configure_pod(job, Slot(replica_type, 0), template)
+        return framework.pod_spec(job, Slot(replica_type, 0))
     except CannotBuild:
-        return template
+        return job.replicas[replica_type].template.get("spec") or {}
 
 
 def _canonical(quantity: int | str) -> str:

@@ -15,7 +15,7 @@ from training_controllers.gang.schedulers import GangScheduler
 from training_controllers.model.annotations import JobAnnotation
 from training_controllers.model.owned_objects import OwnedKind, OwnedObject, PolicyRule
 from training_controllers.model.plan import JobEvent, Slot
-from training_controllers.model.pod_spec import PodSpec
+from training_controllers.model.pod_spec import CannotBuild, PodSpec
 from training_controllers.model.records import PodRecord
 
 MIGRATION: Final = re.compile(r"[\w.]+:\w+")
@@ -142,3 +142,13 @@ class Framework:
             raise BadDeclaration(f"{kind}: auxiliary_types {name!r} must be one of replica_types, {types}")
         if self.migration and not MIGRATION.fullmatch(self.migration):
             raise BadDeclaration(f"{kind}: migration {self.migration!r} must be MODULE:NAME")
+
+    def pod_spec(self, job: Job, slot: Slot) -> PodSpec:
+        """What `configure_pod` makes of the template; raises `CannotBuild`, also where another package's code fails."""
+        try:
+            return self.configure_pod(job, slot, job.replicas[slot.replica_type].template.get("spec") or {})
+        except CannotBuild:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise CannotBuild(f"configure_pod of the framework for {self.info.kind} failed with {why}") from error

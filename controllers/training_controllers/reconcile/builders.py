@@ -47,7 +47,7 @@ def build_pod(job: Job, framework: Framework, new_pod: NewPod) -> dict[str, Any]
         metadata["annotations"] = annotations
     if template.get("finalizers"):
         metadata["finalizers"] = template["finalizers"]
-    spec = framework.configure_pod(job, slot, replica.template.get("spec") or {})
+    spec = framework.pod_spec(job, slot)
     if gang is not None:
         spec = {**spec, "schedulerName": spec.get("schedulerName") or gang.name}
     return {

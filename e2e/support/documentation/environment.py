@@ -42,6 +42,8 @@ def environment_table(kind: str) -> str:
     shown = [(sample, [variables(kind, sample, slot) for slot in sample.shown]) for sample in samples(kind)]
     meanings = every_framework()[kind].variables
     names = dict.fromkeys(name for _, pods in shown for pod in pods for name in pod)
+    if missing := ", ".join(names.keys() - meanings.keys()):
+        raise SystemExit(f"variables of the framework for {kind} must also say what these are: {missing}")
     parts = [table(("variable", "what it says"), ((code(name), meanings[name]) for name in names))]
     for sample, pods in shown:
         given = dict.fromkeys(name for pod in pods for name in pod)
@@ -61,7 +63,7 @@ def _shown(value: str | None) -> str:
 def variables(kind: str, sample: Sample, slot: Slot) -> Mapping[str, str]:
     """The variables of a pod's first container; those that Kubernetes fills are shown by what it fills in."""
     job = sample_job(kind, sample)
-    spec = every_framework()[kind].configure_pod(job, slot, job.replicas[slot.replica_type].template["spec"])
+    spec = every_framework()[kind].pod_spec(job, slot)
     return {each["name"]: _value(each) for each in spec["containers"][0].get("env", ())}
 
 

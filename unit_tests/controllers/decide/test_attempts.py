@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from e2e.support.every_kind import EVERY_KIND, led
 from unit_tests.controllers.builders import World, conditions, texts, world
 
 from training_api.constants import ATTEMPT_ANNOTATION
@@ -21,9 +22,7 @@ def together(
     kind: str = "PyTorchJob", *, restart: str = "OnFailure", scope: str = "job", **run_policy: object
 ) -> World:
     """A job with three replicas that all run; deleted pods take their time to go."""
-    first = {"MPIJob": "Launcher", "TFJob": "Chief"}.get(kind, "Master")
-    replicas = {"Worker": 3} if kind == "JAXJob" else {first: 1, "Worker": 2}
-    w = world(kind, replicas, restart=restart, run_policy=run_policy)
+    w = world(kind, led(kind), restart=restart, run_policy=run_policy)
     w.stored["metadata"]["annotations"] = {SCOPE: scope}
     w.settle()
     w.report("Running")
@@ -316,7 +315,7 @@ def test_limits_and_permanent_failures_end_the_job() -> None:
 
 
 @pytest.mark.parametrize("policy", ["OnFailure", "ExitCode", "Always"])
-@pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob"])
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_every_kind_restarts_as_a_whole(kind: str, policy: str) -> None:
     """Those too that fail a job for a failed pod with `OnFailure` where replicas restart one by one."""
     w = together(kind, restart=policy)
@@ -350,7 +349,7 @@ def test_the_restart_policy_for_the_kubelet(policy: str, scope: str, restart_pol
     assert body["metadata"]["annotations"] == annotations
 
 
-@pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob", "XGBoostJob", "MPIJob", "PaddleJob", "JAXJob"])
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_replica_that_may_not_restart_ends_the_job_and_takes_nobody_along(kind: str) -> None:
     w = together(kind, restart="Never")
     w.report("Failed", "sim-worker-0", exit_code=1)

