@@ -23,7 +23,7 @@ from training_console.reading.cluster import Cluster, over_http
 from training_console.reading.viewers import Authenticator, KubeconfigUser, Sessions, TrustedProxy, Viewer
 from training_console.security import LOOPBACK, Settings
 from training_console.server import Console
-from training_local.cluster.overview import access
+from training_local.cluster.connection import access
 from training_local.cluster.registry import find
 from training_local.errors import BadInput
 from training_local.run.archive import ArchivedRun

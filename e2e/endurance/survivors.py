@@ -27,7 +27,7 @@ from typing import Any, Final
 import yaml
 
 from training_local.cluster.cleanup import GROUPS
-from training_local.cluster.overview import connected
+from training_local.cluster.connection import access, connected
 from training_local.cluster.registry import STATE_VARIABLE, ClusterRecord, claimed, find
 from training_local.node.cgroups import PREFIX
 from training_local.node.sandbox.orphans import CLUSTER, CONTAINER
@@ -282,7 +282,7 @@ class Proof:
         raise SystemExit("the cluster for deletions did not start")
 
     async def _delete(self, times: int, record: ClusterRecord) -> None:
-        async with connected(record) as api:
+        async with connected(access(record)) as api:
             for number in range(times):
                 word, name = self.word(), f"job-{number}"
                 moment = self.rng.uniform(0.0, 1.5)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from training_local.cluster.overview import access
-from training_local.cluster.registry import find
+import yaml
+
+from training_local.cluster.registry import ClusterRecord, find
 from training_local.errors import BadInput
-from training_operator.kube.config import ClusterConfig, ConfigError, from_kubeconfig
+from training_operator.kube.config import ClusterConfig, ConfigError, from_kubeconfig, trusting
+from training_operator.kube.credentials import Fixed
 from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Transport
 
@@ -41,6 +44,24 @@ class Connection:
     transport: Transport
 
 
+def access(record: ClusterRecord) -> ClusterConfig:
+    """Return how to speak with a cluster of the registry."""
+    kubeconfig = yaml.safe_load(record.kubeconfig.read_text())
+    authority = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    credentials = Fixed(f"Bearer {kubeconfig['users'][0]['user']['token']}")
+    return ClusterConfig(record.url, credentials, trusting(cadata=authority))
+
+
+@asynccontextmanager
+async def connected(config: ClusterConfig) -> AsyncIterator[Transport]:
+    """Talk to a cluster over HTTPS, through as many connections as it takes: every log that is followed holds one."""
+    transport = HttpTransport(config, connections=0)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
 @asynccontextmanager
 async def connect(choice: ClusterChoice) -> AsyncIterator[Connection]:
     """Connect to the chosen cluster; raises `BadInput` if there is none, or if its kubeconfig cannot be used."""
@@ -51,11 +72,8 @@ async def connect(choice: ClusterChoice) -> AsyncIterator[Connection]:
         title, config = f"the cluster of {choice.kubeconfig}", await _read(choice.kubeconfig)
     else:
         raise BadInput("--name and --kubeconfig are mutually exclusive: use one of them")
-    transport = HttpTransport(config, connections=0)  # every log that is followed holds one
-    try:
+    async with connected(config) as transport:
         yield Connection(title, config, transport)
-    finally:
-        await transport.close()
 
 
 async def _read(kubeconfig: Path) -> ClusterConfig:

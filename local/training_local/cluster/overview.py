@@ -1,25 +1,19 @@
-"""A running cluster seen from another process: how to talk to it, what runs in it."""
+"""What runs in a cluster of the registry."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-
-import yaml
 
 from training_api.constants import API_VERSION
 from training_api.quantity import parse
 from training_controllers.frameworks.plugins import kinds
+from training_local.cluster.connection import access, connected
 from training_local.cluster.registry import ClusterRecord
-from training_operator.kube.config import ClusterConfig, trusting
-from training_operator.kube.credentials import Fixed
-from training_operator.kube.http import HttpTransport
 from training_operator.kube.transport import Request, Transport
 
 PATIENCE_SECONDS: Final = 10.0
@@ -41,28 +35,10 @@ class Overview:
     """Bytes that its pods use now."""
 
 
-def access(record: ClusterRecord) -> ClusterConfig:
-    """Return how to speak with a cluster of the registry."""
-    kubeconfig = yaml.safe_load(record.kubeconfig.read_text())
-    authority = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
-    credentials = Fixed(f"Bearer {kubeconfig['users'][0]['user']['token']}")
-    return ClusterConfig(record.url, credentials, trusting(cadata=authority))
-
-
-@asynccontextmanager
-async def connected(record: ClusterRecord) -> AsyncIterator[Transport]:
-    """Talk to a cluster of the registry, over HTTPS."""
-    transport = HttpTransport(access(record))
-    try:
-        yield transport
-    finally:
-        await transport.close()
-
-
 async def overview(record: ClusterRecord) -> Overview | None:
     """Ask a cluster what runs in it; None if it does not answer."""
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), connected(record) as transport:
+        async with asyncio.timeout(PATIENCE_SECONDS), connected(access(record)) as transport:
             paths = [f"/apis/{API_VERSION}/{info.plural}" for info in kinds().values()]
             pods, measured, *jobs = await asyncio.gather(
                 *(_items(transport, path) for path in ("/api/v1/pods", _METRICS, *paths))

@@ -25,8 +25,8 @@ from e2e.support.warm import PROGRAM, Warm
 
 from training_local.apiserver.kubeconfig import write_kubeconfig
 from training_local.cli import local as group
+from training_local.cluster.connection import access, connected
 from training_local.cluster.kubeconfig_file import check_ours, placed
-from training_local.cluster.overview import connected
 from training_local.cluster.registry import STATE_VARIABLE, ClusterRecord, claimed, running
 from training_local.errors import BadInput
 from training_operator.kube.transport import Request
@@ -36,9 +36,8 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    yield tmp_path / "state"
+def state(state: Path) -> Iterator[Path]:
+    yield state
     local("down", "--all")
 
 
@@ -83,7 +82,7 @@ def ask(method: str, path: str, content: object = None) -> dict[str, Any]:
 
 
 async def _ask(cluster: ClusterRecord, method: str, path: str, content: object) -> dict[str, Any]:
-    async with connected(cluster) as api:
+    async with connected(access(cluster)) as api:
         body = None if content is None else json.dumps(content).encode()
         answer = await api.request(Request(method, path, body=body))
     assert answer.status < 300, answer.body
@@ -99,7 +98,7 @@ def until(path: str, wanted: str) -> None:
 async def _until(cluster: ClusterRecord, path: str, wanted: str) -> None:
     collection, name = path.rsplit("/", 1)
     query = {"watch": "true", "fieldSelector": f"metadata.name={name}", "timeoutSeconds": "60"}
-    async with connected(cluster) as api, api.stream(Request("GET", collection, query)) as stream:
+    async with connected(access(cluster)) as api, api.stream(Request("GET", collection, query)) as stream:
         async for line in stream.lines:
             conditions = json.loads(line)["object"].get("status", {}).get("conditions") or ()
             if any((each["type"], each["status"]) == (wanted, "True") for each in conditions):
@@ -113,7 +112,10 @@ def said_something(pod: str) -> None:
 
 
 async def _said_something(cluster: ClusterRecord, pod: str) -> None:
-    async with connected(cluster) as api, api.stream(Request("GET", f"{PODS}/{pod}/log", {"follow": "true"})) as log:
+    async with (
+        connected(access(cluster)) as api,
+        api.stream(Request("GET", f"{PODS}/{pod}/log", {"follow": "true"})) as log,
+    ):
         async for _ in log.lines:
             return
     raise AssertionError(f"{pod} ended without a word")

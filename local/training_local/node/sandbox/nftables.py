@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+
+from training_local.node.sandbox.netlink import NLM_F_ACK, NLM_F_CREATE, attribute, check, message, text
 
 _NETLINK_NETFILTER = 12
 _BATCH_BEGIN, _BATCH_END = 16, 17
 _NFTABLES = 10
 _NEW_TABLE, _NEW_CHAIN, _NEW_RULE = (_NFTABLES << 8 | kind for kind in (0, 3, 6))
-_REQUEST, _ACK, _CREATE, _APPEND = 0x1, 0x4, 0x400, 0x800
-_ERROR = 2
+_NLM_F_APPEND = 0x800
 _NESTED = 1 << 15
 
 _TABLE, _CHAIN = "egress", "prerouting"
@@ -39,36 +39,29 @@ def redirect_tcp(network: str, port: int) -> None:
         ("immediate", _number(1, _REGISTER) + _nested(2, _data(struct.pack(">H", port)))),
         ("redir", _number(1, _REGISTER)),
     ]
-    expressions = b"".join(_nested(1, _text(1, name) + _nested(2, data)) for name, data in rule)
-    hook = _number(1, _PREROUTING) + _attribute(2, struct.pack(">i", _BEFORE_LOCAL_NAT))
-    chain = _text(1, _TABLE) + _text(3, _CHAIN) + _nested(4, hook) + _text(7, "nat")
+    expressions = b"".join(_nested(1, text(1, name) + _nested(2, data)) for name, data in rule)
+    hook = _number(1, _PREROUTING) + attribute(2, struct.pack(">i", _BEFORE_LOCAL_NAT))
+    chain = text(1, _TABLE) + text(3, _CHAIN) + _nested(4, hook) + text(7, "nat")
     _commit(
-        (_NEW_TABLE, _CREATE, _text(1, _TABLE)),
-        (_NEW_CHAIN, _CREATE, chain),
-        (_NEW_RULE, _CREATE | _APPEND, _text(1, _TABLE) + _text(2, _CHAIN) + _nested(4, expressions)),
+        (_NEW_TABLE, 0, text(1, _TABLE)),
+        (_NEW_CHAIN, 0, chain),
+        (_NEW_RULE, _NLM_F_APPEND, text(1, _TABLE) + text(2, _CHAIN) + _nested(4, expressions)),
     )
 
 
 def _commit(*changes: tuple[int, int, bytes]) -> None:
-    """Make all changes, or none."""
+    """Create all of these, or none."""
     batch = struct.pack("=BBH", socket.AF_UNSPEC, 0, socket.htons(_NFTABLES))
-    messages = [_message(_BATCH_BEGIN, _REQUEST, 0, batch)]
+    messages = [message(_BATCH_BEGIN, 0, 0, batch)]
     for number, (kind, flags, attributes) in enumerate(changes, 1):
         header = struct.pack("=BBH", socket.AF_INET, 0, 0)
-        messages.append(_message(kind, _REQUEST | _ACK | flags, number, header + attributes))
-    messages.append(_message(_BATCH_END, _REQUEST, len(changes) + 1, batch))
+        messages.append(message(kind, NLM_F_ACK | NLM_F_CREATE | flags, number, header + attributes))
+    messages.append(message(_BATCH_END, 0, len(changes) + 1, batch))
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER) as connection:
         connection.bind((0, 0))
         connection.send(b"".join(messages))
         for _ in changes:
-            answer = connection.recv(65536)
-            _, answered, _, _, _, error = struct.unpack_from("=IHHIIi", answer)
-            if answered != _ERROR or error:
-                raise OSError(-error, f"nftables: {os.strerror(-error)}")
-
-
-def _message(kind: int, flags: int, number: int, body: bytes) -> bytes:
-    return struct.pack("=IHHII", 16 + len(body), kind, flags, number, 0) + body
+            check(connection.recv(65536), "nftables")
 
 
 def _compare(how: int, data: bytes) -> bytes:
@@ -76,20 +69,12 @@ def _compare(how: int, data: bytes) -> bytes:
 
 
 def _data(value: bytes) -> bytes:
-    return _attribute(1, value)
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+    return attribute(1, value)
 
 
 def _nested(kind: int, value: bytes) -> bytes:
-    return _attribute(kind | _NESTED, value)
-
-
-def _text(kind: int, value: str) -> bytes:
-    return _attribute(kind, value.encode() + b"\0")
+    return attribute(kind | _NESTED, value)
 
 
 def _number(kind: int, value: int) -> bytes:
-    return _attribute(kind, struct.pack(">I", value))
+    return attribute(kind, struct.pack(">I", value))
