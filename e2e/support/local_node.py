@@ -12,8 +12,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+from e2e.support.embedded import TOKEN, session_with
 
+from training_local.apiserver.certificates import ServerIdentity, server_identity
+from training_local.apiserver.http import serving
 from training_local.apiserver.in_cluster import InClusterEndpoint
 from training_local.apiserver.pods import LogOptions
 from training_local.apiserver.server import ApiServer
@@ -145,6 +149,11 @@ class Api:
     async def gone(self, name: str) -> None:
         await self.until(lambda: not self.pod(name), f"the removal of {name}")
 
+    async def remove(self, name: str, grace: int = 30) -> None:
+        """Delete a pod and wait until it has gone."""
+        await self.delete(name, grace)
+        await self.gone(name)
+
 
 class Cluster:
     """A running node and its API."""
@@ -156,6 +165,14 @@ class Cluster:
         """Create a pod with one container and wait for its end; return its status."""
         await self.api.create("pods", pod(name, *command, **changes))
         return await self.api.ended(name)
+
+    async def start(self, name: str, *command: str, says: str = "", **changes: Any) -> Json:
+        """Create a pod with one container, wait until it runs and has printed `says`; return its status."""
+        await self.api.create("pods", pod(name, *command, **changes))
+        status = await self.api.running(name)
+        if says:
+            await self.says(name, says)
+        return status
 
     def batches(self, name: str, container: str = "main", **options: Any) -> AsyncIterator[list[bytes]]:
         return self.node.lines(self.api.last(name), LogOptions(container, **options))
@@ -273,6 +290,19 @@ def exists(path: str | Path) -> bool:
 
 def entries(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+def open_descriptors() -> int:
+    return len(entries(Path("/proc/self/fd")))
+
+
+@asynccontextmanager
+async def over_https(cluster: Cluster) -> AsyncIterator[tuple[aiohttp.ClientSession, str, ServerIdentity]]:
+    """Serve the API and the programs of its pods; yields a client, the URL and the identity of the server."""
+    identity = server_identity(["127.0.0.1"])
+    cluster.api.server.attach_node(cluster.node)
+    async with serving(cluster.api.server, identity, TOKEN) as url, session_with(identity, url) as session:
+        yield session, url, identity
 
 
 def stat(proc: Path, pid: int, parent: int, ticks: int = 0, pages: int = 0, **files: str) -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from e2e.support.local_node import Cluster, cluster_in, needs_namespaces, pod, service
+from e2e.support.local_node import Cluster, cluster_in, needs_namespaces, service
 
 from training_local.node.egress import dns
 from training_local.node.egress.mode import NetworkMode
@@ -56,24 +56,16 @@ for url in sys.argv[1:]:
 
 @asynccontextmanager
 async def listening(address: str, answer: bytes = b"pong") -> AsyncIterator[str]:
-    """Answer everybody at the end of a question; yields the port."""
+    """Answer `ping`, and a request of HTTP with its first line; yields the port."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if (await reader.read()).startswith(b"ping"):
+        asked = await reader.readexactly(4)
+        if asked == b"ping":
+            await reader.read()  # the end of the question arrives, too
             writer.write(answer)
             await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(serve, address, 0) as server:
-        yield str(server.sockets[0].getsockname()[1])
-
-
-@asynccontextmanager
-async def http(address: str) -> AsyncIterator[str]:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.read(65536)
-        if head.startswith(b"GET "):
-            said = head.split(b"\r\n")[0]
+        elif asked == b"GET ":
+            said = asked + (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0]
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said))
         writer.close()
 
@@ -131,7 +123,7 @@ async def test_without_a_network_nothing_is_reached(tmp_path: Path) -> None:
 @needs_namespaces
 @needs_address
 async def test_a_proxy_for_programs_that_heed_it(tmp_path: Path) -> None:
-    async with http(OUTSIDE) as outside, http("127.0.0.1") as private, networked(tmp_path, PROXY) as cluster:
+    async with listening(OUTSIDE) as outside, listening("127.0.0.1") as private, networked(tmp_path, PROXY) as cluster:
         urls = [f"http://{OUTSIDE}:{outside}/a?b=c", *(f"http://{host}:{private}/" for host in ("0.0.0.0", "[::]"))]
         urls += [f"http://{OUTSIDE}:9/", f"https://{OUTSIDE}:{outside}/", f"https://169.254.169.254:{private}/"]
         assert await said(cluster, "fetcher", FETCH, *urls) == [
@@ -145,13 +137,9 @@ async def test_a_proxy_for_programs_that_heed_it(tmp_path: Path) -> None:
         assert await said(cluster, "caller", CALL, OUTSIDE, outside) == ["OSError"]  # no route
         await cluster.api.create("services", service("peer"))
         server = "import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=23456)"
-        peer = pod("peer", "python", "-uc", server, job="red", container={"workingDir": "/etc"})
-        await cluster.api.create("pods", peer)
-        await cluster.api.running("peer")
-        await cluster.says("peer", "Serving HTTP")
-        mates = pod("mate", "python", "-c", FETCH, "http://peer:23456/hosts", job="red")
-        await cluster.api.create("pods", mates)
-        await cluster.api.ended("mate")
+        inside = {"job": "red", "container": {"workingDir": "/etc"}}
+        await cluster.start("peer", "python", "-uc", server, **inside, says="Serving HTTP")
+        await cluster.run("mate", "python", "-c", FETCH, "http://peer:23456/hosts", job="red")
         assert "\tpeer.default.svc" in await cluster.log("mate"), "the pods of a job are reached without the proxy"
 
 

@@ -281,15 +281,12 @@ def test_volumes_that_wait_for_another_object_are_not_refreshed() -> None:
 
 async def test_files_follow_their_config_map_while_the_pod_runs(sandboxed: Cluster) -> None:
     await sandboxed.api.create("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "old", "b": "2"}})
-    wait = (
-        "until grep -q new /etc/settings/a && test -e /etc/settings/c; do sleep 0.05; done"  # one file after the other
-    )
+    # Files change one after the other.
+    wait = "until grep -q new /etc/settings/a && test -e /etc/settings/c; do sleep 0.05; done"
     script = f"{wait}; ls /etc/settings; cat /fixed; echo; stat -c %a /etc/settings/a"
     whole, part = {"name": "all", "mountPath": "/etc/settings"}, {"name": "all", "mountPath": "/fixed", "subPath": "a"}
     made = [{"name": "all", "configMap": {"name": "settings", "defaultMode": 0o555}}]
-    body = pod("following", "sh", "-c", script, container=mounted(whole, part), volumes=made)
-    await sandboxed.api.create("pods", body)
-    await sandboxed.api.running("following")
+    await sandboxed.start("following", "sh", "-c", script, container=mounted(whole, part), volumes=made)
     await sandboxed.api.replace("configmaps", {"metadata": {"name": "settings"}, "data": {"a": "new\n", "c": "3"}})
     assert (await sandboxed.api.ended("following"))["phase"] == "Succeeded"
     assert (await sandboxed.log("following")).split() == ["a", "c", "old", "555"]
@@ -358,8 +355,7 @@ async def test_what_cannot_be_mounted_waits_and_says_why(cluster: Cluster, volum
     await cluster.api.until(lambda: words in waiting().get("message", ""))
     assert waiting()["reason"] == "FailedMount"
     await cluster.api.until(lambda: any(e[1] == "Warning" and words in e[3] for e in cluster.api.events))
-    await cluster.api.delete("rejected")
-    await cluster.api.gone("rejected")
+    await cluster.api.remove("rejected")
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,10 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import aiohttp
-from e2e.support.embedded import TOKEN, session_with
-from e2e.support.local_node import Cluster, pod, processes_with, seconds
-
-from training_local.apiserver.certificates import server_identity
-from training_local.apiserver.http import serving
+from e2e.support.local_node import Cluster, open_descriptors, over_https, pod, processes_with, seconds
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
@@ -81,16 +76,13 @@ class Connection:
 
 @asynccontextmanager
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
-    identity = server_identity(["127.0.0.1"])
-    cluster.api.server.attach_node(cluster.node)
-    async with serving(cluster.api.server, identity, TOKEN) as url, session_with(identity, url) as session:
+    async with over_https(cluster) as (session, _, _):
         yield Client(session)
 
 
 async def box(cluster: Cluster, **changes: Any) -> None:
     container = {"env": [{"name": "GREETING", "value": "hello"}], "workingDir": "/usr", **changes}
-    await cluster.api.create("pods", pod("box", "sleep", SECONDS, container=container, job="red"))
-    await cluster.api.running("box")
+    await cluster.start("box", "sleep", SECONDS, container=container, job="red")
 
 
 async def test_streams_environment_and_exit_status(cluster: Cluster) -> None:
@@ -152,8 +144,7 @@ async def test_programs_see_the_container_and_end_with_it(cluster: Cluster) -> N
         url = c.url("box", "sh", "-c", f"setsid sleep 1{SECONDS} %26 echo up; wait", stdout="true")
         async with c.connected(url) as connection:
             await connection.until(b"up")
-            await cluster.api.delete("box", grace=0)
-            await cluster.api.gone("box")
+            await cluster.api.remove("box", grace=0)
             await connection.until_ended()
     assert not processes_with(f"sleep {SECONDS}")
     assert not processes_with(f"sleep 1{SECONDS}")
@@ -171,8 +162,7 @@ async def test_a_program_of_shared_processes_ends_with_its_container(sandboxed: 
             await c.run("open", "touch", "/dev/shm/end", container="other", stdout="true")
             await connection.until_ended()
             assert connection.status["details"]["causes"][0]["message"] == "137"
-    await sandboxed.api.delete("open", grace=0)
-    await sandboxed.api.gone("open")
+    await sandboxed.api.remove("open", grace=0)
 
 
 async def test_inside_the_sandbox(sandboxed: Cluster) -> None:
@@ -224,10 +214,6 @@ async def test_requests_rejected_before_the_upgrade(on_host: Cluster) -> None:
         assert (await c.run("over", "true")).status["message"] == gone
         async with c.session.get(ok, headers={"Authorization": "Bearer no"}) as answer:
             assert answer.status == 401
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def test_a_client_that_leaves_takes_its_streams_and_not_its_program(on_host: Cluster) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from e2e.support.local_node import Cluster, pod, processes_with, seconds
+from e2e.support.simulation.jobs import pytorch
 
 from training_api.crd.build import build
 from training_api.registry import KINDS
@@ -114,12 +115,10 @@ async def test_hooks(cluster: Cluster) -> None:
         },
     }
     script = "until [ -e $TMPDIR/stopping ]; do sleep 0.02; done; cat $TMPDIR/started; rm $TMPDIR/stopping; sleep 60"
-    await cluster.api.create("pods", pod("hooked", "sh", "-c", script, container={"lifecycle": lifecycle}))
-    await cluster.api.running("hooked")
+    await cluster.start("hooked", "sh", "-c", script, container={"lifecycle": lifecycle})
     await cluster.api.delete("hooked", grace=20)
     await cluster.says("hooked", "hooked")
-    await cluster.api.delete("hooked", grace=0)
-    await cluster.api.gone("hooked")
+    await cluster.api.remove("hooked", grace=0)
 
 
 async def test_a_failed_start_hook_ends_the_container(on_host: Cluster) -> None:
@@ -198,16 +197,8 @@ async def test_a_pod_may_choose_its_python(cluster: Cluster, tmp_path: Path) -> 
 async def test_a_job_may_choose_the_python_of_its_pods() -> None:
     server = ApiServer(BUILTIN, crd_types)
     transport = InMemoryTransport(server)
-    job: Json = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "j", "annotations": {"training-operator.local/python": "/venv"}},
-        "spec": {
-            "pytorchReplicaSpecs": {
-                "Worker": {"template": {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}}
-            }
-        },
-    }
+    job = pytorch("j", master=False)
+    job["metadata"]["annotations"] = {"training-operator.local/python": "/venv"}
     async with server.running():
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         jobs = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"

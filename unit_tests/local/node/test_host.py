@@ -117,9 +117,7 @@ async def test_what_a_pod_calls_its_own_port_is_what_the_others_call_it(on_host:
     own = {"env": [{"name": "MASTER", "value": "127.0.0.1:23456"}], "ports": [{"containerPort": 23456}]}
     others = {"env": [{"name": "MASTER", "value": "red-master-0:23456"}]}
     await on_host.api.create("services", service("red-master-0"))
-    master = pod("red-master-0", "sh", "-c", "echo $MASTER; exec sleep 60", job="red", container=own)
-    await on_host.api.create("pods", master)
-    await on_host.api.running("red-master-0")
+    await on_host.start("red-master-0", "sh", "-c", "echo $MASTER; exec sleep 60", job="red", container=own)
     await on_host.run("red-worker-0", "sh", "-c", "echo $MASTER", job="red", container=others)
     said = await on_host.log("red-master-0")
     assert said == await on_host.log("red-worker-0")

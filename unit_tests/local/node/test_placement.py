@@ -35,8 +35,7 @@ def scheduled(cluster: Cluster, name: str) -> dict[str, Any]:
 
 async def test_a_pod_waits_for_gpus_until_they_are_freed(with_gpus: Cluster) -> None:
     api = with_gpus.api
-    await api.create("pods", pod("first", *SHOW, container=wanting(2)))
-    await api.running("first")
+    await with_gpus.start("first", *SHOW, container=wanting(2))
     await api.create("pods", pod("second", *SHOW, container=wanting(1)))
     await api.create("pods", pod("without", "sh", "-c", 'echo "[${CUDA_VISIBLE_DEVICES-unset}]"'))
     await api.ended("without")
@@ -68,8 +67,7 @@ async def test_an_unschedulable_pod_is_reported_once(with_gpus: Cluster) -> None
     api = with_gpus.api
     await api.create("pods", pod("large", "true", container=wanting(3)))
     for name in ("one", "two"):
-        await api.create("pods", pod(name, "true"))
-        await api.ended(name)
+        await with_gpus.run(name, "true")
     events = (await api.request("GET", f"{DEFAULT}/events"))["items"]
     reported = [event for event in events if event["reason"] == "FailedScheduling"]
     assert [(event["involvedObject"]["name"], event["count"]) for event in reported] == [("large", 1)]
@@ -90,27 +88,21 @@ async def test_without_its_node_object_nothing_is_placed(with_gpus: Cluster) -> 
 
 
 async def test_restarts_keep_the_gpu(with_gpus: Cluster) -> None:
-    api = with_gpus.api
-    await api.create("pods", pod("other", *SHOW, container=wanting(1)))
-    await api.running("other")
+    await with_gpus.start("other", *SHOW, container=wanting(1))
     script = 'echo "$CUDA_VISIBLE_DEVICES" >> /kept/seen; test $(wc -l < /kept/seen) = 3'
     where = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
     again: dict[str, Any] = {
         "restartPolicy": "OnFailure",
         "volumes": [{"name": "kept", "hostPath": {"path": str(with_gpus.state.parent)}}],
     }
-    await api.create("pods", pod("again", "sh", "-c", script, container=wanting(1) | where, **again))
-    await api.ended("again")
+    await with_gpus.run("again", "sh", "-c", script, container=wanting(1) | where, **again)
     assert (with_gpus.state.parent / "seen").read_text().split() == ["1", "1", "1"]
-    await api.create("pods", pod("next", *SHOW, container=wanting(1)))
-    await api.running("next")
-    await with_gpus.says("next", "[1]")
+    await with_gpus.start("next", *SHOW, container=wanting(1), says="[1]")
 
 
 async def test_the_node_says_what_it_has_and_listens(with_gpus: Cluster) -> None:
     api = with_gpus.api
-    await api.create("pods", pod("fits", "true", nodeSelector={"kind": "test"}))
-    await api.ended("fits")
+    await with_gpus.run("fits", "true", nodeSelector={"kind": "test"})
     node = await api.request("GET", NODE)
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "2"
     assert node["status"]["capacity"]["memory"].endswith("Ki")

@@ -38,8 +38,7 @@ async def test_a_pod_runs_and_succeeds(cluster: Cluster) -> None:
 
 
 async def test_a_running_pod_is_ready(cluster: Cluster) -> None:
-    await cluster.api.create("pods", pod("sleeper", "sleep", "60"))
-    status = await cluster.api.running("sleeper")
+    status = await cluster.start("sleeper", "sleep", "60")
     (container,) = status["containerStatuses"]
     assert container["ready"]
     assert container["started"]
@@ -99,8 +98,7 @@ async def test_always_restarts_after_success(cluster: Cluster) -> None:
         lambda: cluster.api.statuses("forever") and cluster.api.statuses("forever")[0]["restartCount"] > 1
     )
     assert cluster.api.phase("forever") == "Running"
-    await cluster.api.delete("forever")
-    await cluster.api.gone("forever")
+    await cluster.api.remove("forever")
 
 
 async def test_init_containers_run_in_order_before_the_others(cluster: Cluster) -> None:
@@ -171,11 +169,8 @@ async def test_several_containers_of_a_pod(cluster: Cluster) -> None:
 
 async def test_deletion_lets_a_process_end_itself(cluster: Cluster) -> None:
     script = "trap 'echo bye; exit 143' TERM; echo up; while true; do sleep 0.02; done"
-    await cluster.api.create("pods", pod("polite", "sh", "-c", script))
-    await cluster.api.running("polite")
-    await cluster.says("polite", "up")
-    await cluster.api.delete("polite", grace=30)
-    await cluster.api.gone("polite")
+    await cluster.start("polite", "sh", "-c", script, says="up")
+    await cluster.api.remove("polite")
     assert "bye" in _files(cluster, "polite")
     last = cluster.api.history["polite"][-1]["status"]["containerStatuses"][0]["state"]
     assert last["terminated"]["exitCode"] == 143
@@ -183,11 +178,8 @@ async def test_deletion_lets_a_process_end_itself(cluster: Cluster) -> None:
 
 async def test_deletion_kills_a_process_that_stays(cluster: Cluster) -> None:
     script = "trap '' TERM; echo up; while true; do sleep 0.02; done"
-    await cluster.api.create("pods", pod("stubborn", "sh", "-c", script))
-    await cluster.api.running("stubborn")
-    await cluster.says("stubborn", "up")
-    await cluster.api.delete("stubborn", grace=1)
-    await cluster.api.gone("stubborn")
+    await cluster.start("stubborn", "sh", "-c", script, says="up")
+    await cluster.api.remove("stubborn", grace=1)
     last = cluster.api.history["stubborn"][-1]["status"]["containerStatuses"][0]["state"]
     assert (last["terminated"]["exitCode"], last["terminated"]["signal"]) == (137, 9)
 
@@ -259,8 +251,7 @@ async def test_a_pod_deleted_before_it_runs_well_is_gone_at_once(cluster: Cluste
     }
     while not reached[stage]():  # noqa: ASYNC110 - processes announce nothing
         await asyncio.sleep(0.01)
-    await cluster.api.delete("early", grace=1)
-    await cluster.api.gone("early")
+    await cluster.api.remove("early", grace=1)
     assert not processes_with(f"sleep {asleep}")
 
 

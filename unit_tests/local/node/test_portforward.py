@@ -9,14 +9,12 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import aiohttp
 import pytest
-from e2e.support.embedded import TOKEN, session_with
-from e2e.support.local_node import Cluster, pod
+from e2e.support.embedded import TOKEN
+from e2e.support.local_node import Cluster, over_https
 
-from training_local.apiserver.certificates import server_identity
+from training_local.apiserver.certificates import ServerIdentity
 from training_local.apiserver.errors import ApiError
-from training_local.apiserver.http import serving
 from training_local.apiserver.portforward import MOST_CONNECTIONS, PROTOCOL, SPDY
 from training_local.apiserver.spdy import SpdyConnection, SpdyStream, Wire
 from training_local.apiserver.users import ServiceAccount
@@ -44,21 +42,10 @@ async def free_port() -> int:
         return int(server.sockets[0].getsockname()[1])
 
 
-@asynccontextmanager
-async def served(cluster: Cluster) -> AsyncIterator[tuple[aiohttp.ClientSession, str, ssl.SSLContext]]:
-    identity = server_identity(["127.0.0.1"])
-    cluster.api.server.attach_node(cluster.node)
-    trusted = ssl.create_default_context(cadata=identity.authority.decode())
-    async with serving(cluster.api.server, identity, TOKEN) as url, session_with(identity, url) as session:
-        yield session, url, trusted
-
-
 async def echo(cluster: Cluster, host: str = "127.0.0.1") -> int:
     """Run a pod that answers at the end of its input; return its port."""
     port = await free_port()  # in host mode it is the machine's
-    await cluster.api.create("pods", pod("echo", "python", "-c", ECHO, host, str(port)))
-    await cluster.api.running("echo")
-    await cluster.says("echo", "listening")
+    await cluster.start("echo", "python", "-c", ECHO, host, str(port), says="listening")
     return port
 
 
@@ -77,7 +64,7 @@ async def said(host: str, port: int, data: bytes) -> bytes:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_bytes_go_both_ways_and_each_side_can_end(cluster: Cluster, host: str) -> None:
     port, data, sentences = await echo(cluster, host), os.urandom(1 << 20), list[str]()
-    async with served(cluster) as (session, url, _):
+    async with over_https(cluster) as (session, url, _):
         forwarder = Forwarder(PodPort(session, url, "default", "echo", port), sentences.append)
         async with await forwarder.listen(0) as server:
             here = server.sockets[0].getsockname()
@@ -90,7 +77,7 @@ async def test_bytes_go_both_ways_and_each_side_can_end(cluster: Cluster, host: 
 async def test_what_goes_wrong_is_one_sentence(cluster: Cluster) -> None:
     await echo(cluster)
     silent, sentences = await free_port(), list[str]()
-    async with served(cluster) as (session, url, _):
+    async with over_https(cluster) as (session, url, _):
         target = PodPort(session, url, "default", "echo", silent)
         assert not await target.listens()
         forwarder = Forwarder(target, sentences.append)
@@ -124,9 +111,9 @@ class Bare(Wire):
 
 
 @asynccontextmanager
-async def upgraded(url: str, trusted: ssl.SSLContext, protocol: str = PROTOCOL) -> AsyncIterator[tuple[str, Bare]]:
+async def upgraded(url: str, identity: ServerIdentity, protocol: str = PROTOCOL) -> AsyncIterator[tuple[str, Bare]]:
     """Send the request of an old kubectl; the head of the answer, and the connection."""
-    port = int(url.rpartition(":")[2])
+    port, trusted = int(url.rpartition(":")[2]), ssl.create_default_context(cadata=identity.authority.decode())
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
     head = f"POST {PATH.format('echo')} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 0\r\n"
     writer.write(
@@ -149,8 +136,8 @@ async def _blocks(stream: SpdyStream) -> AsyncIterator[bytes]:
 
 async def test_spdy_without_a_websocket(cluster: Cluster) -> None:
     port = await echo(cluster)
-    async with served(cluster) as (_, url, trusted):
-        async with upgraded(url, trusted) as (head, wire):
+    async with over_https(cluster) as (_, url, identity):
+        async with upgraded(url, identity) as (head, wire):
             assert head.startswith("HTTP/1.1 101 ")
             assert f"Upgrade: {SPDY}" in head
             assert f"X-Stream-Protocol-Version: {PROTOCOL}" in head
@@ -171,15 +158,15 @@ async def test_spdy_without_a_websocket(cluster: Cluster) -> None:
                 await (await connection.open({**headers, "requestid": "more", "streamtype": "error"})).read()
             assert len(first) == MOST_CONNECTIONS
             running.cancel()
-        async with upgraded(url, trusted, "other.k8s.io") as (head, wire):
+        async with upgraded(url, identity, "other.k8s.io") as (head, wire):
             assert head.startswith("HTTP/1.1 400 ")
             length = int(head.lower().partition("content-length: ")[2].partition("\r")[0])
             assert PROTOCOL in json.loads(await wire.reader.readexactly(length))["message"]
         # A client that breaks the protocol loses its connection, and no other does.
-        async with upgraded(url, trusted) as (_, wire):
+        async with upgraded(url, identity) as (_, wire):
             await wire.write(b"\x80\x03\x00\x01\x00\x00\x00\x20" + b"\xff" * 32)
             assert await wire.read() == b""
-        async with upgraded(url, trusted) as (head, wire):
+        async with upgraded(url, identity) as (head, wire):
             assert head.startswith("HTTP/1.1 101 ")
 
 

@@ -101,14 +101,9 @@ def test_pauses_between_restarts() -> None:
 
 
 def test_names_of_services() -> None:
-    wide = service("web", "a", publishNotReadyAddresses=True)
-    wide["metadata"]["namespace"] = "team"
-    strict = service("strict", "a")
-    strict["metadata"]["namespace"] = "team"
-    strange = service("strange", "a")
-    strange["metadata"]["namespace"] = "other"
-    empty = {"metadata": {"name": "empty", "namespace": "team"}, "spec": {}}
-    services = [Service.parse(each) for each in (wide, strict, strange, empty)]
+    wide, strict = _service("web", publishNotReadyAddresses=True), _service("strict")
+    empty = Service.parse({"metadata": {"name": "empty", "namespace": "team"}, "spec": {}})
+    services = [wide, strict, _service("strange", namespace="other"), empty]
     peer = Peer(parsed(pod("a", "true")), "10.0.0.1", ready=False)
     names = ["web", "web.team", "web.team.svc", "web.team.svc.cluster.local"]
     assert list(entries([peer], services)) == [("10.0.0.1", name) for name in names]
@@ -118,17 +113,17 @@ def test_names_of_services() -> None:
     assert "10.0.0.1\tvm\n" in text
 
 
-def _service(name: str, selector: dict[str, str]) -> Service:
-    body = service(name, "unused")
-    body["metadata"]["namespace"] = "team"
-    body["spec"]["selector"] = selector
+def _service(name: str, namespace: str = "team", **spec: Any) -> Service:
+    """A service that selects the pod `a`, or what `spec` says."""
+    body = service(name, "a", **spec)
+    body["metadata"]["namespace"] = namespace
     return Service.parse(body)
 
 
 def test_services_are_found_by_the_pods_behind_them() -> None:
     known = Services()
     for index in range(3):
-        known.put(_service(f"service-{index}", {"of": "all", "job": str(index)}))
+        known.put(_service(f"service-{index}", selector={"of": "all", "job": str(index)}))
     pods = [pod(f"pod-{index}", "true") for index in range(3)]
     for index, each in enumerate(pods):
         each["metadata"] |= {"labels": {"of": "all", "job": str(index)}, "namespace": "team"}
@@ -137,16 +132,14 @@ def test_services_are_found_by_the_pods_behind_them() -> None:
         return [found.name for found in known.around([each]) if found.selects(each)]
 
     assert [behind(parsed(each)) for each in pods] == [["service-0"], ["service-1"], ["service-2"]]
-    known.put(_service("service-0", {"job": "2"}))
+    known.put(_service("service-0", selector={"job": "2"}))
     known.remove("service-1")
     assert [behind(parsed(each)) for each in pods] == [[], [], ["service-0", "service-2"]]
 
 
 def test_names_of_pods_with_a_subdomain() -> None:
-    body = service("job", "a")
-    body["metadata"]["namespace"] = "team"
     peer = Peer(parsed(pod("a", "true", hostname="node-0", subdomain="job")), "10.0.0.1", ready=True)
-    names = [name for _, name in entries([peer], [Service.parse(body)])]
+    names = [name for _, name in entries([peer], [_service("job")])]
     assert "node-0.job" in names
     assert "10.0.0.1\tnode-0.job.team.svc.cluster.local\tnode-0\n" in hosts_file(peer, "")
 

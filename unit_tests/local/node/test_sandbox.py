@@ -47,7 +47,7 @@ async def test_two_jobs_use_the_same_port_at_once(sandboxed: Cluster) -> None:
         assert (await api.ended(f"{job}-master-0"))["phase"] == "Succeeded"
 
 
-@pytest.mark.skipif(bool(NO_NAMESPACES), reason=f"this machine denies the sandbox: {NO_NAMESPACES}")
+@needs_namespaces
 async def test_a_pod_may_be_removed_twice(tmp_path: Path) -> None:
     supervisor = await Supervisor.launch(Setup("netns", str(tmp_path), str(tmp_path), ()))
     try:
@@ -62,8 +62,7 @@ async def test_a_pod_may_be_removed_twice(tmp_path: Path) -> None:
 
 async def test_jobs_do_not_see_each_other(sandboxed: Cluster) -> None:
     await sandboxed.api.create("services", service("red-master-0"))
-    await sandboxed.api.create("pods", pod("red-master-0", "sleep", "60", job="red"))
-    status = await sandboxed.api.running("red-master-0")
+    status = await sandboxed.start("red-master-0", "sleep", "60", job="red")
     script = "import socket; socket.create_connection((__import__('sys').argv[1], 23456), timeout=0.3)"
     stranger = await sandboxed.run("stranger", "python", "-c", script, status["podIP"], job="blue")
     assert stranger["phase"] == "Failed"
@@ -112,8 +111,7 @@ for wanted in (True, False):
     print(wanted, flush=True)
 """
     await api.create("services", service("peer"))
-    await api.create("pods", pod("watcher", "python", "-c", script, job="red"))
-    await api.running("watcher")
+    await sandboxed.start("watcher", "python", "-c", script, job="red")
     await api.create("pods", pod("peer", "sleep", "60", job="red"))
     await sandboxed.says("watcher", "True")
     await api.delete("peer", grace=0)
@@ -187,13 +185,8 @@ async def test_devices_and_the_hosts_file_are_the_pod_s_own(sandboxed: Cluster) 
 
 
 async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None:
-    body = pod(
-        "open",
-        "sh",
-        "-c",
-        f"while ! pgrep -fx 'sleep {seconds(4242)}' > /dev/null; do :; done",
-        shareProcessNamespace=True,
-    )
+    script = f"while ! pgrep -fx 'sleep {seconds(4242)}' > /dev/null; do :; done"
+    body = pod("open", "sh", "-c", script, shareProcessNamespace=True)
     body["spec"]["containers"].append({"name": "other", "image": "none", "command": ["sleep", seconds(4242)]})
     await sandboxed.api.create("pods", body)
 
@@ -202,17 +195,14 @@ async def test_containers_share_processes_when_asked(sandboxed: Cluster) -> None
 
     ended = await sandboxed.api.until(lambda: main_state().get("terminated"))
     assert ended["exitCode"] == 0
-    await sandboxed.api.delete("open", grace=0)
-    await sandboxed.api.gone("open")
+    await sandboxed.api.remove("open", grace=0)
 
 
 async def test_a_killed_supervisor_counts_as_137_and_the_pod_restarts(sandboxed: Cluster) -> None:
     api = sandboxed.api
-    await api.create("pods", pod("phoenix", "sleep", seconds(4611), restartPolicy="OnFailure"))
-    await api.running("phoenix")
-    (pid,) = processes_with(
-        f"sleep {seconds(4611)}"
-    )  # below the supervisor, which is below the process that waits for it
+    await sandboxed.start("phoenix", "sleep", seconds(4611), restartPolicy="OnFailure")
+    # Below the supervisor, which is below the process that waits for it.
+    (pid,) = processes_with(f"sleep {seconds(4611)}")
     os.kill(parent(str(parent(pid))), signal.SIGKILL)
     status = await api.until(
         lambda: (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2e.support.local_node import Cluster, Json, cluster_in, entries, exists, needs_namespaces, pod
+from e2e.support.local_node import Cluster, Json, cluster_in, entries, exists, needs_namespaces
 
 from training_local.node import scratch
 
@@ -31,14 +31,11 @@ async def test_no_pod_sees_another_s_temporary_files_nor_the_machine_s(sandboxed
 
 
 async def test_temporary_files_go_with_their_pod(sandboxed: Cluster) -> None:
-    await sandboxed.api.create("pods", pod("brief", "sh", "-c", "touch /tmp/mark; echo up; exec sleep 600"))
-    await sandboxed.api.running("brief")
-    await sandboxed.says("brief", "up")
+    await sandboxed.start("brief", "sh", "-c", "touch /tmp/mark; echo up; exec sleep 600", says="up")
     uid = sandboxed.api.pod("brief")["metadata"]["uid"]
     folder = sandboxed.state / "work" / uid
     assert exists(folder / "tmp/main/0/tmp/mark")
-    await sandboxed.api.delete("brief", grace=1)
-    await sandboxed.api.gone("brief")
+    await sandboxed.api.remove("brief", grace=1)
     assert not exists(folder)
 
 
@@ -89,13 +86,8 @@ async def test_the_folder_of_the_user_and_its_python_stay(below_tmp: Path, tmp_p
     python = environment / "bin" / "python"
     async with cluster_in(tmp_path / "state", "netns", working_directory=project, python=python) as cluster:
         await cluster.run("train", "sh", "-c", f"python train.py; ls {below_tmp}; echo $TMPDIR")
-        assert (await cluster.log("train")).split() == [
-            str(project),
-            str(environment),
-            "environment",
-            "project",
-            "/tmp",
-        ]
+        said = (await cluster.log("train")).split()
+        assert said == [str(project), str(environment), "environment", "project", "/tmp"]
         elsewhere = {"workingDir": str(below_tmp / "other")}
         await cluster.run("asked", "pwd", container=elsewhere)
         assert await cluster.log("asked") == f"{below_tmp}/other\n"

@@ -20,7 +20,6 @@ from e2e.support.local_node import (
     cluster_in,
     needs_namespaces,
     parent,
-    pod,
     processes_with,
     seconds,
 )
@@ -36,10 +35,11 @@ from training_local.node.network import API_ADDRESS
 OWNER = "the-owner's"
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 MODES = [pytest.param("netns", marks=needs_namespaces), "host"]
+FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-ASK = """
+ASK = f"""
 import os, socket, ssl, sys
-folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+folder = {FOLDER!r}
 trust = ssl.create_default_context(cafile=folder + "/ca.crt")
 host = os.environ["KUBERNETES_SERVICE_HOST"]
 for token in sys.argv[2:] or [open(folder + "/token").read()]:
@@ -142,14 +142,10 @@ async def test_without_its_token_a_pod_can_do_nothing(cluster: Reachable) -> Non
 
 
 async def test_a_token_ends_with_its_pod(cluster: Reachable) -> None:
-    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
-    await cluster.api.create("pods", pod("brief", "sh", "-c", 'cat "$1/token"; echo; exec sleep 4817', "sh", folder))
-    await cluster.api.running("brief")
-    await cluster.says("brief", "\n")
+    await cluster.start("brief", "sh", "-c", 'cat "$1/token"; echo; exec sleep 4817', "sh", FOLDER, says="\n")
     token = (await cluster.log("brief")).strip()
     assert (await cluster.ask("other", "/version", token))[0] == 200
-    await cluster.api.delete("brief", 0)
-    await cluster.api.gone("brief")
+    await cluster.api.remove("brief", 0)
     assert (await cluster.ask("late", "/version", token))[0] == 401
 
 
@@ -158,11 +154,10 @@ async def test_who_wants_no_token_gets_none(cluster: Reachable, unwanted: str) -
     await cluster.api.request(
         "POST", f"{DEFAULT}/serviceaccounts", {"metadata": {"name": "mute"}, "automountServiceAccountToken": False}
     )
-    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
     wishes: dict[str, Any] = {"serviceAccountName": "mute"}
     if unwanted == "pod":
         wishes = {"automountServiceAccountToken": False}
-    await cluster.run("mute", "test", "-e", folder, **wishes)
+    await cluster.run("mute", "test", "-e", FOLDER, **wishes)
     assert cluster.api.statuses("mute")[0]["state"]["terminated"]["exitCode"] == 1
     # The pod has the last word.
     wishes = {"automountServiceAccountToken": True, "serviceAccountName": "mute"}
@@ -186,8 +181,7 @@ try:
 except OSError as error:
     print(error.strerror)
 """
-    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
-    await sandboxed.run("files", sys.executable, "-c", script, folder)
+    await sandboxed.run("files", sys.executable, "-c", script, FOLDER)
     said = (await sandboxed.log("files")).splitlines()
     assert said == ["ca.crt 0o100600", "namespace 0o100600", "token 0o100600", "Read-only file system"]
 
@@ -202,10 +196,8 @@ async def test_names_of_the_api_server_are_those_of_its_certificate(sandboxed: R
 @needs_namespaces
 async def test_kubectl_exec_from_inside_a_pod(sandboxed: Reachable) -> None:
     await grant(sandboxed, "launcher", enters("worker", "absent"))
-    await sandboxed.api.create("pods", pod("worker", "sleep", "4818", job="red"))
-    await sandboxed.api.create("pods", pod("other", "sleep", "4818", job="red"))
-    await sandboxed.api.running("worker")
-    await sandboxed.api.running("other")
+    for name in ("worker", "other"):
+        await sandboxed.start(name, "sleep", "4818", job="red")
 
     async def launch(name: str, *command: str) -> tuple[int, str]:
         await sandboxed.run(name, *command, job="red", serviceAccountName="launcher")
@@ -236,8 +228,7 @@ async def test_kubectl_exec_from_inside_a_pod(sandboxed: Reachable) -> None:
 @needs_namespaces
 async def test_the_delivery_image_brings_kubectl(sandboxed: Reachable) -> None:
     await grant(sandboxed, "launcher", enters("worker"))
-    await sandboxed.api.create("pods", pod("worker", "sleep", "4819"))
-    await sandboxed.api.running("worker")
+    await sandboxed.start("worker", "sleep", "4819")
     mount = [{"name": "kube", "mountPath": "/opt/kube"}]
     delivery = {
         "name": "kubectl-delivery",
@@ -261,17 +252,14 @@ async def test_the_delivery_image_brings_kubectl(sandboxed: Reachable) -> None:
 
 @needs_namespaces
 async def test_a_scope_leaves_no_socket(sandboxed: Reachable) -> None:
-    await sandboxed.api.create("pods", pod("red", "sleep", "4820", job="red"))
-    await sandboxed.api.create("pods", pod("blue", "sleep", "4820", job="blue"))
-    await sandboxed.api.running("red")
-    await sandboxed.api.running("blue")
+    for name in ("red", "blue"):
+        await sandboxed.start(name, "sleep", "4820", job=name)
     listeners = sandboxed.endpoint.opened
     # Two sockets can have one address because their networks are two, and neither is the machine's.
     assert [each.getsockname() for each in listeners] == [(API_ADDRESS, 443)] * 2
     assert f"{int.from_bytes(socket.inet_aton(API_ADDRESS), sys.byteorder):08X}:01BB" not in listening()
     for name in ("red", "blue"):
-        await sandboxed.api.delete(name, 1)
-        await sandboxed.api.gone(name)
+        await sandboxed.api.remove(name, 1)
     assert [each.fileno() for each in listeners] == [-1, -1]
 
 
@@ -282,9 +270,7 @@ def listening() -> set[str]:
 
 @needs_namespaces
 async def test_a_scope_whose_supervisor_was_killed_gets_another_socket(sandboxed: Reachable) -> None:
-    restarting = pod("again", "sleep", seconds(4821), restartPolicy="Always")
-    await sandboxed.api.create("pods", restarting)
-    await sandboxed.api.running("again")
+    await sandboxed.start("again", "sleep", seconds(4821), restartPolicy="Always")
     (process,) = processes_with(f"sleep {seconds(4821)}")
     os.kill(parent(str(parent(process))), signal.SIGKILL)
     await sandboxed.api.until(lambda: sandboxed.api.statuses("again")[0].get("restartCount") == 1)

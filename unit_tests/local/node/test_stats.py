@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from e2e.support.local_node import Cluster, pod, stat
+from e2e.support.local_node import Cluster, stat
 
 from training_local.node.processes import ProcessTable
 from training_local.node.sandbox.orphans import CONTAINER
@@ -27,11 +27,8 @@ time.sleep(60)
 
 async def test_usage_of_a_running_pod(cluster: Cluster) -> None:
     cluster.api.server.attach_node(cluster.node)
-    await cluster.api.create("pods", pod("hungry", "python3", "-c", GROW))
-    await cluster.api.create("pods", pod("idle", "sleep", "60"))
-    await cluster.api.running("hungry")
-    await cluster.api.running("idle")
-    await cluster.says("hungry", "grown")
+    await cluster.start("idle", "sleep", "60")
+    await cluster.start("hungry", "python3", "-c", GROW, says="grown")
     used = await cluster.api.request("GET", f"{METRICS}/namespaces/default/pods/hungry")
     (container,) = used["containers"]
     assert (used["kind"], used["metadata"]["labels"], container["name"]) == ("PodMetrics", {"pod": "hungry"}, "main")
@@ -63,8 +60,7 @@ async def test_selectors_discovery_and_errors(on_host: Cluster) -> None:
     assert (await api.transport.request(Request("GET", "/apis/metrics.k8s.io"))).status == 404
     api.server.attach_node(on_host.node)
     for name in ("a", "b"):
-        await api.create("pods", pod(name, "sleep", "60"))
-        await api.running(name)
+        await on_host.start(name, "sleep", "60")
     for query in ({"labelSelector": "pod=b"}, {"fieldSelector": "metadata.name=b"}):
         found = await api.request("GET", f"{METRICS}/namespaces/default/pods", query=query)
         assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
